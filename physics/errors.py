@@ -1,0 +1,5 @@
+"""The one error that bad input to the physics raises."""
+
+
+class InputError(ValueError):
+    """Input that cannot be simulated; its message is one sentence that names what is wrong and what would be right."""
