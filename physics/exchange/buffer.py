@@ -1,0 +1,66 @@
+"""Wait-free triple buffer: one writer, one reader, whole frames, newest wins.
+
+Three slots: the writer fills its own, one atomic exchange trades it for the middle one, and the reader
+trades its own for the middle one when that is marked fresh. Neither side ever waits or retries, and a slot
+belongs to exactly one side at any time, so no frame can tear. The data are the user's arrays with leading
+dimension 3, indexed by the slot; a slot that comes back to the writer holds an old frame, so the writer
+fills every field that the reader looks at.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.exchange.atomics import CACHE_LINE, exchange, load_acquire, store_release
+
+SLOTS = 3
+"""Leading dimension of every array that goes through a triple buffer."""
+
+_MIDDLE, _WRITER, _READER = 0, CACHE_LINE, 2 * CACHE_LINE
+_FRESH, _SLOT = 4, 3  # bits of the middle word: a frame the reader has not taken; the slot's index
+
+
+def make_control() -> NDArray[np.int64]:
+    """Control words of an empty triple buffer, shape (24,): the middle, the writer's and the reader's lines."""
+    control = np.zeros(3 * CACHE_LINE, dtype=np.int64)
+    control[_WRITER], control[_MIDDLE], control[_READER] = 0, 1, 2
+    return control
+
+
+@njit(nogil=True, cache=True)
+def writer_slot(control):
+    """Slot that the writer may fill; it changes at every `publish`."""
+    return control[_WRITER]
+
+
+@njit(nogil=True, cache=True)
+def publish(control):
+    """Hand the writer's slot over as the newest frame; a frame that the reader never took is dropped."""
+    control[_WRITER] = exchange(control, _MIDDLE, control[_WRITER] | _FRESH) & _SLOT
+    store_release(control, _WRITER + 1, control[_WRITER + 1] + 1)
+
+
+@njit(nogil=True, cache=True)
+def acquire(control):
+    """(slot, fresh): the newest published frame's slot, and whether it is newer than at the last call.
+
+    The slot stays the reader's until its next `acquire`. Before the first publication it holds whatever
+    the arrays were made with; `taken_count` tells.
+    """
+    if load_acquire(control, _MIDDLE) & _FRESH == 0:
+        return control[_READER], False
+    control[_READER] = exchange(control, _MIDDLE, control[_READER]) & _SLOT
+    store_release(control, _READER + 1, control[_READER + 1] + 1)
+    return control[_READER], True
+
+
+@njit(nogil=True, cache=True)
+def published_count(control):
+    """Frames published so far; any thread may ask."""
+    return load_acquire(control, _WRITER + 1)
+
+
+@njit(nogil=True, cache=True)
+def taken_count(control):
+    """Fresh frames that the reader took so far; any thread may ask."""
+    return load_acquire(control, _READER + 1)

@@ -1,0 +1,75 @@
+"""The device port: what a tick reads from the device and what it leaves for it, in scene axes and SI units."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.exchange.atomics import view_f64, view_i64
+
+# Entries of Port.status
+STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3
+STATUS_CONTACTS, STATUS_ROWS, STATUS_REPLAYED, STATUS_FLAGS = 4, 5, 6, 7
+# Entries of Port.info; the held point and the constraint sum take three each
+INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
+
+
+class Port(NamedTuple):
+    """Inputs and outputs of one tick; arrays, so that a C function reaches them by address.
+
+    Inputs, written by the servo:
+      position (3,) [m], orientation (4,) (w, x, y, z), velocity (3,) [m/s], angular_velocity (3,) [rad/s],
+      buttons (1,) int64 bit mask.
+    Outputs, written by the tick:
+      force (3,) [N] and torque (3,) [N m], commanded, on the device's hand;
+      status (8,) int64: status code (0 is well), id of the frame consumed, its age [ticks] since it became
+        visible, sweeps, active contacts, rows, replayed ticks, flags;
+      info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N].
+    """
+
+    position: NDArray[np.float64]
+    orientation: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    angular_velocity: NDArray[np.float64]
+    buttons: NDArray[np.int64]
+    force: NDArray[np.float64]
+    torque: NDArray[np.float64]
+    status: NDArray[np.int64]
+    info: NDArray[np.float64]
+
+
+def make_port() -> Port:
+    """A port at rest at the origin, upright."""
+    return Port(
+        position=np.zeros(3),
+        orientation=np.array([1.0, 0.0, 0.0, 0.0]),
+        velocity=np.zeros(3),
+        angular_velocity=np.zeros(3),
+        buttons=np.zeros(1, dtype=np.int64),
+        force=np.zeros(3),
+        torque=np.zeros(3),
+        status=np.zeros(8, dtype=np.int64),
+        info=np.zeros(8),
+    )
+
+
+def port_addresses(port: Port) -> NDArray[np.int64]:
+    """Addresses of the port's arrays in field order, shape (9,); the port must outlive their use."""
+    return np.array([array.ctypes.data for array in port], dtype=np.int64)
+
+
+@njit(inline="always")
+def port_view(addresses):
+    """The Port behind `port_addresses`, inside a C function."""
+    return Port(
+        view_f64(addresses[0], 3),
+        view_f64(addresses[1], 4),
+        view_f64(addresses[2], 3),
+        view_f64(addresses[3], 3),
+        view_i64(addresses[4], 1),
+        view_f64(addresses[5], 3),
+        view_f64(addresses[6], 3),
+        view_i64(addresses[7], 8),
+        view_f64(addresses[8], 8),
+    )
