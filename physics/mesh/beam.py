@@ -35,8 +35,8 @@ class BeamLine:
         short = np.flatnonzero(self.lengths <= SHORTEST_SEGMENT * self.length)
         if short.size:
             raise InputError(
-                f"{self.source}: segment {short[0]} (counted from 0) has length {self.lengths[short[0]]:.3g} m; "
-                f"its nodes {short[0]} and {short[0] + 1} must lie apart."
+                f"{self.source}: segment {short[0]} (counted from 0) has length "
+                f"{self.lengths[short[0]]:.3g} m; its nodes {short[0]} and {short[0] + 1} must lie apart."
             )
 
     @cached_property

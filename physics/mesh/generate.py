@@ -177,7 +177,7 @@ def _zip_rings(inner: int, outer: int) -> NDArray[np.int64]:
     onto_inner = np.stack([near % inner, inner + j, inner + (j + 1) % outer], axis=1)
     if inner == 1:
         return onto_inner
-    # The inner side from i to i + 1 sees the outer node between the sides that see i and those that see i + 1.
+    # The inner side from i to i + 1 sees the outer node between those that see i and i + 1.
     i = np.arange(inner)
     between = np.searchsorted(near, i, side="right")
     onto_outer = np.stack([i, inner + between % outer, (i + 1) % inner], axis=1)

@@ -202,7 +202,8 @@ def _find_edges(triangles: NDArray[np.int32], source: str) -> tuple[NDArray[np.i
         halves = order[start[crowded[0]] :][: count[crowded[0]]]
         raise InputError(
             f"{source}: the edge of nodes {low[halves[0]]} and {high[halves[0]]} (counted from 0) is "
-            f"non-manifold: it belongs to triangles {np.sort(owner[halves]).tolist()} where at most two may meet."
+            f"non-manifold: it belongs to triangles {np.sort(owner[halves]).tolist()}, "
+            "where at most two may meet."
         )
     paired = count == 2
     left = order[start]

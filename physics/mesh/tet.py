@@ -122,9 +122,9 @@ def _refuse_bad_elements(nodes: NDArray[np.float64], tets: NDArray[np.int32], so
     flat = np.flatnonzero(np.abs(qualities) < MIN_QUALITY)
     if flat.size:
         raise InputError(
-            f"{source}: element {flat[0]} (counted from 0) with nodes {tets[flat[0]].tolist()} is degenerate: "
-            f"its volume is {volumes[flat[0]]:.3g} and its quality {abs(qualities[flat[0]]):.1g}, where at least "
-            f"{MIN_QUALITY:g} is needed; remesh it."
+            f"{source}: element {flat[0]} (counted from 0) with nodes {tets[flat[0]].tolist()} is "
+            f"degenerate: its volume is {volumes[flat[0]]:.3g} and its quality "
+            f"{abs(qualities[flat[0]]):.1g}, where at least {MIN_QUALITY:g} is needed; remesh it."
         )
     inverted = np.flatnonzero(volumes < 0.0)
     if inverted.size:
@@ -159,6 +159,6 @@ def _refuse_pieces(n_nodes: int, tets: NDArray[np.int32], source: str) -> None:
     if n_pieces > 1:
         stray = int(np.flatnonzero(piece[tets[:, 0]] != piece[tets[0, 0]])[0])
         raise InputError(
-            f"{source}: the mesh falls into {n_pieces} disconnected pieces, element {stray} (counted from 0) does "
-            "not hang together with element 0; join the pieces or make each its own body."
+            f"{source}: the mesh falls into {n_pieces} disconnected pieces, element {stray} (counted from 0) "
+            "does not hang together with element 0; join the pieces or make each its own body."
         )
