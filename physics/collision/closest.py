@@ -1,0 +1,130 @@
+"""Closest points of two simplices: point-triangle and segment-segment.
+
+Source: C. Ericson, Real-Time Collision Detection (2005), sections 5.1.5 and 5.1.9. Both kernels say
+which *feature* of the simplex carries the closest point, because a contact is kept only where that
+feature is a local minimum of the distance (`physics.collision.proximity`).
+"""
+
+from numba import njit
+
+FACE, EDGE_AB, EDGE_BC, EDGE_CA, VERTEX_A, VERTEX_B, VERTEX_C = 0, 1, 2, 3, 4, 5, 6
+"""Feature codes of a triangle (a, b, c)."""
+
+INTERIOR, AT_START, AT_END = 0, 1, 2
+"""Feature codes of a segment."""
+
+
+@njit(inline="always")
+def _edge_weights(weights, i, j, t):
+    weights[0] = 0.0
+    weights[1] = 0.0
+    weights[2] = 0.0
+    weights[i] = 1.0 - t
+    weights[j] += t
+
+
+@njit(nogil=True, cache=True)
+def point_triangle(p, a, b, c, weights):
+    """Closest point of the triangle (a, b, c) to the point p.
+
+    Writes its barycentric weights, shape (3,), and returns the feature code that carries it. A
+    degenerate triangle falls to one of its edges or vertices and never divides by zero.
+    """
+    ab0, ab1, ab2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    ac0, ac1, ac2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    ap0, ap1, ap2 = p[0] - a[0], p[1] - a[1], p[2] - a[2]
+    d1 = ab0 * ap0 + ab1 * ap1 + ab2 * ap2
+    d2 = ac0 * ap0 + ac1 * ap1 + ac2 * ap2
+    if d1 <= 0.0 and d2 <= 0.0:
+        _edge_weights(weights, 0, 1, 0.0)
+        return VERTEX_A
+    bp0, bp1, bp2 = p[0] - b[0], p[1] - b[1], p[2] - b[2]
+    d3 = ab0 * bp0 + ab1 * bp1 + ab2 * bp2
+    d4 = ac0 * bp0 + ac1 * bp1 + ac2 * bp2
+    if d3 >= 0.0 and d4 <= d3:
+        _edge_weights(weights, 0, 1, 1.0)
+        return VERTEX_B
+    vc = d1 * d4 - d3 * d2
+    if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
+        _edge_weights(weights, 0, 1, d1 / (d1 - d3) if d1 != d3 else 0.0)
+        return EDGE_AB
+    cp0, cp1, cp2 = p[0] - c[0], p[1] - c[1], p[2] - c[2]
+    d5 = ab0 * cp0 + ab1 * cp1 + ab2 * cp2
+    d6 = ac0 * cp0 + ac1 * cp1 + ac2 * cp2
+    if d6 >= 0.0 and d5 <= d6:
+        _edge_weights(weights, 0, 2, 1.0)
+        return VERTEX_C
+    vb = d5 * d2 - d1 * d6
+    if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
+        _edge_weights(weights, 0, 2, d2 / (d2 - d6) if d2 != d6 else 0.0)
+        return EDGE_CA
+    va = d3 * d6 - d5 * d4
+    e1, e2 = d4 - d3, d5 - d6
+    if va <= 0.0 and e1 >= 0.0 and e2 >= 0.0:
+        _edge_weights(weights, 1, 2, e1 / (e1 + e2) if e1 + e2 > 0.0 else 0.0)
+        return EDGE_BC
+    denominator = 1.0 / (va + vb + vc)
+    weights[1] = vb * denominator
+    weights[2] = vc * denominator
+    weights[0] = 1.0 - weights[1] - weights[2]
+    return FACE
+
+
+@njit(inline="always")
+def _clamp01(t):
+    return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
+
+
+@njit(inline="always")
+def _end(t):
+    return AT_START if t <= 0.0 else (AT_END if t >= 1.0 else INTERIOR)
+
+
+@njit(nogil=True, cache=True)
+def segment_segment(p0, p1, q0, q1, st):
+    """Closest points p0 + s (p1 - p0) and q0 + t (q1 - q0) of two segments.
+
+    Writes st = (s, t) in [0, 1] and returns the two feature codes. Parallel segments take the middle
+    of their overlap's lower end (s = 0 clamped), which is one of the equally close pairs.
+    """
+    d10, d11, d12 = p1[0] - p0[0], p1[1] - p0[1], p1[2] - p0[2]
+    d20, d21, d22 = q1[0] - q0[0], q1[1] - q0[1], q1[2] - q0[2]
+    r0, r1, r2 = p0[0] - q0[0], p0[1] - q0[1], p0[2] - q0[2]
+    a = d10 * d10 + d11 * d11 + d12 * d12
+    e = d20 * d20 + d21 * d21 + d22 * d22
+    f = d20 * r0 + d21 * r1 + d22 * r2
+    if a == 0.0 and e == 0.0:
+        s, t = 0.0, 0.0
+    elif a == 0.0:
+        s, t = 0.0, _clamp01(f / e)
+    else:
+        c = d10 * r0 + d11 * r1 + d12 * r2
+        if e == 0.0:
+            s, t = _clamp01(-c / a), 0.0
+        else:
+            b = d10 * d20 + d11 * d21 + d12 * d22
+            denominator = a * e - b * b
+            s = _clamp01((b * f - c * e) / denominator) if denominator > 1e-12 * a * e else 0.0
+            t = (b * s + f) / e
+            if t < 0.0:
+                t, s = 0.0, _clamp01(-c / a)
+            elif t > 1.0:
+                t, s = 1.0, _clamp01((b - c) / a)
+    st[0] = s
+    st[1] = t
+    return _end(s), _end(t)
+
+
+@njit(inline="always")
+def triangle_normal(a, b, c, n):
+    """n = unit normal of the triangle by the right-hand rule; zero for a degenerate one."""
+    u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    w0, w1, w2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    n[0] = u1 * w2 - u2 * w1
+    n[1] = u2 * w0 - u0 * w2
+    n[2] = u0 * w1 - u1 * w0
+    length = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) ** 0.5
+    scale = 1.0 / length if length > 0.0 else 0.0
+    for i in range(3):
+        n[i] *= scale
+

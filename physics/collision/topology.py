@@ -1,0 +1,95 @@
+"""What can touch what: the collision primitives of a whole scene in one set of flat arrays.
+
+Every point that a body offers to contact or attachment has one *global point number*; bodies own
+contiguous ranges. Triangles and edges refer to global points, so that a kernel that knows the present
+positions of the points (N, 3) needs nothing else. The arrays never change after the scene is built.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+STATIC, TOOL, LOW = 0, 1, 2
+"""Who moves a body: nobody, the servo (1 kHz) or the low-rate loop."""
+
+
+class Topology(NamedTuple):
+    """Collision primitives of a scene; all indices are global."""
+
+    triangles: NDArray[np.int32]  # (n_triangles, 3) points, outward by the right-hand rule
+    triangle_edges: NDArray[np.int32]  # (n_triangles, 3) edges ab, bc, ca
+    edges: NDArray[np.int32]  # (n_edges, 2) points
+    edge_opposite: NDArray[np.int32]  # (n_edges, 2) third points of the adjacent triangles, -1 for none
+    point_body: NDArray[np.int32]  # (n_points,)
+    body_role: NDArray[np.int32]  # (n_bodies,) STATIC, TOOL or LOW
+    body_radius: NDArray[np.float64]  # (n_bodies,) [m] thickness around points, edges and triangles
+    planes: NDArray[np.float64]  # (n_planes, 6) point and unit normal
+    plane_body: NDArray[np.int32]  # (n_planes,)
+
+
+class Shape(NamedTuple):
+    """One body's collision primitives in its own numbering; see `join_shapes`."""
+
+    n_points: int
+    triangles: NDArray[np.int32]  # (m, 3), may be empty
+    edges: NDArray[np.int32]  # (k, 2) edges of a line body; those of triangles are derived
+    radius: float
+    role: int
+    plane: NDArray[np.float64] | None = None  # (6,) for a static half space
+
+
+def _triangle_edges(
+    triangles: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Unique edges (k, 2), the edges of each triangle (m, 3) and the opposite points (k, 2)."""
+    m = len(triangles)
+    half = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    edges, inverse = np.unique(half, axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    opposite = np.full((len(edges), 2), -1, np.int32)
+    third = triangles[:, [2, 0, 1]].reshape(-1)
+    order = np.argsort(inverse, kind="stable")
+    first = np.r_[True, inverse[order][1:] != inverse[order][:-1]] if m else np.zeros(0, bool)
+    opposite[inverse[order][first], 0] = third[order][first]
+    opposite[inverse[order][~first], 1] = third[order][~first]
+    return edges.astype(np.int32), inverse.reshape(-1, 3).astype(np.int32), opposite
+
+
+def join_shapes(shapes: list[Shape]) -> tuple[Topology, NDArray[np.int32]]:
+    """Number the primitives of all bodies through; also returns the first point of each body, (n+1,)."""
+    first = np.zeros(len(shapes) + 1, np.int32)
+    triangles, triangle_edges, edges, opposite, planes, plane_body = [], [], [], [], [], []
+    n_edges = 0
+    for b, shape in enumerate(shapes):
+        first[b + 1] = first[b] + shape.n_points
+        if len(shape.triangles):
+            own, own_of_triangle, own_opposite = _triangle_edges(np.asarray(shape.triangles, np.int32))
+            triangles.append(shape.triangles + first[b])
+            triangle_edges.append(own_of_triangle + n_edges)
+        else:
+            own = np.asarray(shape.edges, np.int32).reshape(-1, 2)
+            own_opposite = np.full((len(own), 2), -1, np.int32)
+        edges.append(own + first[b])
+        opposite.append(np.where(own_opposite >= 0, own_opposite + first[b], -1))
+        n_edges += len(own)
+        if shape.plane is not None:
+            planes.append(shape.plane)
+            plane_body.append(b)
+
+    def stack(parts: list, columns: int, dtype: type) -> NDArray:
+        kept = [np.asarray(p, dtype).reshape(-1, columns) for p in parts]
+        return np.ascontiguousarray(np.vstack(kept)) if kept else np.zeros((0, columns), dtype)
+
+    topology = Topology(
+        triangles=stack(triangles, 3, np.int32),
+        triangle_edges=stack(triangle_edges, 3, np.int32),
+        edges=stack(edges, 2, np.int32),
+        edge_opposite=stack(opposite, 2, np.int32),
+        point_body=np.repeat(np.arange(len(shapes), dtype=np.int32), np.diff(first)),
+        body_role=np.array([s.role for s in shapes], np.int32),
+        body_radius=np.array([s.radius for s in shapes], np.float64),
+        planes=stack(planes, 6, np.float64),
+        plane_body=np.array(plane_body, np.int32),
+    )
+    return topology, first

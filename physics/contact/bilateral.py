@@ -1,0 +1,73 @@
+"""Bilateral rows eliminated exactly, so that the contact solver sees the bodies already joined.
+
+With u_b = 0 on the bilateral rows b and contact rows c,
+
+    W_cc' = W_cc - W_cb W_bb^-1 W_bc,   b_c' = b_c - W_cb W_bb^-1 b_b,   r_b = -W_bb^-1 (b_b + W_bc r_c)
+
+which keeps welds exact in every tick and leaves Gauss-Seidel the rows that need it.
+"""
+
+from numba import njit
+
+REGULARISATION = 1e-10
+"""Relative compliance added to W_bb: two attachments of the same point stay solvable, sharing the force."""
+
+
+@njit(nogil=True, cache=True)
+def eliminate(w, b, n_bilateral, n_rows, factor):
+    """In place: the rows from n_bilateral on become the condensed contact problem.
+
+    w (rows, rows), b (rows,): bilateral rows first. Writes the Cholesky factor L of W_bb into
+    factor[:n_bilateral, :n_bilateral] and Y = L^-1 W_bc, y = L^-1 b_b over the bilateral rows of w and b.
+    Returns 0, or 1 where W_bb is not positive definite (or not finite).
+    """
+    m = n_bilateral
+    trace = 0.0
+    for i in range(m):
+        trace += w[i, i]
+    shift = REGULARISATION * trace / max(m, 1)
+    for i in range(m):
+        for j in range(i + 1):
+            s = w[i, j] + (shift if i == j else 0.0)
+            for k in range(j):
+                s -= factor[i, k] * factor[j, k]
+            if i == j:
+                if not s > 0.0:
+                    return 1
+                factor[i, i] = s**0.5
+            else:
+                factor[i, j] = s / factor[j, j]
+    for i in range(m):
+        inverse = 1.0 / factor[i, i]
+        for k in range(i):
+            f = factor[i, k]
+            for c in range(m, n_rows):
+                w[i, c] -= f * w[k, c]
+            b[i] -= f * b[k]
+        for c in range(m, n_rows):
+            w[i, c] *= inverse
+        b[i] *= inverse
+    for r in range(m, n_rows):
+        for i in range(m):
+            y = w[i, r]
+            if y != 0.0:
+                for c in range(m, n_rows):
+                    w[r, c] -= y * w[i, c]
+                b[r] -= y * b[i]
+    return 0
+
+
+@njit(nogil=True, cache=True)
+def recover(w, b, n_bilateral, n_rows, factor, r):
+    """r[:n_bilateral] from the contact forces r[n_bilateral:], after `eliminate`."""
+    m = n_bilateral
+    for i in range(m):
+        s = b[i]
+        for c in range(m, n_rows):
+            s += w[i, c] * r[c]
+        r[i] = -s
+    for i in range(m - 1, -1, -1):
+        s = r[i]
+        for k in range(i + 1, m):
+            s -= factor[k, i] * r[k]
+        r[i] = s / factor[i, i]

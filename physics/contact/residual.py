@@ -1,0 +1,50 @@
+"""The one residual that judges every contact solver: the natural map of the frictional problem.
+
+    e = || r - Proj_K( r - rho (u + mu |u_t| n) ) || / || r ||,    u = W r + b,  rho = 1 / mean(diag W)
+
+It vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, ch. 13).
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.contact.laws import project_cone
+
+
+@njit(nogil=True, cache=True)
+def natural_map_norm(w, b, mu, r, n_contacts):
+    """(|| r - Proj_K(r - rho (u + mu |u_t| n)) ||, || r ||) over the first contacts of the arrays [N]."""
+    n = 3 * n_contacts
+    mean = 0.0
+    for i in range(n):
+        mean += w[i, i]
+    if n == 0 or mean <= 0.0:
+        return 0.0, 0.0
+    rho = n / mean
+    error, size = 0.0, 0.0
+    star = np.empty(3)
+    image = np.empty(3)
+    for k in range(n_contacts):
+        i = 3 * k
+        u0, u1, u2 = b[i], b[i + 1], b[i + 2]
+        for j in range(n):
+            u0 += w[i, j] * r[j]
+            u1 += w[i + 1, j] * r[j]
+            u2 += w[i + 2, j] * r[j]
+        star[0] = r[i] - rho * (u0 + mu[k] * (u1 * u1 + u2 * u2) ** 0.5)
+        star[1] = r[i + 1] - rho * u1
+        star[2] = r[i + 2] - rho * u2
+        project_cone(star, mu[k], image)
+        for c in range(3):
+            error += (r[i + c] - image[c]) ** 2
+            size += r[i + c] ** 2
+    return error**0.5, size**0.5
+
+
+def natural_map_residual(
+    w: NDArray[np.float64], b: NDArray[np.float64], mu: NDArray[np.float64], r: NDArray[np.float64]
+) -> float:
+    """Relative natural-map residual of the force r, shape (3 n,); absolute [N] where r is zero."""
+    error, size = natural_map_norm(w, b, mu, r, len(mu))
+    return float(error / size if size > 0.0 else error)
