@@ -1,0 +1,197 @@
+"""A soft body of corotational linear tetrahedra."""
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from physics.errors import InputError
+from physics.fem import tet4
+from physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
+from physics.fem.cholesky import CholeskyFactor, analyse, solve_one
+from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness, elastic_energy
+from physics.fem.material import Material
+from physics.mesh.tet import TetMesh
+
+
+class TetBody:
+    """Corotational tetrahedra under gravity, backward Euler with one linearisation a step.
+
+    fixed: indices of clamped nodes. gravity [m/s2], shape (3,). mass_matrix: "lumped" keeps the response to a
+    short load positive everywhere; "consistent" is more accurate in frequency on coarse meshes.
+    State: x [m], shape (n_nodes, 3), of all nodes; v [m/s], shape (n_dof,), of the free ones in ascending order.
+    Raises InputError for an element without volume, a fixed index out of range, or no free node.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mesh: TetMesh,
+        material: Material,
+        fixed: ArrayLike = (),
+        gravity: ArrayLike = (0.0, -9.81, 0.0),
+        mass_matrix: Literal["lumped", "consistent"] = "lumped",
+    ) -> None:
+        self.name, self.mesh, self.material = name, mesh, material
+        n = len(mesh.nodes)
+        self.fixed = np.unique(np.asarray(fixed, dtype=np.int32))
+        if self.fixed.size and not 0 <= self.fixed[0] <= self.fixed[-1] < n:
+            raise InputError(f"body {name!r} fixes node {self.fixed[-1]} but its nodes are 0 to {n - 1}.")
+        if self.fixed.size == n:
+            raise InputError(f"body {name!r} fixes all of its {n} nodes but needs a free one.")
+        self.floating = self.fixed.size == 0
+        self.gravity = np.array(gravity, dtype=np.float64)
+
+        # ascending nodes in each element make every local pair a lower block
+        ascending = np.argsort(mesh.tets, axis=1)
+        volumes, gradients = tet4.gradients(np.asarray(mesh.nodes, dtype=np.float64), mesh.tets)
+        self._tets = np.take_along_axis(mesh.tets, ascending, axis=1).astype(np.int32)
+        self._gradients = np.ascontiguousarray(np.take_along_axis(gradients, ascending[:, :, None], axis=1))
+        self._volumes = volumes
+        self._lame = material.lame()
+        self._pattern = block_pattern(n, self._tets, self.fixed)
+        self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
+        self.n_dof = 3 * self.free.size
+
+        quarter = np.repeat(material.density * volumes / 4.0, 4)
+        self.node_mass = np.bincount(mesh.tets.ravel(), quarter, minlength=n)
+        self.mass = float(self.node_mass.sum())
+        element_mass = {"lumped": tet4.lumped_mass, "consistent": tet4.consistent_mass}[mass_matrix]
+        self._mass = sum_pairs(self._pattern, element_mass(volumes, material.density))
+        self.M = to_csc(self._pattern, scalar_blocks(self._mass))
+        self._weight = self.node_mass[:, None] * self.gravity
+
+        self._symbolic = analyse(self.free.size, self._pattern.rows, self._pattern.cols)
+        self._factors: dict[float, CholeskyFactor] = {}
+        self._blocks = np.empty((self._pattern.rows.size, 9))
+        self._quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(mesh.tets), 1))
+        self._K: sp.csc_matrix | None = None
+        self.x = np.array(mesh.nodes, dtype=np.float64)
+        self.v = np.zeros(self.n_dof)
+        self.linearise()
+
+    @property
+    def K(self) -> sp.csc_matrix:
+        """Warped stiffness R K0 R^T of the last `linearise` [N/m], shape (n_dof, n_dof), symmetric."""
+        if self._K is None:
+            self._K = to_csc(self._pattern, self._blocks)
+        return self._K
+
+    def dofs_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
+        """Freedoms of nodes (k,), shape (k, 3), -1 where a node is fixed."""
+        slot = self._pattern.slots[np.asarray(nodes)]
+        return np.where(slot[:, None] >= 0, 3 * slot[:, None] + np.arange(3), -1).astype(np.int32)
+
+    def node_velocities(self) -> NDArray[np.float64]:
+        """Velocities of all nodes [m/s], shape (n_nodes, 3), zero where fixed."""
+        out = np.zeros_like(self.x)
+        out[self.free] = self.v.reshape(-1, 3)
+        return out
+
+    def linearise(self) -> None:
+        """Refresh the element rotations and the warped stiffness at the present positions."""
+        assemble_warped_stiffness(
+            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats,
+            self._pattern.pair_block, self._blocks,
+        )  # fmt: skip
+        self._K = None
+
+    def undamped_force(self) -> NDArray:
+        """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew."""
+        force = self._weight.copy()
+        add_internal_forces(
+            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats, force
+        )
+        return force[self.free].ravel()
+
+    def force(self) -> NDArray:
+        """f_ext + f_int(x) - C v [N], shape (n_dof,), with rotations found anew and C of the last `linearise`."""
+        m = self.material
+        return self.undamped_force() - m.alpha * (self.M @ self.v) - m.beta * (self.K @ self.v)
+
+    def factor(self, h: float) -> CholeskyFactor:
+        """Factor of A_h = (1 + alpha h) M + (beta h + h^2) K from the last `linearise`."""
+        factor = self._factors.get(h)
+        if factor is None:
+            factor = self._factors.setdefault(h, CholeskyFactor(self._symbolic))
+        alpha, beta = self.material.alpha, self.material.beta
+        factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
+        return factor
+
+    def free_velocity(self, factor: CholeskyFactor, h: float, f: NDArray | None = None) -> NDArray:
+        """v + dv with A_h dv = h (force - h K v + f), shape (n_dof,).
+
+        Since A_h v = M v + h (C + h K) v, this is A_h^-1 (M v + h (f_ext + f_int + f)): K need not be applied.
+        """
+        load = self.undamped_force() if f is None else self.undamped_force() + f
+        return factor.solve(self.M @ self.v + h * load)
+
+    def correction_velocity(self, factor: CholeskyFactor, h: float, f: NDArray) -> NDArray:
+        """dv = h A_h^-1 f, shape (n_dof,)."""
+        return factor.solve(h * f)
+
+    def advance(self, v_new: NDArray, h: float) -> None:
+        """v = v_new, x += h v on the free nodes."""
+        self.v = v_new
+        self.x[self.free] += h * v_new.reshape(-1, 3)
+
+    def substeps(self, factor: CholeskyFactor, h: float, forces: NDArray, slot_nodes: NDArray) -> None:
+        """n_steps of size h with one factor and the internal force found anew in each.
+
+        forces (n_steps, n_slots, 3) [N] act at slot_nodes (n_slots,), which may repeat; on a fixed node they do
+        nothing. The stiffness inside the factor stays that of `linearise`, which the implicit step tolerates.
+        """
+        self.v = np.array(self.v)
+        _substeps(
+            self._tets, self._gradients, self._volumes, *self._lame, self._quats, self._weight, self.free,
+            self._pattern.rows, self._pattern.cols, self._mass, self._symbolic, factor.panels, factor.height,
+            h, forces, slot_nodes, self.x, self.v,
+        )  # fmt: skip
+
+    def energy(self) -> float:
+        """Kinetic + elastic + gravity potential about the origin [J]."""
+        elastic = elastic_energy(
+            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats
+        )
+        return float(0.5 * self.v @ (self.M @ self.v) + elastic - np.sum(self._weight * self.x))
+
+    def momentum(self) -> tuple[NDArray, NDArray]:
+        """Linear [kg m/s] and angular momentum about the origin [kg m2/s] of the free nodes."""
+        p = (self.M @ self.v).reshape(-1, 3)
+        return p.sum(axis=0), np.cross(self.x[self.free], p).sum(axis=0)
+
+    def invalid(self) -> bool:
+        """True if a position or velocity is not finite."""
+        return not (np.isfinite(self.x).all() and np.isfinite(self.v).all())
+
+
+@njit(nogil=True, cache=True)
+def _substeps(
+    tets, gradients, volumes, lam, mu, quats, weight, free, rows, cols, mass, symbolic, panels, height,
+    h, forces, slot_nodes, x, v,
+):  # fmt: skip
+    load = np.empty_like(x)
+    b, scratch, tall = np.empty_like(v), np.empty_like(v), np.empty(height)
+    for step in range(forces.shape[0]):
+        load[:] = weight
+        for k in range(slot_nodes.size):
+            for i in range(3):
+                load[slot_nodes[k], i] += forces[step, k, i]
+        add_internal_forces(x, tets, gradients, volumes, lam, mu, quats, load)
+        for s in range(free.size):
+            for i in range(3):
+                b[3 * s + i] = h * load[free[s], i]
+        for k in range(rows.size):
+            # a lumped mass leaves only diagonal pairs
+            if mass[k] != 0.0:
+                r, c = 3 * rows[k], 3 * cols[k]
+                for i in range(3):
+                    b[r + i] += mass[k] * v[c + i]
+                    if r != c:
+                        b[c + i] += mass[k] * v[r + i]
+        solve_one(symbolic, panels, b, v, scratch, tall)
+        for s in range(free.size):
+            for i in range(3):
+                x[free[s], i] += h * v[3 * s + i]

@@ -1,0 +1,104 @@
+"""Fixed pattern of a node-wise symmetric matrix and its expansion to compressed columns.
+
+The free nodes are numbered by slots in ascending order; a body's matrices are sets of 3x3 blocks over the
+pairs (i, j), i >= j, of slots that share an element. The pattern never changes, so every map is built once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import NDArray
+
+LOCAL_PAIRS = [(a, b) for a in range(4) for b in range(a + 1)]
+
+
+class BlockPattern(NamedTuple):
+    """Where the 3x3 blocks of a body's matrices live.
+
+    slots (n_nodes,): slot of a node, -1 where it is fixed.    rows, cols (n_blocks,): block (rows, cols), rows >= cols.
+    pair_block (m, 10): block of each local pair of an element, -1 if a node is fixed.
+    indptr, indices: scalar compressed columns of the full symmetric matrix over 3 n freedoms.
+    lower, upper (n_blocks,): position in the data of entry (0, 0) of the block and of its mirror image.
+    """
+
+    slots: NDArray
+    rows: NDArray
+    cols: NDArray
+    pair_block: NDArray
+    indptr: NDArray
+    indices: NDArray
+    lower: NDArray
+    upper: NDArray
+
+
+def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray) -> BlockPattern:
+    """Pattern over the free nodes; every row of tets (m, 4) must be sorted so that local pairs are lower blocks."""
+    free = np.ones(n_nodes, dtype=bool)
+    free[fixed] = False
+    slots = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
+    n = int(free.sum())
+    local = slots[tets]
+    pairs = np.stack([np.stack([local[:, a], local[:, b]], axis=1) for a, b in LOCAL_PAIRS], axis=1)
+    valid = (pairs >= 0).all(axis=2)
+    key = np.where(valid, pairs[..., 0].astype(np.int64) * n + pairs[..., 1], -1)
+    unique = np.unique(np.concatenate([key[valid], np.arange(n, dtype=np.int64) * (n + 1)]))
+    pair_block = np.where(valid, np.searchsorted(unique, key), -1).astype(np.int32)
+    rows, cols = (unique // n).astype(np.int32), (unique % n).astype(np.int32)
+
+    off = rows != cols
+    full_rows, full_cols = np.concatenate([rows, cols[off]]), np.concatenate([cols, rows[off]])
+    order = np.lexsort((full_rows, full_cols))
+    degree = np.bincount(full_cols, minlength=n)
+    start = np.concatenate([[0], np.cumsum(degree)])
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size)
+    within = rank - start[full_cols]
+    base = (9 * start[full_cols] + 3 * within).astype(np.int32)
+    lower = base[: rows.size]
+    upper = lower.copy()
+    upper[off] = base[rows.size :]
+    indptr = np.concatenate([[0], np.cumsum(np.repeat(3 * degree, 3))]).astype(np.int32)
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    for j in range(n):
+        column = 3 * full_rows[order[start[j] : start[j + 1]]][:, None] + np.arange(3)
+        indices[indptr[3 * j] : indptr[3 * j + 3]] = np.tile(column.ravel(), 3)
+    return BlockPattern(slots, rows, cols, pair_block, indptr, indices, lower, upper)
+
+
+@njit(nogil=True, cache=True)
+def _expand(blocks, rows, cols, indptr, lower, upper, data):
+    for k in range(rows.size):
+        low, up = lower[k], upper[k]
+        down = indptr[3 * cols[k] + 1] - indptr[3 * cols[k]]
+        across = indptr[3 * rows[k] + 1] - indptr[3 * rows[k]]
+        for i in range(3):
+            for j in range(3):
+                data[low + j * down + i] = blocks[k, 3 * i + j]
+                data[up + i * across + j] = blocks[k, 3 * i + j]
+
+
+def to_csc(pattern: BlockPattern, blocks: NDArray) -> sp.csc_matrix:
+    """Full symmetric scalar matrix, shape (3 n, 3 n), of lower blocks (n_blocks, 9)."""
+    data = np.empty(pattern.indices.size)
+    _expand(blocks, pattern.rows, pattern.cols, pattern.indptr, pattern.lower, pattern.upper, data)
+    n = pattern.indptr.size - 1
+    matrix = sp.csc_matrix((n, n))
+    matrix.data, matrix.indices, matrix.indptr = data, pattern.indices, pattern.indptr
+    matrix.has_sorted_indices = True
+    return matrix
+
+
+def scalar_blocks(weights: NDArray) -> NDArray:
+    """Blocks w I of scalar pair weights (n_blocks,), such as a mass; shape (n_blocks, 9)."""
+    return weights[:, None] * np.eye(3).ravel()
+
+
+def sum_pairs(pattern: BlockPattern, element: NDArray) -> NDArray:
+    """Scalar pair weights (n_blocks,) summed from element matrices (m, 4, 4)."""
+    weights = np.zeros(pattern.rows.size)
+    for p, (a, b) in enumerate(LOCAL_PAIRS):
+        inside = pattern.pair_block[:, p] >= 0
+        np.add.at(weights, pattern.pair_block[inside, p], element[inside, a, b])
+    return weights

@@ -1,0 +1,37 @@
+"""Isotropic linear elastic material with Rayleigh damping."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from physics.errors import InputError
+
+
+@dataclass(frozen=True)
+class Material:
+    """Constants of one body; C = alpha M + beta K (EQUATIONS.md, section 1).
+
+    youngs_modulus [Pa], poisson_ratio [-], density [kg/m3], alpha [1/s], beta [s].
+    Raises InputError where a constant lies outside its range.
+    """
+
+    youngs_modulus: float
+    poisson_ratio: float
+    density: float
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        for key, valid, range_ in (
+            ("youngs_modulus", self.youngs_modulus > 0.0, "positive [Pa]"),
+            ("poisson_ratio", -1.0 < self.poisson_ratio < 0.5, "between -1 and 0.5, both excluded"),
+            ("density", self.density > 0.0, "positive [kg/m3]"),
+            ("alpha", self.alpha >= 0.0, "zero or positive [1/s]"),
+            ("beta", self.beta >= 0.0, "zero or positive [s]"),
+        ):
+            if not (valid and isfinite(getattr(self, key))):
+                raise InputError(f"material.{key} is {getattr(self, key)!r} but must be {range_}.")
+
+    def lame(self) -> tuple[float, float]:
+        """First Lame constant and shear modulus (lambda, mu) [Pa]."""
+        e, nu = self.youngs_modulus, self.poisson_ratio
+        return e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)), e / (2.0 * (1.0 + nu))
