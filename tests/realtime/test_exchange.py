@@ -70,10 +70,18 @@ def read_frames(frames, control, done):
 
 
 def test_ten_million_publications_between_two_threads_never_tear_nor_go_back_in_time():
-    frames, control, done = np.zeros((SLOTS, WIDTH)), make_control(), np.zeros(CACHE_LINE, dtype=np.int64)
+    frames, control, done = (
+        np.zeros((SLOTS, WIDTH)),
+        make_control(),
+        np.zeros(CACHE_LINE, dtype=np.int64),
+    )
     verdict = []
-    writer = threading.Thread(target=write_frames, args=(frames, control, done, PUBLICATIONS))
-    reader = threading.Thread(target=lambda: verdict.append(read_frames(frames, control, done)))
+    writer = threading.Thread(
+        target=write_frames, args=(frames, control, done, PUBLICATIONS)
+    )
+    reader = threading.Thread(
+        target=lambda: verdict.append(read_frames(frames, control, done))
+    )
     reader.start()
     writer.start()
     writer.join()
@@ -129,11 +137,17 @@ def consume(rows, ring, done):
 
 
 def test_every_row_of_the_ring_arrives_once_in_order_and_every_refusal_is_counted():
-    rows, ring, done = np.zeros((1024, 2)), make_ring(1024), np.zeros(CACHE_LINE, dtype=np.int64)
+    rows, ring, done = (
+        np.zeros((1024, 2)),
+        make_ring(1024),
+        np.zeros(CACHE_LINE, dtype=np.int64),
+    )
     verdict, refused = [], []
     threads = [
         threading.Thread(target=lambda: verdict.append(consume(rows, ring, done))),
-        threading.Thread(target=lambda: refused.append(produce(rows, ring, done, ROWS))),
+        threading.Thread(
+            target=lambda: refused.append(produce(rows, ring, done, ROWS))
+        ),
     ]
     for thread in threads:
         thread.start()

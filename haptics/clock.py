@@ -1,0 +1,129 @@
+"""The servo's clock: monotonic time and absolute deadlines, compiled, without the GIL, cacheable on disk.
+
+Symbols are looked up by name (`types.ExternalFunction`) because a captured ctypes pointer would recompile in
+every process; a symbol that is missing would crash at its first call, so the choice is made at import:
+`clock_nanosleep` where there is one (Linux), else the portable waiter over a relative sleep (macOS:
+`nanosleep`; Windows: `Sleep`), which wakes early by a margin and spins the rest.
+Every function takes `scratch`, an int64 array of shape (4,) owned by the calling thread.
+"""
+
+import ctypes
+import os
+import sys
+import time
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+SECOND = 1_000_000_000
+"""Nanoseconds in a second."""
+
+_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
+_ABSOLUTE = 1
+_INTERRUPTED = 4
+
+_clock_gettime = types.ExternalFunction(
+    "clock_gettime", types.int32(types.int32, types.voidptr)
+)
+_clock_nanosleep = types.ExternalFunction(
+    "clock_nanosleep",
+    types.int32(types.int32, types.int32, types.voidptr, types.voidptr),
+)
+_nanosleep = types.ExternalFunction(
+    "nanosleep", types.int32(types.voidptr, types.voidptr)
+)
+_counter = types.ExternalFunction("QueryPerformanceCounter", types.int32(types.voidptr))
+_frequency = types.ExternalFunction(
+    "QueryPerformanceFrequency", types.int32(types.voidptr)
+)
+_sleep_ms = types.ExternalFunction("Sleep", types.void(types.uint32))
+
+
+def make_scratch() -> NDArray[np.int64]:
+    """Scratch of one thread's calls into this module."""
+    return np.zeros(4, dtype=np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _now_posix(scratch):
+    _clock_gettime(_MONOTONIC, scratch.ctypes)
+    return scratch[0] * SECOND + scratch[1]
+
+
+@njit(nogil=True, cache=True)
+def _now_windows(scratch):
+    _counter(scratch.ctypes)
+    _frequency(scratch[1:].ctypes)
+    ticks, rate = scratch[0], scratch[1]
+    return ticks // rate * SECOND + ticks % rate * SECOND // rate
+
+
+@njit(nogil=True, cache=True)
+def _sleep_until_absolute(deadline, scratch):
+    scratch[0] = deadline // SECOND
+    scratch[1] = deadline % SECOND
+    while _clock_nanosleep(_MONOTONIC, _ABSOLUTE, scratch.ctypes, 0) == _INTERRUPTED:
+        pass
+
+
+@njit(nogil=True, cache=True)
+def _sleep_until_nanosleep(deadline, scratch):
+    margin = 200_000  # ns: a relative sleep oversleeps by the timer's slack; the rest is spun
+    left = deadline - _now_posix(scratch)
+    while left > 0:
+        if left > margin:
+            scratch[0] = (left - margin) // SECOND
+            scratch[1] = (left - margin) % SECOND
+            _nanosleep(scratch.ctypes, 0)
+        left = deadline - _now_posix(scratch)
+
+
+@njit(nogil=True, cache=True)
+def _sleep_until_windows(deadline, scratch):
+    left = deadline - _now_windows(scratch)
+    while left > 0:
+        # Sleep(n) lasts up to one timer period (1 ms, see request_realtime) longer than n
+        _sleep_ms(max(left // 1_000_000 - 1, 0))
+        left = deadline - _now_windows(scratch)
+
+
+def _has_symbol(name: str) -> bool:
+    try:
+        return hasattr(ctypes.CDLL(None), name)
+    except (OSError, TypeError):
+        return False
+
+
+if sys.platform == "win32":
+    now_ns, sleep_until, WAITER = _now_windows, _sleep_until_windows, "Sleep"
+elif _has_symbol("clock_nanosleep"):
+    now_ns, sleep_until, WAITER = _now_posix, _sleep_until_absolute, "clock_nanosleep"
+else:
+    now_ns, sleep_until, WAITER = _now_posix, _sleep_until_nanosleep, "nanosleep"
+
+
+def request_realtime(priority: int = 80) -> tuple[bool, str]:
+    """Ask real-time scheduling for the calling thread; (granted, one sentence that says so plainly).
+
+    Linux: SCHED_FIFO at the priority. Windows: a timer period of 1 ms for the process, nothing more.
+    """
+    if sys.platform == "win32":
+        ctypes.windll.winmm.timeBeginPeriod(1)
+        return (
+            False,
+            "real-time scheduling is not asked for on Windows; the timer period is 1 ms",
+        )
+    if not hasattr(os, "sched_setscheduler"):
+        return (
+            False,
+            f"real-time scheduling is not available on {sys.platform}; ordinary priority",
+        )
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except OSError as refusal:
+        return (
+            False,
+            f"SCHED_FIFO was refused ({refusal.strerror}); the servo runs at ordinary priority",
+        )
+    return True, f"SCHED_FIFO granted at priority {priority}"

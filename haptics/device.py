@@ -1,0 +1,352 @@
+"""What a device is, and the compiled virtual device: a simulated stylus, with or without the hand that holds it.
+
+The stylus is a point mass m that the sent force f, the hand and the arm's friction act on:
+  m dv/dt = f + k (x_t - x) + c (v_t - v) - b v - F_c v / max(|v|, v_s)
+with the hand's stiffness k and damping c toward the target path x_t, the viscous friction b and the Coulomb
+(backdrive) friction F_c regularised below the slip speed v_s. A load below F_c therefore creeps at
+v_s |f| / F_c instead of sticking. The force is held over the tick, as a real device's amplifier holds it, and
+the motion within the tick is integrated to second order: a first-order step at the servo's period would add
+an artificial damping of the size of the very sampling effect (K T / 2) that makes stiff walls unstable.
+
+What the device reports is what an encoder gives: the position rounded to the resolution, and a velocity
+that is the backward difference of the rounded positions behind a first-order low-pass (a bare difference
+would jump by resolution / T, 55 mm/s for a Touch). The orientation follows the target, since these devices
+cannot turn the hand, and is not rounded.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from haptics.errors import HapticsError
+from physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
+
+TABLE, MAILBOX = 0, 1
+"""Where a virtual device's target comes from: a table of one row a tick, or the newest message."""
+
+DEVICE_OK = 0
+SUBSTEPS = 4
+"""Steps of the stylus within a tick; the second-order step makes four plenty (hand's frequency times h = 0.02)."""
+MAILBOX_SMOOTHING = 0.02
+"""Time constant [s] that turns the 60 Hz stairs of a mouse into a path."""
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """A device's limits, SI units, from its data sheet."""
+
+    name: str
+    max_force: float
+    """Largest force at the stylus [N]."""
+    max_stiffness: float
+    """Stiffness of its stiffest honest wall, along its weakest axis [N/m]."""
+    resolution: float
+    """Position resolution [m]."""
+    workspace: tuple[float, float, float]
+    """Width, height and depth of the nominal workspace [m]."""
+    buttons: int
+    mass: float
+    """Apparent mass at the stylus [kg]."""
+    friction: float
+    """Backdrive friction [N]."""
+
+
+TOUCH = DeviceSpec(
+    "Touch", 3.3, 1020.0, 0.055e-3, (0.160, 0.120, 0.070), 2, 0.045, 0.26
+)
+PHANTOM_DESKTOP = DeviceSpec(
+    "Phantom Desktop", 7.9, 1480.0, 0.023e-3, (0.160, 0.120, 0.120), 1, 0.045, 0.06
+)
+DEVICES = {"touch": TOUCH, "phantom_desktop": PHANTOM_DESKTOP}
+
+
+class VirtualDevice(NamedTuple):
+    """Parameters and state of a virtual device; positions [m], velocities [m/s], device axes."""
+
+    source: int
+    """TABLE or MAILBOX."""
+    held: int
+    """1: a hand pulls the stylus toward the target; 0: the stylus is the target."""
+    positions: NDArray[np.float64]
+    """Target table, shape (n, 3), one row a tick, the last one held."""
+    orientations: NDArray[np.float64]
+    """Target quaternions, shape (n, 4)."""
+    buttons: NDArray[np.int64]
+    """Button bit masks, shape (n,)."""
+    mail: NDArray[np.float64]
+    """Target messages (position, orientation, buttons), shape (3, 8), behind the triple buffer `mail_control`."""
+    mail_control: NDArray[np.int64]
+    mass: float
+    friction: float
+    slip_speed: float
+    viscosity: float
+    hand_stiffness: float
+    hand_damping: float
+    dt: float
+    resolution: float
+    """Rounding of the reported position [m]; 0 reports it exactly."""
+    velocity_gain: float
+    """Share of a new velocity sample in the reported one; 1 is the bare difference."""
+    position: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    target: NDArray[np.float64]
+    """Target at this tick and at the next, shape (2, 3)."""
+    measured: NDArray[np.float64]
+    """Last reported position, velocity and angular velocity, shape (3, 3)."""
+    measured_orientation: NDArray[np.float64]
+
+
+def make_virtual_device(
+    positions: ArrayLike,
+    orientations: ArrayLike | None = None,
+    buttons: ArrayLike | None = None,
+    *,
+    source: int = TABLE,
+    held: bool = False,
+    mass: float = 0.045,
+    friction: float = 0.0,
+    slip_speed: float = 1e-3,
+    viscosity: float = 0.0,
+    hand_stiffness: float = 400.0,
+    hand_damping: float = 4.0,
+    resolution: float = 0.0,
+    velocity_cutoff_hz: float | None = None,
+    dt: float = 1e-3,
+) -> VirtualDevice:
+    """A virtual device at rest on the first row of its target table.
+
+    positions (n, 3) [m], orientations (n, 4) (w, x, y, z) or None for upright, buttons (n,) bit masks or
+    None; the rest as in `VirtualDevice`. Raises HapticsError on tables that are empty, ragged or not finite.
+    """
+    table = np.array(positions, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != 3 or len(table) == 0:
+        raise HapticsError(
+            f"target positions have shape {table.shape} and must have shape (n, 3) with n >= 1"
+        )
+    n = len(table)
+    turns = (
+        np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+        if orientations is None
+        else np.array(orientations, float)
+    )
+    masks = (
+        np.zeros(n, dtype=np.int64)
+        if buttons is None
+        else np.array(buttons, dtype=np.int64)
+    )
+    if turns.shape != (n, 4) or masks.shape != (n,):
+        raise HapticsError(
+            f"target orientations {turns.shape} and buttons {masks.shape} must have the {n} rows of the positions"
+        )
+    if not (np.isfinite(table).all() and np.isfinite(turns).all()):
+        raise HapticsError("target positions and orientations must be finite")
+    norms = np.linalg.norm(turns, axis=1)
+    if norms.min() < 1e-6:
+        raise HapticsError(
+            f"target orientation at row {int(norms.argmin())} must not be the zero quaternion"
+        )
+    turns /= norms[:, None]
+    gain = (
+        1.0
+        if velocity_cutoff_hz is None
+        else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
+    )
+    measured = np.zeros((3, 3))
+    measured[0] = _rounded(table[0], resolution)
+    return VirtualDevice(
+        source=int(source),
+        held=int(held),
+        positions=table,
+        orientations=turns,
+        buttons=masks,
+        mail=np.zeros((SLOTS, 8)),
+        mail_control=make_control(),
+        mass=float(mass),
+        friction=float(friction),
+        slip_speed=float(slip_speed),
+        viscosity=float(viscosity),
+        hand_stiffness=float(hand_stiffness),
+        hand_damping=float(hand_damping),
+        dt=float(dt),
+        resolution=float(resolution),
+        velocity_gain=float(gain),
+        position=table[0].copy(),
+        velocity=np.zeros(3),
+        target=np.array([table[0], table[0]]),
+        measured=measured,
+        measured_orientation=turns[0].copy(),
+    )
+
+
+def _rounded(position: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
+    return (
+        np.floor(position / resolution + 0.5) * resolution
+        if resolution > 0.0
+        else position
+    )
+
+
+def send_target(
+    device: VirtualDevice,
+    position: ArrayLike,
+    orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+    buttons: int = 0,
+) -> None:
+    """Leave a target [m] in the mailbox; one thread may send, the servo takes the newest and never waits."""
+    message = device.mail[writer_slot(device.mail_control)]
+    message[:3] = position
+    message[3:7] = orientation
+    message[7] = buttons
+    publish(device.mail_control)
+
+
+@njit(inline="always")
+def _turn(now, before, out):
+    """out = rotation vector of now before^-1, which turns one unit quaternion into the other."""
+    w = (
+        now[0] * before[0]
+        + now[1] * before[1]
+        + now[2] * before[2]
+        + now[3] * before[3]
+    )
+    out[0] = (
+        -now[0] * before[1]
+        + now[1] * before[0]
+        - now[2] * before[3]
+        + now[3] * before[2]
+    )
+    out[1] = (
+        -now[0] * before[2]
+        + now[1] * before[3]
+        + now[2] * before[0]
+        - now[3] * before[1]
+    )
+    out[2] = (
+        -now[0] * before[3]
+        - now[1] * before[2]
+        + now[2] * before[1]
+        + now[3] * before[0]
+    )
+    s = math.sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2])
+    scale = 2.0 if s < 1e-9 else 2.0 * math.atan2(s, abs(w)) / s
+    if w < 0.0:
+        scale = -scale
+    for i in range(3):
+        out[i] *= scale
+
+
+@njit(inline="always")
+def _take_target(device, tick, port):
+    """Bring the target to this tick and the next; orientation and buttons go straight to the port."""
+    if device.source == TABLE:
+        last = device.positions.shape[0] - 1
+        row = min(tick, last)
+        after = min(tick + 1, last)
+        for i in range(3):
+            device.target[0, i] = device.positions[row, i]
+            device.target[1, i] = device.positions[after, i]
+        for i in range(4):
+            port.orientation[i] = device.orientations[row, i]
+        port.buttons[0] = device.buttons[row]
+        return
+    slot, fresh = acquire(device.mail_control)
+    if fresh:
+        # row 0 of the tables keeps the newest message, so that it lasts until the next one
+        for i in range(3):
+            device.positions[0, i] = device.mail[slot, i]
+        for i in range(4):
+            device.orientations[0, i] = device.mail[slot, 3 + i]
+        device.buttons[0] = int(device.mail[slot, 7])
+    share = 1.0 - math.exp(-device.dt / MAILBOX_SMOOTHING)
+    for i in range(3):
+        device.target[0, i] = device.target[1, i]
+        device.target[1, i] += share * (device.positions[0, i] - device.target[1, i])
+    for i in range(4):
+        port.orientation[i] = device.orientations[0, i]
+    port.buttons[0] = device.buttons[0]
+
+
+@njit(nogil=True, cache=True)
+def device_read(device, tick, port):
+    """Report pose, velocities and buttons at this tick into the port; returns DEVICE_OK."""
+    _take_target(device, tick, port)
+    if not device.held:
+        for i in range(3):
+            device.position[i] = device.target[0, i]
+    for i in range(3):
+        x = device.position[i]
+        if device.resolution > 0.0:
+            x = math.floor(x / device.resolution + 0.5) * device.resolution
+        difference = (x - device.measured[0, i]) / device.dt
+        device.measured[1, i] += device.velocity_gain * (
+            difference - device.measured[1, i]
+        )
+        device.measured[0, i] = x
+        port.position[i] = x
+        port.velocity[i] = device.measured[1, i]
+    _turn(port.orientation, device.measured_orientation, port.angular_velocity)
+    for i in range(3):
+        rate = port.angular_velocity[i] / device.dt
+        device.measured[2, i] += device.velocity_gain * (rate - device.measured[2, i])
+        port.angular_velocity[i] = device.measured[2, i]
+    for i in range(4):
+        device.measured_orientation[i] = port.orientation[i]
+    return DEVICE_OK
+
+
+@njit(inline="always")
+def _kick(device, share, h, force):
+    """Velocity change over h by the held force and the hand's spring, the target at this share of the tick."""
+    for i in range(3):
+        target = (1.0 - share) * device.target[0, i] + share * device.target[1, i]
+        pull = force[i] + device.hand_stiffness * (target - device.position[i])
+        device.velocity[i] += h / device.mass * pull
+
+
+@njit(inline="always")
+def _drag(device, h):
+    """Exact decay of the velocity over h toward its balance of hand damping and friction.
+
+    The Coulomb coefficient is that of the present speed; the exponential is stable however large it is.
+    """
+    v = device.velocity
+    speed = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    drag = (
+        device.hand_damping
+        + device.viscosity
+        + device.friction / max(speed, device.slip_speed)
+    )
+    if drag == 0.0:
+        return
+    decay = math.exp(-drag * h / device.mass)
+    for i in range(3):
+        target_velocity = (device.target[1, i] - device.target[0, i]) / device.dt
+        balance = device.hand_damping * target_velocity / drag
+        v[i] = balance + decay * (v[i] - balance)
+
+
+@njit(inline="always")
+def _drift(device, h):
+    for i in range(3):
+        device.position[i] += h * device.velocity[i]
+
+
+@njit(nogil=True, cache=True)
+def device_write(device, sent_force):
+    """Hold sent_force (3,) [N], device axes, for one tick and move the held stylus by it; returns DEVICE_OK.
+
+    Strang splitting: half kick, half drift, drag, half drift, half kick; exact for a constant force.
+    """
+    if device.held:
+        h = device.dt / SUBSTEPS
+        for s in range(SUBSTEPS):
+            _kick(device, s / SUBSTEPS, 0.5 * h, sent_force)
+            _drift(device, 0.5 * h)
+            _drag(device, h)
+            _drift(device, 0.5 * h)
+            _kick(device, (s + 1) / SUBSTEPS, 0.5 * h, sent_force)
+    return DEVICE_OK

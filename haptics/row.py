@@ -1,0 +1,94 @@
+"""The record of one servo tick: its columns, and the kernel that fills them.
+
+A row is float64 throughout, so that one array carries it through the ring; integers up to 2^53 are exact
+and regain their type in the recording. Pose, velocities and commanded force are in scene axes, the sent force in
+the device's.
+"""
+
+from dataclasses import dataclass
+
+from numba import njit
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a recorded table."""
+
+    name: str
+    unit: str
+    description: str
+    dtype: str = "f8"
+
+
+def _vector(names: str, unit: str, description: str) -> list[Column]:
+    return [Column(name, unit, f"{description}, {name[-1]}") for name in names.split()]
+
+
+def _integers(*items: tuple[str, str]) -> list[Column]:
+    return [Column(name, "1", description, "i8") for name, description in items]
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("tick", "1", "number of the tick, from 0", "i8"),
+    Column("time_s", "s", "tick times the period"),
+    *_vector("px py pz", "m", "stylus position in the scene"),
+    *[
+        Column(f"q{c}", "1", f"stylus orientation quaternion in the scene, {c}")
+        for c in "wxyz"
+    ],
+    *_vector("vx vy vz", "m/s", "stylus velocity in the scene"),
+    *_vector("wx wy wz", "rad/s", "stylus angular velocity in the scene"),
+    Column("buttons", "1", "button bit mask", "i8"),
+    *_vector("force_x force_y force_z", "N", "commanded force in the scene"),
+    *_vector("torque_x torque_y torque_z", "N m", "commanded torque in the scene"),
+    *_vector("sent_x sent_y sent_z", "N", "force sent to the device, in its axes"),
+    Column("residual", "1", "residual of the contact solve"),
+    Column("depth", "m", "deepest penetration"),
+    *_vector("held_x held_y held_z", "m", "held point of the tool"),
+    *_vector("sum_x sum_y sum_z", "N", "sum of the constraint forces on the tool"),
+    *_integers(
+        ("status", "status code of the tick, 0 is well"),
+        ("frame", "id of the frame consumed"),
+        ("frame_age", "age of the frame in ticks since it became visible"),
+        ("sweeps", "sweeps of the contact solver"),
+        ("contacts", "active contacts"),
+        ("rows", "constraint rows"),
+        ("replayed", "ticks replayed to bring a new frame to the present"),
+        ("tick_flags", "flags of the tick"),
+        ("flags", "flags of the limiter, haptics.limits.FLAG_NAMES"),
+    ),
+    Column(
+        "late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"
+    ),
+    Column("step_us", "us", "time from the tick's start to its record, 0 in lock-step"),
+)
+NAMES = tuple(column.name for column in COLUMNS)
+
+
+@njit(nogil=True, cache=True)
+def write_row(row, tick, dt, port, sent, flags, late_us, step_us):
+    """Fill row, shape (len(COLUMNS),), in the order of COLUMNS."""
+    row[0] = tick
+    row[1] = tick * dt
+    k = 2
+    for field in (
+        port.position,
+        port.orientation,
+        port.velocity,
+        port.angular_velocity,
+    ):
+        for i in range(field.shape[0]):
+            row[k] = field[i]
+            k += 1
+    row[k] = port.buttons[0]
+    k += 1
+    for field in (port.force, port.torque, sent, port.info):
+        for i in range(field.shape[0]):
+            row[k] = field[i]
+            k += 1
+    for i in range(8):
+        row[k] = port.status[i]
+        k += 1
+    row[k] = flags
+    row[k + 1] = late_us
+    row[k + 2] = step_us

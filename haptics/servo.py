@@ -1,0 +1,391 @@
+"""The servo: one step, two drivers.
+
+Step: read the device, map its pose to the scene, call the tick (a C function of the system), map its force
+back, limit it, send it, record the row, count. `servo_run` repeats it in lock-step without a clock;
+`servo_loop` paces it by absolute deadlines, without the GIL, until a stop has been asked for and the force
+has faded. Both call the same `servo_step`, so what a test sees is what the hand gets.
+"""
+
+import threading
+from typing import NamedTuple, Self
+
+import numpy as np
+from numba import njit, typeof
+from numpy.typing import NDArray
+
+from haptics.clock import WAITER, make_scratch, now_ns, request_realtime, sleep_until
+from haptics.device import DEVICE_OK, VirtualDevice, device_read, device_write
+from haptics.limits import (
+    COUNTERS,
+    REASONS,
+    RUNNING,
+    STOP_DEVICE_LOST,
+    STOP_NON_FINITE,
+    STOP_REQUESTED,
+    STOP_TICK_FAILED,
+    LimitParams,
+    LimitState,
+    has_faded,
+    limit_force,
+    make_limit_state,
+    request_fade,
+    stop_reason,
+)
+from haptics.row import COLUMNS, write_row
+from haptics.statistics import (
+    LATE,
+    MISSED,
+    SKIPPED,
+    STALE_STEPS,
+    STEP,
+    STEPS,
+    Statistics,
+    count_duration,
+    make_statistics,
+    summarise,
+    summarise_duration,
+)
+from haptics.workspace import Workspace, force_to_device, make_workspace, pose_to_scene
+from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
+from physics.exchange.port import STATUS_AGE, STATUS_CODE, Port, make_port
+from physics.exchange.ring import (
+    make_ring,
+    ring_available,
+    ring_commit,
+    ring_overflow,
+    ring_push_slot,
+    ring_release,
+    ring_slot,
+)
+
+CATCH_UP = 10
+"""Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""
+
+# Control words, a cache line each: what others ask of the servo, and what it tells them
+_STOP, _REASON, _TICK = 0, CACHE_LINE, 2 * CACHE_LINE
+
+
+class Servo(NamedTuple):
+    """All that a step touches; made by `make_servo`."""
+
+    tick_address: int
+    tick_data: int
+    port: Port
+    """Scene axes: what the tick reads and writes."""
+    device_port: Port
+    """Device axes; it shares status and info with `port`."""
+    device: VirtualDevice
+    workspace: Workspace
+    limits: LimitParams
+    limit_state: LimitState
+    sent: NDArray[np.float64]
+    """Force sent last [N], device axes, shape (3,)."""
+    ring: NDArray[np.int64]
+    rows: NDArray[np.float64]
+    """Recorded rows, shape (capacity, len(COLUMNS)), behind the ring."""
+    recording: int
+    """1 pushes a row at each tick."""
+    statistics: Statistics
+    control: NDArray[np.int64]
+    stale_age: int
+    """Age of a frame [ticks] from which a step counts as stale."""
+    period_ns: int
+    dt: float
+
+
+def make_servo(
+    tick_address: int,
+    tick_data: int,
+    port: Port,
+    device: VirtualDevice,
+    limits: LimitParams,
+    workspace: Workspace | None = None,
+    *,
+    rate_hz: float = 1000.0,
+    stale_age: int | None = None,
+    ring_capacity: int = 8192,
+    recording: bool = True,
+) -> Servo:
+    """A servo at tick 0.
+
+    tick_address: address of a C function `int32 f(void *)`; tick_data: the address it is given. The caller
+    keeps the function, its data and the port alive. stale_age None counts a step as stale where the
+    watchdog does. ring_capacity: rows, a power of two (InputError otherwise).
+    """
+    ring = make_ring(ring_capacity)
+    return Servo(
+        tick_address=int(tick_address),
+        tick_data=int(tick_data),
+        port=port,
+        device_port=make_port()._replace(status=port.status, info=port.info),
+        device=device,
+        workspace=make_workspace() if workspace is None else workspace,
+        limits=limits,
+        limit_state=make_limit_state(limits),
+        sent=np.zeros(3),
+        ring=ring,
+        rows=np.zeros((ring_capacity, len(COLUMNS))),
+        recording=int(recording),
+        statistics=make_statistics(),
+        control=np.zeros(3 * CACHE_LINE, dtype=np.int64),
+        stale_age=limits.max_age if stale_age is None else int(stale_age),
+        period_ns=round(1e9 / rate_hz),
+        dt=1.0 / rate_hz,
+    )
+
+
+@njit(nogil=True, cache=True)
+def request_stop(servo):
+    """Ask the servo to fade and stop; any thread may."""
+    store_release(servo.control, _STOP, 1)
+
+
+@njit(nogil=True, cache=True)
+def tick_count(servo):
+    """Steps done so far; any thread may ask."""
+    return load_acquire(servo.control, _TICK)
+
+
+@njit(nogil=True, cache=True)
+def finished_reason(servo):
+    """RUNNING until the servo has faded and stopped, then the stop reason; any thread may ask."""
+    return load_acquire(servo.control, _REASON)
+
+
+@njit(inline="always")
+def _call_system(servo):
+    """Call the tick, unless it has failed: its state can no longer be trusted."""
+    reason = stop_reason(servo.limit_state)
+    if reason == STOP_NON_FINITE or reason == STOP_TICK_FAILED:
+        return
+    code = call_tick(servo.tick_address, servo.tick_data)
+    if code != 0:
+        servo.port.status[STATUS_CODE] = code
+
+
+@njit(inline="always")
+def _record(servo, tick, flags, late_ns, step_ns):
+    slot = ring_push_slot(servo.ring)
+    if slot >= 0:
+        write_row(
+            servo.rows[slot],
+            tick,
+            servo.dt,
+            servo.port,
+            servo.sent,
+            flags,
+            late_ns * 1e-3,
+            step_ns * 1e-3,
+        )
+        ring_commit(servo.ring)
+
+
+@njit(nogil=True, cache=True)
+def servo_step(servo, late_ns, paced, scratch):
+    """One tick; returns True once a stop has been asked for and the force has faded.
+
+    late_ns: lateness [ns] of this tick. paced: 0 in lock-step, where the row's times are zero so that
+    recordings are bit-reproducible.
+    """
+    start = now_ns(scratch)
+    tick = servo.control[_TICK]
+    if load_acquire(servo.control, _STOP) != 0:
+        request_fade(servo.limit_state, STOP_REQUESTED)
+    if device_read(servo.device, tick, servo.device_port) != DEVICE_OK:
+        request_fade(servo.limit_state, STOP_DEVICE_LOST)
+    pose_to_scene(servo.workspace, servo.device_port, servo.port)
+    _call_system(servo)
+    force_to_device(servo.workspace, servo.port, servo.device_port)
+    flags = limit_force(servo.limit_state, servo.limits, servo.device_port, servo.sent)
+    if device_write(servo.device, servo.sent) != DEVICE_OK:
+        request_fade(servo.limit_state, STOP_DEVICE_LOST)
+    step_ns = now_ns(scratch) - start
+    if servo.recording:
+        _record(servo, tick, flags, late_ns if paced else 0, step_ns if paced else 0)
+    statistics = servo.statistics
+    statistics.counters[STEPS] += 1
+    statistics.counters[STALE_STEPS] += servo.port.status[STATUS_AGE] > servo.stale_age
+    count_duration(statistics, STEP, step_ns)
+    store_release(servo.control, _TICK, tick + 1)
+    done = has_faded(servo.limit_state)
+    if done:
+        store_release(servo.control, _REASON, stop_reason(servo.limit_state))
+    return done
+
+
+@njit(nogil=True, cache=True)
+def servo_run(servo, n):
+    """Lock-step driver: n ticks without a clock; returns the ticks done, fewer than n once it has stopped."""
+    scratch = np.zeros(4, dtype=np.int64)
+    if finished_reason(servo) != RUNNING:
+        return 0
+    for k in range(n):
+        if servo_step(servo, 0, 0, scratch):
+            return k + 1
+    return n
+
+
+@njit(inline="always")
+def _pace(deadline, period, statistics, scratch):
+    """Wait for a deadline; (lateness, next deadline), counting lateness, misses and skipped periods."""
+    sleep_until(deadline, scratch)
+    late = now_ns(scratch) - deadline
+    count_duration(statistics, LATE, late)
+    statistics.counters[MISSED] += late > period
+    skipped = late // period if late > CATCH_UP * period else 0
+    statistics.counters[SKIPPED] += skipped
+    return late, deadline + (1 + skipped) * period
+
+
+@njit(nogil=True, cache=True)
+def servo_loop(servo):
+    """Real-time driver: a tick at each deadline until a stop has been asked for and the force has faded.
+
+    Returns the stop reason. A deadline is missed when the tick starts more than a period late; a servo
+    that lags catches up, unless it lags by more than CATCH_UP periods (a suspended machine).
+    """
+    scratch = np.zeros(4, dtype=np.int64)
+    deadline = now_ns(scratch) + servo.period_ns
+    done = finished_reason(servo) != RUNNING
+    while not done:
+        late, deadline = _pace(deadline, servo.period_ns, servo.statistics, scratch)
+        done = servo_step(servo, late, 1, scratch)
+    return finished_reason(servo)
+
+
+@njit(nogil=True, cache=True)
+def baseline_loop(n, period_ns, statistics, scratch):
+    """n deadlines of the servo's clock with nothing in between: what the machine gives at best."""
+    deadline = now_ns(scratch) + period_ns
+    for _ in range(n):
+        _late, deadline = _pace(deadline, period_ns, statistics, scratch)
+        statistics.counters[STEPS] += 1
+
+
+def servo_baseline(
+    n: int = 1000, rate_hz: float = 1000.0, realtime: bool = True
+) -> dict[str, object]:
+    """Lateness of n deadlines of the bare clock loop, scheduled as the servo is.
+
+    Returns {rate_hz, steps, missed, skipped, scheduler, clock_baseline_us: {p50, p99, p999, max}}.
+    """
+    statistics, period_ns = make_statistics(), round(1e9 / rate_hz)
+    message = []
+    baseline_loop(0, period_ns, statistics, make_scratch())
+
+    def measure() -> None:
+        message.append(request_realtime()[1] if realtime else "ordinary priority")
+        baseline_loop(n, period_ns, statistics, make_scratch())
+
+    # a thread of its own, so that the caller's scheduling stays as it was
+    thread = threading.Thread(target=measure)
+    thread.start()
+    thread.join()
+    return {
+        "rate_hz": rate_hz,
+        "steps": int(statistics.counters[STEPS]),
+        "missed": int(statistics.counters[MISSED]),
+        "skipped": int(statistics.counters[SKIPPED]),
+        "scheduler": message[0],
+        "clock_baseline_us": summarise_duration(statistics, LATE),
+    }
+
+
+def compile_servo(servo: Servo) -> None:
+    """Compile both drivers for this servo, or load them from the cache, without running a tick."""
+    for driver in (servo_run, servo_loop):
+        arguments = (
+            (typeof(servo), typeof(1)) if driver is servo_run else (typeof(servo),)
+        )
+        driver.compile(arguments)
+    request_stop.compile((typeof(servo),))
+    tick_count.compile((typeof(servo),))
+    finished_reason.compile((typeof(servo),))
+
+
+@njit(nogil=True, cache=True)
+def _copy_rows(ring, rows, out):
+    n = min(ring_available(ring), out.shape[0])
+    for i in range(n):
+        out[i] = rows[ring_slot(ring, i)]
+    ring_release(ring, n)
+    return n
+
+
+def drain_rows(servo: Servo) -> NDArray[np.float64]:
+    """Take all recorded rows out of the ring, shape (n, len(COLUMNS)); one thread only may drain."""
+    out = np.empty((len(servo.rows), len(COLUMNS)))
+    return out[: _copy_rows(servo.ring, servo.rows, out)]
+
+
+def servo_summary(servo: Servo) -> dict[str, object]:
+    """Statistics, limiter's counters, lost rows and stop reason as a dictionary of plain values."""
+    counts = zip(COUNTERS, servo.limit_state.counters, strict=True)
+    return summarise(servo.statistics, servo.period_ns) | {
+        "waiter": WAITER,
+        "limits": {name: int(count) for name, count in counts},
+        "rows_lost": int(ring_overflow(servo.ring)),
+        "stop_reason": REASONS[finished_reason(servo)],
+    }
+
+
+class ServoThread:
+    """Runs `servo_loop` in a thread of its own; a context manager that stops it however the block ends.
+
+    scheduler: one sentence on what real-time scheduling was granted. error: what the loop raised, if it did.
+    """
+
+    def __init__(self, servo: Servo, realtime: bool = True) -> None:
+        self.servo = servo
+        self.scheduler = "ordinary priority"
+        self.error: BaseException | None = None
+        self._realtime = realtime
+        # daemon: an interpreter that dies of an exception must not hang on a servo that nobody will stop
+        self._thread = threading.Thread(target=self._run, name="servo", daemon=True)
+        self._ready = threading.Event()
+
+    def _run(self) -> None:
+        try:
+            if self._realtime:
+                self.scheduler = request_realtime()[1]
+            self._ready.set()
+            servo_loop(self.servo)
+        except BaseException as error:  # noqa: BLE001 - join raises it in the thread that can tell the user
+            self.error = error
+        finally:
+            self._ready.set()
+
+    def start(self) -> Self:
+        """Compile, then start; returns once the scheduling has been asked for."""
+        compile_servo(self.servo)
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop still turns."""
+        return self._thread.is_alive()
+
+    @property
+    def reason(self) -> str:
+        """Why the loop stopped, in words; "running" until then."""
+        return REASONS[finished_reason(self.servo)]
+
+    def stop(self) -> None:
+        """Ask the loop to fade and end; returns at once."""
+        request_stop(self.servo)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False if the time [s] ran out. Raises what the loop raised."""
+        self._thread.join(timeout)
+        if self.error is not None:
+            raise self.error
+        return not self.running
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+        self.join(5.0)
