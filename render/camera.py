@@ -1,0 +1,134 @@
+"""An orbiting perspective camera, as plain matrices; nothing here needs OpenGL.
+
+Right-handed axes, y up. Azimuth 0 and elevation 0 put the eye on +z, where the user sits, looking along -z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+# (azimuth, elevation) in degrees
+STANDARD_VIEWS = {
+    "front": (0.0, 0.0),
+    "back": (180.0, 0.0),
+    "right": (90.0, 0.0),
+    "left": (-90.0, 0.0),
+    "top": (0.0, 89.9),
+    "bottom": (0.0, -89.9),
+    "perspective": (28.0, 22.0),
+}
+STEEPEST = 89.9  # degrees: at the pole itself the picture's upward direction is undefined
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Where the picture is taken from; a movement returns a new camera. Angles in degrees, lengths in metres."""
+
+    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    distance: float = 1.0
+    azimuth: float = 28.0
+    elevation: float = 22.0
+    field_of_view: float = 30.0  # vertical
+
+    @classmethod
+    def looking(
+        cls,
+        view: str,
+        points: ArrayLike,
+        aspect: float = 1.5,
+        margin: float = 1.12,
+        field_of_view: float = 30.0,
+    ) -> Camera:
+        """A standard view that holds all `points` (n, 3) [m]; raises ValueError for an unknown view."""
+        if view not in STANDARD_VIEWS:
+            raise ValueError(f"view {view!r} is unknown; choose one of {', '.join(STANDARD_VIEWS)}.")
+        azimuth, elevation = STANDARD_VIEWS[view]
+        camera = cls(azimuth=azimuth, elevation=elevation, field_of_view=field_of_view)
+        return camera.fit(points, aspect, margin)
+
+    @property
+    def axes(self) -> Floats:
+        """Right, up and backward unit vectors of the picture as rows, shape (3, 3)."""
+        a, e = np.radians((self.azimuth, self.elevation))
+        back = np.array([np.sin(a) * np.cos(e), np.sin(e), np.cos(a) * np.cos(e)])
+        right = np.array([np.cos(a), 0.0, -np.sin(a)])
+        return np.array([right, np.cross(back, right), back])
+
+    @property
+    def eye(self) -> Floats:
+        """Position of the eye [m], shape (3,)."""
+        return np.asarray(self.target) + self.distance * self.axes[2]
+
+    def orbit(self, azimuth: float, elevation: float) -> Camera:
+        """Turn about the target by these angles; the elevation stops short of the poles."""
+        up = float(np.clip(self.elevation + elevation, -STEEPEST, STEEPEST))
+        return replace(self, azimuth=(self.azimuth + azimuth + 180.0) % 360.0 - 180.0, elevation=up)
+
+    def zoom(self, factor: float) -> Camera:
+        """Come closer by `factor` (above 1) or go away (below 1)."""
+        return replace(self, distance=self.distance / factor)
+
+    def pan(self, right: float, up: float) -> Camera:
+        """Shift the view by fractions of the picture's height, measured at the target."""
+        height = 2.0 * self.distance * np.tan(np.radians(self.field_of_view) / 2)
+        shift = height * (right * self.axes[0] + up * self.axes[1])
+        return replace(self, target=tuple((np.asarray(self.target) + shift).tolist()))
+
+    def fit(self, points: ArrayLike, aspect: float, margin: float = 1.12) -> Camera:
+        """Keep the direction and stand as near as lets all `points` (n, 3) [m] be seen, with a margin.
+
+        In the picture's axes a point p is inside when |p_x - e_x| <= (e_z - p_z) tan_x for an eye e. Its two
+        sides give e_x + tan_x e_z >= A and -e_x + tan_x e_z >= B, with A and B the largest over all points, so
+        the nearest eye has e_z = (A + B) / (2 tan_x), e_x = (A - B) / 2; likewise in y.
+        """
+        p = np.asarray(points, float).reshape(-1, 3)
+        p = p[np.isfinite(p).all(axis=1)] @ self.axes.T
+        if not len(p):
+            return self
+        tan = np.tan(np.radians(self.field_of_view) / 2) / margin * np.array([aspect, 1.0])
+        plus = np.max(p[:, :2] + tan * p[:, 2:], axis=0)
+        minus = np.max(-p[:, :2] + tan * p[:, 2:], axis=0)
+        depth = 0.5 * (p[:, 2].min() + p[:, 2].max())
+        distance = max(float(np.max((plus + minus) / (2 * tan))) - depth, 1e-6)
+        target = np.append(0.5 * (plus - minus), depth) @ self.axes
+        return replace(self, target=tuple(target.tolist()), distance=distance)
+
+    def view_matrix(self) -> Floats:
+        """World to eye coordinates, shape (4, 4), acting on columns."""
+        m = np.eye(4)
+        m[:3, :3] = self.axes
+        m[:3, 3] = -self.axes @ self.eye
+        return m
+
+    def projection_matrix(self, aspect: float) -> Floats:
+        """Eye to clip coordinates of OpenGL (depth -1 to 1), shape (4, 4); width over height is `aspect`."""
+        near, far = self.distance / 50.0, self.distance * 50.0
+        f = 1.0 / np.tan(np.radians(self.field_of_view) / 2)
+        m = np.zeros((4, 4))
+        m[0, 0], m[1, 1] = f / aspect, f
+        m[2, 2], m[2, 3] = (far + near) / (near - far), 2 * far * near / (near - far)
+        m[3, 2] = -1.0
+        return m
+
+    def matrix(self, aspect: float) -> Floats:
+        """World to clip coordinates, shape (4, 4)."""
+        return self.projection_matrix(aspect) @ self.view_matrix()
+
+    def project(self, points: ArrayLike, width: int, height: int) -> Floats:
+        """Pixels (n, 2) of points (n, 3) [m]: x to the right, y downward from the upper left corner."""
+        p = np.asarray(points, float).reshape(-1, 3)
+        clip = np.column_stack([p, np.ones(len(p))]) @ self.matrix(width / height).T
+        ndc = clip[:, :2] / clip[:, 3:]
+        return np.column_stack([0.5 * (1 + ndc[:, 0]) * width, 0.5 * (1 - ndc[:, 1]) * height])
+
+    def ray(self, x: float, y: float, width: int, height: int) -> Floats:
+        """Unit direction (3,) from the eye through pixel (x, y): what the mouse points at."""
+        tan = np.tan(np.radians(self.field_of_view) / 2)
+        local = np.array([(2 * x / width - 1) * tan * width / height, (1 - 2 * y / height) * tan, -1.0])
+        d = local @ self.axes
+        return d / np.linalg.norm(d)

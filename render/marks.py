@@ -1,0 +1,67 @@
+"""Draws `Solids`: one instanced call for each shape, faintly where a body hides them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from render import gl
+from render.program import Program, VertexArray
+from render.solids import Solids, unit_shapes
+
+Floats = NDArray[np.float64]
+
+HIDDEN_OPACITY = 0.62
+
+
+class MarkLayer:
+    """The unit shapes on the graphics card."""
+
+    def __init__(self) -> None:
+        self._program = Program("solid", "lit")
+        self._shapes: dict[str, VertexArray] = {}
+        for name, (rows, triangles) in unit_shapes().items():
+            shape = VertexArray((3, 3), per_instance=(3, 3, 3, 3, 3))
+            shape.stream(rows)
+            shape.set_indices("faces", triangles)
+            self._shapes[name] = shape
+
+    def draw(self, marks: Solids, to_clip: Floats, eye: Floats, light: Floats, through: bool = False) -> None:
+        """Draw all marks over what the depth buffer holds; `through` shows the hidden ones faintly."""
+        counts = {}
+        for name, shape in self._shapes.items():
+            rows = marks.rows(name)
+            counts[name] = len(rows)
+            shape.stream_instances(rows)
+        self._program.use(to_clip=to_clip, eye=eye, light=light, gloss=0.6, glow=0.45)
+        gl.glEnable(gl.GL_CULL_FACE)
+        gl.glEnable(gl.GL_BLEND)
+        if through:
+            self._draw_hidden(counts)
+        self._draw(counts, 1.0)
+        gl.glDisable(gl.GL_CULL_FACE)
+
+    def delete(self) -> None:
+        """Give everything back to the driver."""
+        self._program.delete()
+        for shape in self._shapes.values():
+            shape.delete()
+
+    def _draw_hidden(self, counts: dict[str, int]) -> None:
+        """What lies behind a body, each pixel once: blended marks on top of each other would be a blur."""
+        gl.glClear(gl.GL_STENCIL_BUFFER_BIT)
+        gl.glEnable(gl.GL_STENCIL_TEST)
+        gl.glStencilFunc(gl.GL_EQUAL, 0, 0xFF)
+        gl.glStencilOp(gl.GL_KEEP, gl.GL_KEEP, gl.GL_INCR)
+        gl.glDepthMask(False)
+        gl.glDepthFunc(gl.GL_GREATER)
+        self._draw(counts, HIDDEN_OPACITY)
+        gl.glDepthMask(True)
+        gl.glDepthFunc(gl.GL_LESS)
+        gl.glDisable(gl.GL_STENCIL_TEST)
+
+    def _draw(self, counts: dict[str, int], opacity: float) -> None:
+        self._program.set(opacity=opacity)
+        for name, shape in self._shapes.items():
+            if counts[name]:
+                shape.draw(gl.GL_TRIANGLES, "faces", counts[name])

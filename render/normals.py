@@ -1,0 +1,81 @@
+"""Smooth normals of a deforming triangle mesh that keep its sharp edges sharp."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+CREASE = 40.0  # degrees between two faces from which their common edge is drawn sharp
+
+
+def face_normals(vertices: Floats, triangles: Indices) -> Floats:
+    """Normals (m, 3) as long as twice the face's area [m^2], outward for counter-clockwise faces."""
+    a, b, c = (vertices[triangles[:, k]] for k in range(3))
+    return np.cross(b - a, c - a)
+
+
+def unique_edges(triangles: Indices) -> Indices:
+    """Each edge of the mesh once, shape (e, 2)."""
+    edges = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+    return np.unique(edges, axis=0)
+
+
+def split_at_creases(vertices: Floats, triangles: Indices, crease: float = CREASE) -> tuple[Indices, Indices]:
+    """Give a vertex one copy for each smooth patch around it.
+
+    Two corners of faces share a copy when a chain of faces joins them across edges bent less than `crease`
+    degrees.
+    Returns (source vertex of each copy (k,), triangles over the copies (m, 3)).
+    """
+    m = len(triangles)
+    normals = face_normals(vertices, triangles)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    first, second = _neighbours(triangles)
+    smooth = np.einsum("ij,ij->i", normals[first // 3], normals[second // 3]) > np.cos(np.radians(crease))
+    first, second = first[smooth], second[smooth]
+    graph = sparse.coo_matrix((np.ones(len(first)), (first, second)), shape=(3 * m, 3 * m))
+    k, copy = connected_components(graph, directed=False)
+    source = np.empty(k, np.int32)
+    source[copy] = triangles.ravel()
+    return source, copy.reshape(m, 3).astype(np.int32)
+
+
+def _neighbours(triangles: Indices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of corners (numbers 3 face + k) at the same vertex of two faces that share an edge there."""
+    corner = np.arange(triangles.size).reshape(-1, 3)
+    start, end = corner.ravel(), np.roll(corner, -1, axis=1).ravel()
+    a, b = triangles.ravel()[start], triangles.ravel()[end]
+    low, high = np.where(a < b, start, end), np.where(a < b, end, start)
+    order = np.lexsort((np.maximum(a, b), np.minimum(a, b)))
+    low, high = low[order], high[order]
+    vertex = triangles.ravel()
+    same = (vertex[low[:-1]] == vertex[low[1:]]) & (vertex[high[:-1]] == vertex[high[1:]])
+    return (
+        np.concatenate([low[:-1][same], high[:-1][same]]),
+        np.concatenate([low[1:][same], high[1:][same]]),
+    )
+
+
+class SmoothSurface:
+    """Positions and normals of a mesh to be drawn, from its present vertices."""
+
+    def __init__(self, vertices: Floats, triangles: Indices, crease: float = CREASE) -> None:
+        self._mesh = np.asarray(triangles, np.int32)
+        self._source, self.triangles = split_at_creases(np.asarray(vertices, float), self._mesh, crease)
+        m, k = len(self._mesh), len(self._source)
+        faces = np.repeat(np.arange(m), 3)
+        self._gather = sparse.csr_matrix((np.ones(3 * m), (self.triangles.ravel(), faces)), shape=(k, m))
+        copies = np.zeros(int(self._mesh.max(initial=-1)) + 1, np.int32)
+        copies[self._source] = np.arange(k)
+        self.edges = copies[unique_edges(self._mesh)]
+
+    def rows(self, vertices: Floats) -> NDArray[np.float32]:
+        """Position and unit normal (weighted by area) of each drawn vertex, shape (k, 6)."""
+        normals = self._gather @ face_normals(vertices, self._mesh)
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+        return np.hstack([vertices[self._source], normals]).astype(np.float32)

@@ -1,0 +1,198 @@
+"""Pictures without a display: an EGL context that has no surface, and a framebuffer object to draw into."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.exchange.snapshot import SceneGeometry, SceneState
+from render import gl
+from render.annotate import annotate
+from render.camera import Camera
+from render.gl import RenderUnavailable
+from render.overlays import Overlays
+from render.scene_view import SceneView, visible_points
+
+__all__ = ["EglContext", "Framebuffer", "Offscreen", "RenderUnavailable", "render_picture"]
+
+Picture = NDArray[np.uint8]
+
+SURFACELESS_MESA = 0x31DD
+MAJOR, MINOR, PROFILE, CORE = 0x3098, 0x30FB, 0x30FD, 1
+SAMPLES = 4
+
+
+class EglContext:
+    """An OpenGL 3.3 core context, current on the thread that makes it; RenderUnavailable if there is none."""
+
+    def __init__(self) -> None:
+        gl.load("egl")
+        try:
+            self._egl: Any = importlib.import_module("OpenGL.EGL")
+            self._display = self._open_display()
+            self._context = self._create()
+        except RenderUnavailable:
+            raise
+        except Exception as error:  # ctypes, attribute or EGL errors alike when a driver lacks a call
+            raise gl.missing("egl", f"{type(error).__name__}: {error}") from error
+        self.make_current()
+
+    def make_current(self) -> None:
+        """Make it current on the calling thread."""
+        none = self._egl.EGL_NO_SURFACE
+        if not self._egl.eglMakeCurrent(self._display, none, none, self._context):
+            raise gl.missing("egl", "eglMakeCurrent refused a context without a surface")
+
+    def close(self) -> None:
+        """Release it; the display stays open for contexts made later in this process."""
+        egl = self._egl
+        egl.eglMakeCurrent(self._display, egl.EGL_NO_SURFACE, egl.EGL_NO_SURFACE, egl.EGL_NO_CONTEXT)
+        egl.eglDestroyContext(self._display, self._context)
+
+    def _open_display(self) -> Any:
+        egl = self._egl
+        platform_base = importlib.import_module("OpenGL.EGL.EXT.platform_base")
+        major, minor = egl.EGLint(), egl.EGLint()
+        candidates = (
+            lambda: platform_base.eglGetPlatformDisplayEXT(SURFACELESS_MESA, egl.EGL_DEFAULT_DISPLAY, None),
+            lambda: egl.eglGetDisplay(egl.EGL_DEFAULT_DISPLAY),
+        )
+        reason: object = "no EGL display could be opened"
+        for candidate in candidates:
+            try:
+                display = candidate()
+                if display and egl.eglInitialize(display, major, minor):
+                    return display
+            except Exception as error:  # the next candidate may do; the last reason is reported
+                reason = error
+        raise gl.missing("egl", reason)
+
+    def _create(self) -> Any:
+        egl = self._egl
+        egl.eglBindAPI(egl.EGL_OPENGL_API)
+        wanted = (
+            *(egl.EGL_SURFACE_TYPE, egl.EGL_PBUFFER_BIT),
+            *(egl.EGL_RENDERABLE_TYPE, egl.EGL_OPENGL_BIT),
+            egl.EGL_NONE,
+        )
+        config, count = (egl.EGLConfig * 1)(), egl.EGLint()
+        egl.eglChooseConfig(self._display, (egl.EGLint * len(wanted))(*wanted), config, 1, count)
+        if not count.value:
+            raise gl.missing("egl", "no EGL configuration draws OpenGL")
+        version = (MAJOR, 3, MINOR, 3, PROFILE, CORE, egl.EGL_NONE)
+        attributes = (egl.EGLint * len(version))(*version)
+        context = egl.eglCreateContext(self._display, config[0], egl.EGL_NO_CONTEXT, attributes)
+        if not context:
+            raise gl.missing("egl", "the driver has no OpenGL 3.3 core profile")
+        return context
+
+
+class Framebuffer:
+    """A picture on the graphics card, multisampled where the driver can; needs a current context."""
+
+    def __init__(self, width: int, height: int, samples: int = SAMPLES) -> None:
+        largest = int(gl.glGetIntegerv(gl.GL_MAX_RENDERBUFFER_SIZE))
+        if not (0 < width <= largest and 0 < height <= largest):
+            raise ValueError(f"a picture cannot be {width} x {height} pixels; each side is 1 to {largest}.")
+        self.width, self.height = width, height
+        self._buffers: list[int] = []
+        samples = min(samples, int(gl.glGetIntegerv(gl.GL_MAX_SAMPLES)))
+        self._drawn = self._make(samples)
+        self._resolved = self._make(0) if samples else self._drawn
+
+    def bind(self) -> None:
+        """Draw into it from now on."""
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._drawn)
+
+    def read(self) -> Picture:
+        """What was drawn, shape (height, width, 3), the first row on top."""
+        w, h = self.width, self.height
+        if self._resolved != self._drawn:
+            gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self._drawn)
+            gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._resolved)
+            gl.glBlitFramebuffer(0, 0, w, h, 0, 0, w, h, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._resolved)
+        gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 1)
+        picture = np.empty((h, w, 3), np.uint8)
+        gl.glReadPixels(0, 0, w, h, gl.GL_RGB, gl.GL_UNSIGNED_BYTE, picture)
+        gl.check()
+        return picture[::-1].copy()
+
+    def delete(self) -> None:
+        """Give it back to the driver."""
+        frames = sorted({self._drawn, self._resolved})
+        gl.glDeleteFramebuffers(len(frames), np.array(frames, np.uint32))
+        gl.glDeleteRenderbuffers(len(self._buffers), np.array(self._buffers, np.uint32))
+
+    def _make(self, samples: int) -> int:
+        frame = int(gl.glGenFramebuffers(1))
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, frame)
+        for attachment, layout in (
+            (gl.GL_COLOR_ATTACHMENT0, gl.GL_RGBA8),
+            (gl.GL_DEPTH_STENCIL_ATTACHMENT, gl.GL_DEPTH24_STENCIL8),
+        ):
+            buffer = int(gl.glGenRenderbuffers(1))
+            self._buffers.append(buffer)
+            gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
+            gl.glRenderbufferStorageMultisample(gl.GL_RENDERBUFFER, samples, layout, self.width, self.height)
+            gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, attachment, gl.GL_RENDERBUFFER, buffer)
+        if gl.glCheckFramebufferStatus(gl.GL_FRAMEBUFFER) != gl.GL_FRAMEBUFFER_COMPLETE:
+            raise RenderUnavailable(f"the driver refuses a framebuffer with {samples} samples a pixel.")
+        return frame
+
+
+class Offscreen:
+    """Takes pictures of one scene: `with Offscreen(geometry, state, 1280, 800) as photographer: ...`."""
+
+    def __init__(self, geometry: SceneGeometry, state: SceneState, width: int, height: int) -> None:
+        self._context = EglContext()
+        self._frame = Framebuffer(width, height)
+        self._view = SceneView(geometry, state)
+
+    def __enter__(self) -> Offscreen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def picture(
+        self, state: SceneState, camera: Camera, overlays: Overlays | None = None, title: str = ""
+    ) -> Picture:
+        """One frame, (height, width, 3), with its legend if `overlays.labels`."""
+        overlays = overlays or Overlays()
+        self._context.make_current()
+        self._frame.bind()
+        scale = self._view.draw(state, camera, self._frame.width, self._frame.height, overlays)
+        image = self._frame.read()
+        if not overlays.labels:
+            return image
+        return annotate(image, self._view.geometry, state, camera, overlays, scale, title)
+
+    def close(self) -> None:
+        """Release the context and everything in it."""
+        self._context.make_current()
+        self._view.delete()
+        self._frame.delete()
+        self._context.close()
+
+
+def render_picture(
+    geometry: SceneGeometry,
+    state: SceneState,
+    camera: Camera | None = None,
+    width: int = 1280,
+    height: int = 800,
+    overlays: Overlays | None = None,
+    title: str = "",
+) -> Picture:
+    """One picture (height, width, 3) of one frame; without a camera, a perspective view that holds it all.
+
+    Raises RenderUnavailable, in one sentence, where EGL or OpenGL 3.3 is missing.
+    """
+    if camera is None:
+        camera = Camera.looking("perspective", visible_points(geometry, state), width / height)
+    with Offscreen(geometry, state, width, height) as photographer:
+        return photographer.picture(state, camera, overlays, title)

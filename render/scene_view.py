@@ -1,0 +1,106 @@
+"""One scene on the graphics card: draws a frame into the bound framebuffer, a window's or a picture's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.exchange.snapshot import SceneGeometry, SceneState
+from render import gl, palette
+from render.camera import Camera
+from render.ground import GroundLayer
+from render.marks import MarkLayer
+from render.overlays import Overlays, axis_marks, fixed_marks, force_scale, place_marks
+from render.program import Program
+from render.surfaces import SurfaceLayer
+
+LIGHT = np.array([-0.42, 0.86, 0.29]) / np.linalg.norm([-0.42, 0.86, 0.29])  # direction to the key light
+TRIAD = 0.13  # side of the axes' corner, in heights of the picture
+TRIAD_REACH = 1.35  # half the height that it shows, in lengths of an axis
+
+
+class SceneView:
+    """Needs a current OpenGL 3.3 context at every call."""
+
+    def __init__(self, geometry: SceneGeometry, state: SceneState) -> None:
+        self.geometry = geometry
+        self._background = Program("background", "background")
+        self._empty = gl.glGenVertexArrays(1)
+        self._ground = GroundLayer(geometry, state.vertices)
+        self._surfaces = SurfaceLayer(geometry, state.vertices)
+        self._marks = MarkLayer()
+        self._axes = axis_marks()
+
+    def draw(self, state: SceneState, camera: Camera, width: int, height: int, overlays: Overlays) -> float:
+        """Draw one frame of `width` x `height` pixels; returns the arrows' scale [m/N] that was used."""
+        scale = force_scale(self.geometry, state) if overlays.force_scale is None else overlays.force_scale
+        to_clip, eye = camera.matrix(width / height), camera.eye
+        self._surfaces.update(state)
+        self._clear(width, height)
+        if overlays.grid:
+            self._ground.draw(to_clip, eye, overlays.axes)
+        plane = self._ground.plane
+        if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
+            self._surfaces.draw_shadow(to_clip, plane, LIGHT)
+        self._surfaces.draw(to_clip, eye, LIGHT, overlays.wireframe)
+        if overlays.fixed:
+            self._marks.draw(fixed_marks(self.geometry, state), to_clip, eye, LIGHT)
+        marks = place_marks(self.geometry, state, overlays, scale)
+        self._marks.draw(marks, to_clip, eye, LIGHT, through=True)
+        if overlays.axes:
+            self._draw_axes(camera, width, height)
+        gl.check()
+        return scale
+
+    def delete(self) -> None:
+        """Give everything back to the driver."""
+        for layer in (self._background, self._ground, self._surfaces, self._marks):
+            layer.delete()
+        gl.glDeleteVertexArrays(1, np.array([self._empty], np.uint32))
+
+    def _clear(self, width: int, height: int) -> None:
+        gl.glViewport(0, 0, width, height)
+        gl.glEnable(gl.GL_MULTISAMPLE)
+        gl.glDepthFunc(gl.GL_LESS)
+        gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT | gl.GL_STENCIL_BUFFER_BIT)
+        gl.glDisable(gl.GL_DEPTH_TEST)
+        self._background.use(bottom=palette.BACKGROUND_BOTTOM, top=palette.BACKGROUND_TOP)
+        gl.glBindVertexArray(self._empty)
+        gl.glDrawArrays(gl.GL_TRIANGLES, 0, 3)
+        gl.glEnable(gl.GL_DEPTH_TEST)
+
+    def _draw_axes(self, camera: Camera, width: int, height: int) -> None:
+        x, y, side = triad_corner(width, height)
+        gl.glViewport(x, y, side, side)
+        gl.glEnable(gl.GL_SCISSOR_TEST)
+        gl.glScissor(x, y, side, side)
+        gl.glClear(gl.GL_DEPTH_BUFFER_BIT)
+        camera = triad_camera(camera)
+        self._marks.draw(self._axes, camera.matrix(1.0), camera.eye, LIGHT)
+        gl.glDisable(gl.GL_SCISSOR_TEST)
+        gl.glViewport(0, 0, width, height)
+
+
+def triad_corner(width: int, height: int) -> tuple[int, int, int]:
+    """Lower left pixel (counted from below) and side of the square that shows the world's axes."""
+    side = max(40, int(TRIAD * height))
+    return width - side - side // 8, side // 8, side
+
+
+def triad_camera(camera: Camera) -> Camera:
+    """The camera that shows three axes of length 1 as `camera` would."""
+    distance = TRIAD_REACH / np.tan(np.radians(camera.field_of_view) / 2)
+    return replace(camera, target=(0.0, 0.0, 0.0), distance=float(distance))
+
+
+def visible_points(geometry: SceneGeometry, state: SceneState) -> NDArray[np.float64]:
+    """Points (n, 3) [m] that a picture ought to hold: bodies, contacts, hand and arrows, but not the planes."""
+    bodies = [state.vertices[d.span] for d in geometry.drawables if d.kind != "plane"]
+    tails = np.vstack([state.contact_point, state.held_point])
+    tips = tails + force_scale(geometry, state) * np.vstack([state.contact_force, state.hand_force])
+    points = np.vstack([*bodies, tails, tips, state.device_point])
+    return points[np.isfinite(points).all(axis=1)]
