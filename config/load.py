@@ -1,0 +1,194 @@
+"""Scenes from TOML: read, overridden, validated; every refusal is one sentence."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from config.schema.base import choose
+from config.schema.scene import Key, Origin, SceneSpec
+
+
+class ConfigError(ValueError):
+    """A scene that cannot be used, told in one sentence: file, key, value and what would be right."""
+
+
+def list_scenes() -> dict[str, str]:
+    """The scenes that come with the program: name -> one line about it."""
+    return {
+        path.stem: read_toml(path.read_text("utf-8"), path.name).get("description", "") for path in _shipped()
+    }
+
+
+def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> SceneSpec:
+    """A shipped scene by name, or a user's TOML file by path; raises ConfigError.
+
+    Each override is "key=value", such as "bodies.wire.material.youngs_modulus=2 GPa".
+    """
+    path = _find(str(name_or_path))
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error}); give a TOML file in UTF-8") from None
+    return parse_scene(text, path, overrides)
+
+
+def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> SceneSpec:
+    """A scene from its text, as a recording keeps it; mesh files are looked for beside `path`."""
+    path = Path(path)
+    data = read_toml(text, path.name)
+    for override in overrides:
+        set_key(data, override)
+    try:
+        scene = SceneSpec.model_validate(data, context={"folder": str(path.parent)})
+    except ValidationError as error:
+        raise ConfigError(f"{path.name}: {_sentence(error, data)}") from None
+    scene._origin = Origin(path, text, tuple(overrides))
+    return scene
+
+
+def read_toml(text: str, file: str) -> dict[str, Any]:
+    """The tables of a TOML text; raises ConfigError with line and column."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}") from None
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON schema of a scene file."""
+    return SceneSpec.model_json_schema()
+
+
+def set_key(data: dict[str, Any], override: str) -> None:
+    """Put "a.b.c=value" into the tables of a scene; list items go by number, bodies by name too."""
+    key, equals, text = override.partition("=")
+    parts = [part for part in re.split(r"[.\[\]]+", key.strip()) if part]
+    if not equals or not parts:
+        raise ConfigError(f"--set {override}: write key=value, such as rates.low_hz=25")
+    table: Any = data
+    for i, part in enumerate(parts[:-1]):
+        if isinstance(table, list):
+            table = table[_item(table, part, override)]
+            continue
+        if part == "material" and isinstance(table.get(part), str):
+            table[part] = {"name": table[part]}
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict | list):
+            raise ConfigError(
+                f"--set {override}: {'.'.join(parts[: i + 1])} is a single value; it has no keys below"
+            )
+    if isinstance(table, list):
+        table[_item(table, parts[-1], override)] = _value(text)
+    else:
+        table[parts[-1]] = _value(text)
+
+
+def _value(text: str) -> Any:
+    """The text as a TOML value, or else as a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
+def _item(items: list[Any], part: str, override: str) -> int:
+    """Index of a list's item by its number or by its name."""
+    names = [item["name"] for item in items if isinstance(item, dict) and "name" in item]
+    if part in names:
+        return names.index(part)
+    if part.isdecimal() and int(part) < len(items):
+        return int(part)
+    known = names or [str(i) for i in range(len(items))]
+    raise ConfigError(f'--set {override}: there is no "{part}"; {choose(part, known)}')
+
+
+def _shipped() -> list[Path]:
+    return sorted(Path(str(files("config"))).joinpath("scenes").glob("*.toml"))
+
+
+def _find(name: str) -> Path:
+    shipped = {path.stem: path for path in _shipped()}
+    if name in shipped:
+        return shipped[name]
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    said = "is not there" if path.suffix or len(path.parts) > 1 else "is no scene"
+    raise ConfigError(f"{name} {said}; give a TOML file or a shipped scene: {choose(name, shipped)}")
+
+
+_WORDS = {
+    "int_type": "is no whole number; write one without quotes or point",
+    "bool_type": "is neither true nor false; write one of them, without quotes",
+    "string_type": 'is no text; write it in quotes "..."',
+    "tuple_type": "is no list; write it in brackets [...]",
+    "too_short": "has too few items; give at least {least}",
+    "too_long": "has too many items; give at most {most}",
+    "greater_than": "is too small; it must be above {gt:g}",
+    "greater_than_equal": "is too small; it must be at least {ge:g}",
+    "less_than": "is too large; it must be below {lt:g}",
+    "less_than_equal": "is too large; it must be at most {le:g}",
+    "string_pattern_mismatch": "does not fit; start with a letter and go on with letters, digits, _ or -",
+    "string_too_short": "is empty; write some text",
+}
+
+
+def _sentence(error: ValidationError, data: dict[str, Any]) -> str:
+    """The first of the errors, an unknown key before all others, as one sentence."""
+    found = error.errors(include_url=False)
+    first = min(found, key=lambda one: "unknown key" not in one["msg"])
+    context = first.get("ctx", {})
+    kind, location = first["type"], (*first["loc"], *context.get("path", ()))
+    if kind == "missing":  # of a list; missing keys are refused in words by the specification
+        location = location[:-1]
+    path, value = _locate(location, data)
+    if kind == "refused":
+        said = context["sentence"]
+    elif kind == "missing":
+        said = f"has too few items; give at least {len(value) + 1}"
+    elif kind == "value_error":
+        said = str(context["error"])
+    elif kind == "literal_error":
+        known = re.findall(r"'([^']*)'", context["expected"])
+        said = choose(value, known) if known else f"choose {context['expected']}"
+    elif kind in _WORDS:
+        said = _WORDS[kind].format(least=context.get("min_length"), most=context.get("max_length"), **context)
+    else:
+        said = first["msg"]
+    shown = "" if value is _ABSENT or isinstance(value, dict) else f" = {_toml(value)}"
+    joint = " " if re.match(r"is |has |does |starts |equals ", said) else ": "
+    return f"{path or 'the scene'}{shown}{joint}{said}"
+
+
+_ABSENT = object()
+
+
+def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:
+    """The key path as a user writes it, and the value that stands there."""
+    path = ""
+    for part in location:
+        if isinstance(data, list):
+            index = part if isinstance(part, int) else [item.get("name") for item in data].index(part)
+            data = data[index] if index < len(data) else _ABSENT
+            name = data.get("name") if isinstance(data, dict) else None
+            path += f".{name}" if isinstance(name, str) and part != "name" else f"[{index}]"
+            continue
+        if isinstance(data, dict):
+            if part == data.get("kind") and part not in data:
+                continue  # a union's tag, which is no key
+            data = data.get(str(part), _ABSENT)
+        path += f".{part}"
+    return path.lstrip("."), data
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it, shortened."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = f'"{value}"' if isinstance(value, str) else str(value).replace("'", '"')
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,208 @@
+"""docs/scenes.md, written from the specifications: `python -m config.reference docs/scenes.md`."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from config.load import list_scenes
+from config.schema.base import kind_of
+from config.schema.material import Material, library
+from config.schema.scene import SceneSpec
+from config.schema.units import UNITS, Quantity, in_words
+
+PREFACE = """\
+# Scenes
+
+A scene is a TOML file. `palpo scenes` lists those that come with the program, `palpo run SCENE`
+takes such a name or the path of your own file, and `palpo scenes --schema` prints the JSON schema
+for an editor. Start from a copy of one in `config/scenes`.
+
+Lengths are in metres, y points up, gravity is along -y. A plain number is in the SI unit shown in
+brackets; text may carry another unit: `radius = "5 mm"`, `youngs_modulus = "3 kPa"`,
+`low_hz = "20 Hz"`. A unit of the wrong kind is an error, as is a key that does not exist. A shape
+is made in its own frame, then scaled, rotated and moved by its `placement`; every other position in
+a file is the scene's, with the bodies at rest.
+
+Any key can be set for one run:
+
+    palpo run wire --set rates.low_hz=25 --set bodies.wire.material.youngs_modulus="1 GPa"
+
+Items of lists go by their number from 0, bodies by their name too: `friction.pairs.0.mu`,
+`bodies.wire.rate`.
+
+This page is written by `make docs` from the specifications in `config/schema`; a test compares the
+two.
+"""
+
+
+def schema_markdown() -> str:
+    """The whole page: each key with its unit, default and meaning."""
+    parts = [PREFACE, _scenes(), *_sections(), _materials(), _units()]
+    return "\n".join(parts)
+
+
+def _scenes() -> str:
+    rows = [f"| `{name}` | {line} |" for name, line in list_scenes().items()]
+    return "\n".join(
+        ["## Scenes that come with the program", "", "| scene | what it is |", "|---|---|", *rows, ""]
+    )
+
+
+def _sections() -> Iterator[str]:
+    """One section for each specification, under the first key that uses it, outer before inner."""
+    paths: dict[type[BaseModel], str] = {}
+    users: dict[type[BaseModel], list[str]] = {}
+    _collect("", SceneSpec, paths, users)
+    for model, path in paths.items():
+        yield _section(path, model, users.get(model, []))
+
+
+def _collect(
+    path: str,
+    model: type[BaseModel],
+    paths: dict[type[BaseModel], str],
+    users: dict[type[BaseModel], list[str]],
+) -> None:
+    """Record the key under which each specification stands, and the kinds of body that use it."""
+    if model in paths:
+        return
+    paths[model] = path
+    for key, field in model.model_fields.items():
+        many = ".*" if get_origin(field.annotation) is tuple else ""
+        for inner in _models(field.annotation):
+            if _is_tagged(model):
+                users.setdefault(inner, []).append(kind_of(model))
+            _collect(f"{path}.{key}{many}".lstrip("."), inner, paths, users)
+
+
+def _section(path: str, model: type[BaseModel], users: list[str]) -> str:
+    heading = "## The file"
+    if path:
+        kind = f', kind "{kind_of(model)}"' if _is_tagged(model) else ""
+        heading = f"## `{path}`{kind}" + (f" ({', '.join(users)})" if kind and users else "")
+    lines = [
+        heading,
+        "",
+        (model.__doc__ or "").strip(),
+        "",
+        "| key | value | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    tag = "kind" if _is_tagged(model) else None
+    lines += [_row(key, field) for key, field in model.model_fields.items() if key != tag]
+    return "\n".join([*lines, ""])
+
+
+def _is_tagged(model: type[BaseModel]) -> bool:
+    """Whether a specification is one of several kinds."""
+    field = model.model_fields.get("kind")
+    return field is not None and field.is_required()
+
+
+def _row(key: str, field: FieldInfo) -> str:
+    annotation = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+    return f"| `{key}` | {_value(annotation)}{_bounds(field)} | {_default(field)} | {field.description} |"
+
+
+def _value(annotation: Any) -> str:
+    """The kind of value that an annotation stands for, in words."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        quantity = next((item for item in args[1:] if isinstance(item, Quantity)), None)
+        if quantity is None:
+            return _value(args[0])
+        return f"{quantity.kind} [{quantity.unit}]" if quantity.unit else quantity.kind
+    if origin is Literal:
+        return ", ".join(f"`{_toml(arg)}`" for arg in args)
+    if origin is tuple:
+        return _list(args)
+    models = list(_models(annotation))
+    if len(models) > 1:
+        return "table with kind " + in_words([f'`"{kind_of(model)}"`' for model in models])
+    if models:
+        return "name or table" if models == [Material] else "table"
+    given = [arg for arg in args if arg is not type(None)]
+    if given:
+        return _value(given[0])
+    return {str: "text", bool: "true or false", int: "whole number"}[annotation]
+
+
+def _list(args: tuple[Any, ...]) -> str:
+    """A tuple in words: equal items are counted, others are listed."""
+    if args[-1] is Ellipsis:
+        return f"list of ({_value(args[0])})"
+    items = [_value(arg) for arg in args]
+    if len(set(items)) == 1:
+        return f"{len(items)} x ({items[0]})" if items[0][0].isdigit() else f"{len(items)} x {items[0]}"
+    return ", ".join(items)
+
+
+def _bounds(field: FieldInfo) -> str:
+    signs = (("gt", "> "), ("ge", ">= "), ("lt", "< "), ("le", "<= "))
+    found = [
+        f"{sign}{getattr(item, name):g}"
+        for item in _flat(field)
+        for name, sign in signs
+        if hasattr(item, name)
+    ]
+    return f", {' and '.join(found)}" if found else ""
+
+
+def _flat(field: FieldInfo) -> Iterator[Any]:
+    """A field's own constraints, and those that its annotation brings along."""
+    for item in field.metadata:
+        yield from item.metadata if isinstance(item, FieldInfo) else [item]
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The specifications inside an annotation, in order."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) is not Literal:
+        for arg in get_args(annotation):
+            yield from _models(arg)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if field.default is None or field.default in ((), ""):
+        return "none"
+    if isinstance(field.default, BaseModel):
+        return "as below"
+    return f"`{_toml(field.default)}`"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return (
+        f"{value:g}" if isinstance(value, float) else f'"{value}"' if isinstance(value, str) else str(value)
+    )
+
+
+def _materials() -> str:
+    keys = [key for key in Material.model_fields if key != "name"]
+    rows = [
+        f"| `{name}` | " + " | ".join(str(one.get(key, "")) for key in keys) + " |"
+        for name, one in library().items()
+    ]
+    head = ["## Materials", "", "Sources stand in `config/materials.toml`.", ""]
+    return "\n".join([*head, f"| name | {' | '.join(keys)} |", "|---" * (len(keys) + 1) + "|", *rows, ""])
+
+
+def _units() -> str:
+    rows = [f"| {kind} | {', '.join(units)} |" for kind, units in UNITS.items() if kind != "number"]
+    return "\n".join(
+        ["## Units", "", "| quantity | units in text, the SI unit first |", "|---|---|", *rows, ""]
+    )
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(schema_markdown(), "utf-8")

@@ -1,0 +1,140 @@
+"""The five kinds of body: soft tetrahedra, beam chain, rigid body, static plane, static mesh."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one
+from config.schema.geometry import BeamGeometry, Placement, RigidGeometry, StaticGeometry, TetGeometry
+from config.schema.material import Material
+from config.schema.units import Density, Length, Mass, Number
+from config.schema.vectors import Direction, Position
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+Shade = Annotated[Number, Field(ge=0, le=1)]
+Colour = tuple[Shade, Shade, Shade]
+NodeIndex = Annotated[Count, Field(ge=0)]
+BeamEnd = Literal["first", "last"]
+
+
+def _low_high(corners: tuple[Position, Position]) -> tuple[Position, Position]:
+    """Any two opposite corners as the lowest and the highest one."""
+    (ax, ay, az), (bx, by, bz) = corners
+    return (min(ax, bx), min(ay, by), min(az, bz)), (max(ax, bx), max(ay, by), max(az, bz))
+
+
+Corners = Annotated[tuple[Position, Position], AfterValidator(_low_high)]
+
+
+class SphereRegion(Spec):
+    """The nodes inside a sphere."""
+
+    centre: Position = Field(description="Centre, in the scene.")
+    radius: Length = Field(gt=0, description="Radius.")
+
+
+class Region(Spec):
+    """Nodes of one body at rest, chosen by exactly one key; positions are the scene's, after placement."""
+
+    box: Corners | None = Field(None, description="Two opposite corners; all nodes inside, border included.")
+    sphere: SphereRegion | None = Field(None, description="All nodes inside a sphere.")
+    nodes: tuple[NodeIndex, ...] | None = Field(None, min_length=1, description="Node numbers, from 0.")
+    end: BeamEnd | None = Field(None, description="An end of a beam chain.")
+
+    @model_validator(mode="after")
+    def _one(self) -> "Region":
+        exactly_one(self, "box", "sphere", "nodes", "end")
+        return self
+
+
+class _Body(Spec):
+    name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
+    colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
+
+
+class TetBody(_Body):
+    """A soft body of linear corotational tetrahedra."""
+
+    kind: Literal["tets"]
+    rate: Literal["low"] = Field("low", description="Soft bodies are computed at the low rate.")
+    geometry: TetGeometry = Field(description="Its shape.")
+    placement: Placement = Field(Placement(), description="Where it stands.")
+    material: Material = Field(description='A name such as `"liver"`, or a table.')
+    mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
+    fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
+
+
+class BeamBody(_Body):
+    """A chain of corotational Timoshenko beams with six freedoms a node."""
+
+    kind: Literal["beam"]
+    rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
+    geometry: BeamGeometry = Field(description="Its centre line and section.")
+    placement: Placement = Field(Placement(), description="Where it stands.")
+    material: Material = Field(description='A name such as `"steel"`, or a table.')
+    mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
+    fixed: tuple[Region, ...] = Field((), description="Nodes that neither move nor turn.")
+
+
+class RigidBody(_Body):
+    """A rigid body; exactly one of density and mass is given."""
+
+    misplaced: ClassVar[dict[str, str]] = {
+        "fixed": 'a rigid body that never moves is kind = "mesh"',
+        "material": "a rigid body has density or mass instead",
+    }
+
+    kind: Literal["rigid"]
+    rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
+    geometry: RigidGeometry = Field(description="Its shape.")
+    placement: Placement = Field(Placement(), description="Where it stands.")
+    density: Density | None = Field(None, gt=0, description="Mass per volume.")
+    mass: Mass | None = Field(None, gt=0, description="Mass, spread evenly over the volume.")
+
+    @model_validator(mode="after")
+    def _one(self) -> "RigidBody":
+        exactly_one(self, "density", "mass")
+        return self
+
+
+_NEVER_MOVES = "this body never moves, so leave it out"
+_STATIC = dict.fromkeys(("fixed", "material", "density", "mass", "rate"), _NEVER_MOVES)
+
+
+class PlaneBody(_Body):
+    """An endless static plane."""
+
+    misplaced: ClassVar[dict[str, str]] = _STATIC | {"geometry": "a plane is given by point and normal"}
+
+    kind: Literal["plane"]
+    point: Position = Field((0.0, 0.0, 0.0), description="A point of the plane.")
+    normal: Direction = Field((0.0, 1.0, 0.0), description="Direction out of the solid side; any length.")
+
+
+class MeshBody(_Body):
+    """A static body with a closed surface."""
+
+    misplaced: ClassVar[dict[str, str]] = _STATIC
+
+    kind: Literal["mesh"]
+    geometry: StaticGeometry = Field(description="Its shape.")
+    placement: Placement = Field(Placement(), description="Where it stands.")
+
+
+Body = Annotated[TetBody | BeamBody | RigidBody | PlaneBody | MeshBody, Field(discriminator="kind"), Kinds()]
+
+
+class Place(Spec):
+    """A point of a body at rest, chosen by at most one key; without one, a rigid body's centre of mass."""
+
+    node: NodeIndex | None = Field(None, description="Node number of tets or a beam, from 0.")
+    end: BeamEnd | None = Field(None, description="An end of a beam chain.")
+    at: Position | None = Field(
+        None,
+        description="Position in the scene: the nearest node of tets or beams, that very point of others.",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> "Place":
+        at_most_one(self, "node", "end", "at")
+        return self

@@ -1,0 +1,97 @@
+"""The device, the simulated hand that holds it, how it maps into the scene, and what protects its user."""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from config.schema.base import Flag, Spec
+from config.schema.units import (
+    Angle,
+    Damping,
+    Force,
+    ForceRate,
+    Length,
+    Mass,
+    Number,
+    Stiffness,
+    Time,
+)
+from config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
+
+
+def _in_order(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    if rows and rows[0][0] < 0:
+        raise ValueError(f"starts at t = {rows[0][0]:g} s; times start at 0 or later")
+    for i, (a, b) in enumerate(pairwise(rows)):
+        if b[0] <= a[0]:
+            raise ValueError(f"has t = {b[0]:g} s in row {i + 1} after {a[0]:g} s; times must increase")
+    return rows
+
+
+Waypoints = Annotated[
+    tuple[tuple[Time, Length, Length, Length], ...], Field(min_length=1), AfterValidator(_in_order)
+]
+Turns = Annotated[tuple[tuple[Time, Number, Number, Number, Angle], ...], AfterValidator(_in_order)]
+
+
+class Hand(Spec):
+    """The hand of the mock device: a spring and damper pull the stylus along the path; it turns freely."""
+
+    stiffness: Stiffness = Field(400.0, gt=0, description="Spring from the target to the stylus.")
+    damping: Damping = Field(4.0, ge=0, description="Damper from the target to the stylus.")
+    mass: Mass | None = Field(None, gt=0, description="Moving mass; without it, the device's own.")
+    friction: Force | None = Field(None, ge=0, description="Dry friction; without it, the device's own.")
+
+
+class Device(Spec):
+    """The haptic device, and the scripted target of the hand that moves the mock one."""
+
+    model: Literal["touch", "phantom_desktop"] = Field(
+        "touch",
+        description="Limits, resolution, mass and friction: Touch (3.3 N) or Phantom Desktop (7.9 N).",
+    )
+    path: Waypoints = Field(
+        ((0.0, 0.0, 0.0, 0.0),),
+        description="Target of the hand over time, rows [t, x, y, z] in the scene; the last one is held.",
+    )
+    turns: Turns = Field(
+        (), description="Target orientation over time, rows [t, ax, ay, az, angle]; without it, constant."
+    )
+    smooth: Flag = Field(
+        True, description="Come to rest at each waypoint (minimum jerk) instead of straight ramps."
+    )
+    hand: Hand = Field(Hand(), description="The simulated hand.")
+
+
+class Workspace(Spec):
+    """How the device's frame maps into the scene: scaled, then rotated, then moved."""
+
+    scale: Number = Field(1.0, gt=0, description="Scene lengths per device length.")
+    offset: Position = Field((0.0, 0.0, 0.0), description="Where the device's origin lies in the scene.")
+    rotation: AxisAngle = Field(
+        NO_ROTATION, description="Axis and angle from the device's axes to the scene's."
+    )
+    force_scale: Number | None = Field(
+        None, gt=0, description="Device force per scene force; without it, equal to scale, which keeps power."
+    )
+
+    @property
+    def quaternion(self) -> tuple[float, float, float, float]:
+        """Unit quaternion (w, x, y, z) of the rotation."""
+        return quaternion(self.rotation)
+
+
+class Safety(Spec):
+    """Limits on the force sent to the device; each intervention is counted."""
+
+    max_force: Force | None = Field(
+        None, gt=0, description="Largest force; at most, and without it, the device's."
+    )
+    max_rate: ForceRate = Field(2000.0, gt=0, description="Fastest change of the force.")
+    frame_age_limit: Time = Field(
+        0.25, gt=0, description="Age of the low-rate frame at which the force fades."
+    )
+    fade_in: Time = Field(0.5, ge=0, description="Time in which the force rises at the start.")
+    fade_out: Time = Field(0.05, gt=0, description="Time in which the force fades to zero.")
+    recovery: Time = Field(0.25, ge=0, description="Time in which it comes back when frames are fresh again.")

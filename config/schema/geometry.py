@@ -1,0 +1,194 @@
+"""Shapes: generated in their own frame, or read from a mesh file; a placement puts them into the scene."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from config.schema.base import Count, Kinds, Spec
+from config.schema.units import Length, Number, in_words
+from config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
+
+PositiveLength = Annotated[Length, Field(gt=0)]
+Factor = Annotated[Number, Field(gt=0)]
+Cells = Annotated[Count, Field(ge=1, le=200)]
+
+VOLUME_FILES = (".msh", ".vtk", ".vtu")
+SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
+
+
+class Block(Spec):
+    """A block of tetrahedra, centred at its origin."""
+
+    kind: Literal["block"]
+    size: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
+        description="Edge lengths along x, y, z."
+    )
+    divisions: tuple[Cells, Cells, Cells] = Field((4, 4, 4), description="Cells along x, y, z.")
+    grading: tuple[Factor, Factor, Factor] = Field(
+        (1.0, 1.0, 1.0), description="Last cell's length over the first's along x, y, z."
+    )
+
+
+class Cylinder(Spec):
+    """A solid cylinder of tetrahedra, centred at its origin."""
+
+    kind: Literal["cylinder"]
+    radius: PositiveLength = Field(description="Radius.")
+    length: PositiveLength = Field(description="Length along the axis.")
+    axis: Literal["x", "y", "z"] = Field("y", description="Direction of the axis before placement.")
+    around: Annotated[Count, Field(ge=3, le=200)] = Field(12, description="Nodes around its outermost ring.")
+    along: Cells = Field(6, description="Cells along the axis.")
+
+
+class Sphere(Spec):
+    """A solid ball, centred at its origin."""
+
+    kind: Literal["sphere"]
+    radius: PositiveLength = Field(description="Radius.")
+    divisions: Annotated[Count, Field(ge=1, le=30)] = Field(
+        3, description="Cells from the centre to the surface."
+    )
+
+
+class Ellipsoid(Spec):
+    """A solid ellipsoid, centred at its origin."""
+
+    kind: Literal["ellipsoid"]
+    radii: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
+        description="Half axes along x, y, z."
+    )
+    divisions: Annotated[Count, Field(ge=1, le=30)] = Field(
+        3, description="Cells from the centre to the surface."
+    )
+
+
+class Line(Spec):
+    """A straight chain of beams."""
+
+    kind: Literal["line"]
+    start: Position = Field(description="First node.")
+    end: Position = Field(description="Last node.")
+    elements: Cells = Field(10, description="Number of beam elements; nodes are one more.")
+    radius: PositiveLength = Field(description="Radius of the round section.")
+
+    @field_validator("end")
+    @classmethod
+    def _has_length(cls, end: Position, info: ValidationInfo) -> Position:
+        if end == info.data.get("start"):
+            raise ValueError("equals start; the two ends of a beam must differ")
+        return end
+
+    @property
+    def n_nodes(self) -> int:
+        return self.elements + 1
+
+
+class Polyline(Spec):
+    """A chain of beams through given nodes."""
+
+    kind: Literal["points"]
+    points: tuple[Position, ...] = Field(
+        min_length=2, description="Nodes in order, one element between each two."
+    )
+    radius: PositiveLength = Field(description="Radius of the round section.")
+
+    @field_validator("points")
+    @classmethod
+    def _differ(cls, points: tuple[Position, ...]) -> tuple[Position, ...]:
+        for i, (a, b) in enumerate(pairwise(points)):
+            if a == b:
+                raise ValueError(f"has equal points {i} and {i + 1}; consecutive nodes of a beam must differ")
+        return points
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.points)
+
+
+class Capsule(Spec):
+    """A cylinder with round ends, centred at its origin, axis along y."""
+
+    kind: Literal["capsule"]
+    radius: PositiveLength = Field(description="Radius of the shaft and of its round ends.")
+    length: PositiveLength = Field(description="Length between the centres of the round ends.")
+
+
+class Ball(Spec):
+    """A ball, centred at its origin."""
+
+    kind: Literal["sphere"]
+    radius: PositiveLength = Field(description="Radius.")
+
+
+class Box(Spec):
+    """A box, centred at its origin."""
+
+    kind: Literal["box"]
+    size: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
+        description="Edge lengths along x, y, z."
+    )
+
+
+class _MeshFile(Spec):
+    kind: Literal["file"]
+    scale: Number = Field(
+        1.0, gt=0, description="Metres per unit of the file; 0.001 for a mesh in millimetres."
+    )
+
+    @classmethod
+    def _checked(cls, path: str, info: ValidationInfo, endings: tuple[str, ...]) -> str:
+        full = Path((info.context or {}).get("folder", "."), path).expanduser()
+        if full.suffix.lower() not in endings:
+            raise ValueError(f"has an ending that is not read here; use {in_words(list(endings))}")
+        if not full.is_file():
+            raise ValueError(f"is not there; a relative path starts at the scene's folder, {full.parent}")
+        return str(full.resolve())
+
+
+class VolumeFile(_MeshFile):
+    """Tetrahedra from a Gmsh (1, 2, 4), VTK or VTU file."""
+
+    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return cls._checked(path, info, VOLUME_FILES)
+
+
+class SurfaceFile(_MeshFile):
+    """A closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file."""
+
+    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return cls._checked(path, info, SURFACE_FILES)
+
+
+TetGeometry = Annotated[
+    Block | Cylinder | Sphere | Ellipsoid | VolumeFile, Field(discriminator="kind"), Kinds()
+]
+BeamGeometry = Annotated[Line | Polyline, Field(discriminator="kind"), Kinds()]
+RigidGeometry = Annotated[Capsule | Ball | Box | SurfaceFile, Field(discriminator="kind"), Kinds()]
+StaticGeometry = Annotated[
+    Box | Sphere | Ellipsoid | Cylinder | SurfaceFile, Field(discriminator="kind"), Kinds()
+]
+
+
+class Placement(Spec):
+    """Where a shape stands: scaled, then rotated about its origin, then moved."""
+
+    position: Position = Field((0.0, 0.0, 0.0), description="Where the shape's origin goes.")
+    rotation: AxisAngle = Field(
+        NO_ROTATION, description='Axis and angle, such as `[1, 0, 0, "90 deg"]`; a plain angle is in radians.'
+    )
+    scale: Number = Field(1.0, gt=0, description="Factor on the shape's lengths.")
+
+    @property
+    def quaternion(self) -> tuple[float, float, float, float]:
+        """Unit quaternion (w, x, y, z) of the rotation."""
+        return quaternion(self.rotation)

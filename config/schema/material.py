@@ -1,0 +1,51 @@
+"""Linear elastic material with Rayleigh damping, by name or by its constants."""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
+
+from config.schema.base import Spec, choose, refuse
+from config.schema.units import Density, Frequency, Number, Pressure, Time
+
+
+@cache
+def library() -> dict[str, dict[str, Any]]:
+    """The materials of materials.toml: name -> constants."""
+    return tomllib.loads(files("config").joinpath("materials.toml").read_text("utf-8"))
+
+
+class Material(Spec):
+    """A name of the library, `material = "liver"`, or a table; with a name, it changes what it gives."""
+
+    name: str = Field("", description="Entry of the library that supplies the constants not given here.")
+    youngs_modulus: Pressure = Field(gt=0, description="Young's modulus E.")
+    poisson_ratio: Number = Field(gt=-1, lt=0.5, description="Poisson's ratio, below 0.5.")
+    density: Density = Field(gt=0, description="Mass per volume.")
+    alpha: Frequency = Field(
+        0.0, ge=0, description="Rayleigh damping proportional to mass: C = alpha M + beta K."
+    )
+    beta: Time = Field(0.0, ge=0, description="Rayleigh damping proportional to stiffness.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_library(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            data = {"name": data}
+        if not isinstance(data, dict) or not data.get("name"):
+            return data
+        if data["name"] not in library():
+            raise refuse(f"no such material; {choose(data['name'], library())}")
+        return library()[data["name"]] | data
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        table = handler.resolve_ref_schema(handler(schema))
+        named = {"required": ["name"]}
+        in_full = {"required": table.pop("required")}
+        return {"anyOf": [{"type": "string", "enum": list(library())}, table | {"anyOf": [named, in_full]}]}

@@ -1,0 +1,46 @@
+"""The rates of the three loops."""
+
+from pydantic import Field, model_validator
+
+from config.schema.base import Spec, refuse
+from config.schema.units import Frequency, in_words
+
+
+class Rates(Spec):
+    """The servo's rate is a whole multiple of the low rate."""
+
+    servo_hz: Frequency = Field(1000.0, ge=100, le=4000, description="Rate of the servo and of the tool.")
+    low_hz: Frequency = Field(50.0, gt=0, description="Rate of the soft bodies.")
+    render_hz: Frequency = Field(60.0, gt=0, le=240, description="Rate of the pictures; needs no ratio.")
+
+    @model_validator(mode="after")
+    def _whole_ratio(self) -> "Rates":
+        ratio = self.servo_hz / self.low_hz
+        if ratio < 1:
+            raise refuse(f"the low rate is at most servo_hz = {self.servo_hz:g}", "low_hz")
+        if abs(ratio - round(ratio)) > 1e-9 * ratio:
+            said = f"{self.servo_hz:g}/{self.low_hz:g} is no integer"
+            raise refuse(f"{said}; use {in_words([f'{rate:g}' for rate in self._near()])}", "low_hz")
+        return self
+
+    def _near(self) -> list[float]:
+        """The nearest admissible low rate below, and two above, in whole hertz where that can be."""
+        ratios = range(1, int(self.servo_hz) + 1)
+        rates = sorted(self.servo_hz / n for n in ratios if self.servo_hz % n == 0) or [self.servo_hz]
+        below = [rate for rate in rates if rate < self.low_hz][-1:]
+        return below + [rate for rate in rates if rate > self.low_hz][:2]
+
+    @property
+    def ratio(self) -> int:
+        """Servo steps in one low step."""
+        return round(self.servo_hz / self.low_hz)
+
+    @property
+    def dt(self) -> float:
+        """Servo period [s]."""
+        return 1.0 / self.servo_hz
+
+    @property
+    def low_dt(self) -> float:
+        """Low period [s], exactly `ratio` servo periods."""
+        return self.ratio * self.dt

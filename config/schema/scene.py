@@ -1,0 +1,173 @@
+"""The whole scene, and what its parts must agree on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
+from config.schema.base import Spec, choose, refuse
+from config.schema.body import BeamBody, Body, Place, RigidBody, TetBody
+from config.schema.device import Device, Safety, Workspace
+from config.schema.rates import Rates
+from config.schema.solver import Contact, Friction, Interface, Solver
+from config.schema.tool import Tool
+from config.schema.units import Acceleration
+from config.schema.view import View
+
+Key = str | int
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a scene was made from; enough to make it again."""
+
+    path: Path
+    text: str
+    overrides: tuple[str, ...]
+
+
+class SceneSpec(Spec):
+    """A scene: bodies, what joins them, the tool, and how all of it is computed."""
+
+    title: str = Field(min_length=1, description="Name of the scene.")
+    description: str = Field("", description="One line for `palpo scenes`.")
+    gravity: tuple[Acceleration, Acceleration, Acceleration] = Field(
+        (0.0, -9.81, 0.0), description="Gravity; y is up."
+    )
+    rates: Rates = Field(Rates(), description="Rates of the loops.")
+    interface: Interface = Field(Interface(), description="How the rates are joined.")
+    solver: Solver = Field(Solver(), description="Contact solver.")
+    contact: Contact = Field(Contact(), description="Detection of contacts.")
+    friction: Friction = Field(Friction(), description="Coefficients of friction.")
+    bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
+    attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
+    tool: Tool = Field(description="The body that the device holds.")
+    device: Device = Field(Device(), description="The device and the simulated hand.")
+    workspace: Workspace = Field(Workspace(), description="From the device's frame to the scene's.")
+    safety: Safety = Field(Safety(), description="Limits on the force.")
+    view: View = Field(View(), description="The camera.")
+
+    _origin: Origin | None = PrivateAttr(None)
+
+    @property
+    def origin(self) -> Origin:
+        """File, text and overrides that the scene was loaded from."""
+        if self._origin is None:
+            raise ValueError("this scene was not loaded from a file")
+        return self._origin
+
+    def body(self, name: str) -> Body:
+        """The body of this name; KeyError if there is none."""
+        return {body.name: body for body in self.bodies}[name]
+
+    @property
+    def tool_body(self) -> BeamBody | RigidBody:
+        """The body that the device holds."""
+        body = self.body(self.tool.body)
+        assert isinstance(body, BeamBody | RigidBody)
+        return body
+
+    def mu(self, a: str, b: str) -> float:
+        """Friction coefficient between two bodies."""
+        listed = {frozenset(pair.bodies): pair.mu for pair in self.friction.pairs}
+        return listed.get(frozenset((a, b)), self.friction.default)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "SceneSpec":
+        names: list[str] = []
+        for body in self.bodies:
+            if body.name in names:
+                raise refuse(
+                    "another body has this name already; give each its own", "bodies", body.name, "name"
+                )
+            names.append(body.name)
+        for path, name in self._mentioned():
+            if name not in names:
+                raise refuse(f"no such body; {choose(name, names)}", *path)
+        self._check_tool()
+        self._check_pairs()
+        for body in self.bodies:
+            for i, region in enumerate(getattr(body, "fixed", ())):
+                path = ("bodies", body.name, "fixed", i)
+                self._check_end(body, region.end, *path)
+                for node in region.nodes or ():
+                    self._check_node(body, node, *path, "nodes")
+        for i, attachment in enumerate(self.attachments):
+            self._check_attachment(attachment, "attachments", i)
+        return self
+
+    def _mentioned(self) -> Iterator[tuple[tuple[Key, ...], str]]:
+        """Each mention of a body: the key it stands at, and the name."""
+        yield ("tool", "body"), self.tool.body
+        for i, attachment in enumerate(self.attachments):
+            yield ("attachments", i, "a", "body"), attachment.a.body
+            if not isinstance(attachment, FrameAttachment):
+                yield ("attachments", i, "b", "body"), attachment.b.body
+        for i, pair in enumerate(self.friction.pairs):
+            yield from ((("friction", "pairs", i, "bodies", j), name) for j, name in enumerate(pair.bodies))
+        for i, names in enumerate(self.contact.ignore):
+            yield from ((("contact", "ignore", i, j), name) for j, name in enumerate(names))
+
+    def _check_tool(self) -> None:
+        tool = self.body(self.tool.body)
+        if not isinstance(tool, BeamBody | RigidBody):
+            raise refuse(
+                f'this body is kind = "{tool.kind}"; the tool is a beam or a rigid body', "tool", "body"
+            )
+        if tool.rate != "high":
+            raise refuse(
+                'the tool is computed at the servo\'s rate; write rate = "high"', "bodies", tool.name, "rate"
+            )
+        for body in self.bodies:
+            if body is not tool and getattr(body, "rate", "low") == "high":
+                said = f'only the tool, "{tool.name}", is computed at the servo\'s rate; write rate = "low"'
+                raise refuse(said, "bodies", body.name, "rate")
+        self._check_place(tool, self.tool.hold, "tool", "hold")
+
+    def _check_pairs(self) -> None:
+        seen = set()
+        for i, pair in enumerate(self.friction.pairs):
+            key = frozenset(pair.bodies)
+            if len(key) == 1:
+                raise refuse("a pair is two different bodies", "friction", "pairs", i, "bodies")
+            if key in seen:
+                raise refuse("this pair is listed already; keep one", "friction", "pairs", i, "bodies")
+            seen.add(key)
+
+    def _check_attachment(self, attachment: Attachment, *path: Key) -> None:
+        turns = isinstance(attachment, WeldAttachment) or getattr(attachment, "orientation", False)
+        for side in ("a",) if isinstance(attachment, FrameAttachment) else ("a", "b"):
+            point: BodyPoint = getattr(attachment, side)
+            body = self.body(point.body)
+            self._check_place(body, point, *path, side)
+            if turns and isinstance(body, TetBody):
+                raise refuse(
+                    "nodes of tets have no orientation to hold; attach a point instead", *path, side, "body"
+                )
+        bodies = [self.body(attachment.a.body)]
+        if not isinstance(attachment, FrameAttachment):
+            bodies.append(self.body(attachment.b.body))
+        if all(body.kind in ("plane", "mesh") for body in bodies):
+            raise refuse("a body that never moves cannot be attached to another such; one must move", *path)
+
+    def _check_place(self, body: Body, place: Place, *path: Key) -> None:
+        self._check_end(body, place.end, *path)
+        if place.node is not None:
+            self._check_node(body, place.node, *path, "node")
+        if place.node is None and place.end is None and place.at is None and not isinstance(body, RigidBody):
+            raise refuse(f'say where on "{body.name}": one of node, end (of a beam) or at = [x, y, z]', *path)
+
+    @staticmethod
+    def _check_end(body: Body, end: str | None, *path: Key) -> None:
+        if end is not None and not isinstance(body, BeamBody):
+            raise refuse(f'only a beam has ends and "{body.name}" is kind = "{body.kind}"', *path, "end")
+
+    @staticmethod
+    def _check_node(body: Body, node: int, *path: Key) -> None:
+        if not isinstance(body, BeamBody | TetBody):
+            raise refuse(f'"{body.name}" has no nodes; write at = [x, y, z]', *path)
+        if isinstance(body, BeamBody) and node >= body.geometry.n_nodes:
+            last = body.geometry.n_nodes - 1
+            raise refuse(f'there is no node {node}; "{body.name}" has nodes 0 to {last}', *path)

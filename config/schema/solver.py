@@ -1,0 +1,76 @@
+"""How the two rates are joined, how contacts are found and how they are solved."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from config.schema.base import Count, Spec
+from config.schema.units import Length, Number, Speed, Time
+
+Sweeps = Annotated[Count, Field(ge=1, le=100_000)]
+
+
+class Interface(Spec):
+    """What the servo knows of the soft bodies between two low steps."""
+
+    kind: Literal["krylov", "paper", "extrapolated"] = Field(
+        "krylov",
+        description="A small dynamic model of the soft body (krylov), its contact points held still (paper), "
+        "or moved at their last velocity (extrapolated).",
+    )
+    latency: Literal["period", "none"] = Field(
+        "period",
+        description="When a frame is seen in lock-step: a low period late, as in threads, or at once.",
+    )
+    shifts: Literal[2, 3] = Field(2, description="krylov: time steps that the basis interpolates.")
+    max_columns: Annotated[Count, Field(ge=8, le=1000)] = Field(
+        160, description="krylov: columns of the basis; the smallest singular values go first."
+    )
+    max_distance: Length = Field(0.005, gt=0, description="extrapolated: how far a contact point may move.")
+    max_time: Time = Field(0.02, gt=0, description="extrapolated: how long it may move.")
+
+
+class Solver(Spec):
+    """The contact solver and its stops."""
+
+    name: Literal["gauss_seidel"] = Field("gauss_seidel", description="Block Gauss-Seidel over contacts.")
+    tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
+    sweeps_low: Sweeps = Field(500, description="Most sweeps in a low step.")
+    sweeps_high: Sweeps = Field(50, description="Most sweeps in a servo step.")
+    time_limit_us: Number = Field(
+        0.0,
+        ge=0,
+        description="Microseconds a servo step's solve may take; 0 is no limit, which determinism needs.",
+    )
+
+
+class Contact(Spec):
+    """Which contacts are found, and how many fit."""
+
+    distance: Length = Field(0.0005, ge=0, description="Gap that is kept between surfaces.")
+    alarm: Length = Field(
+        0.003,
+        gt=0,
+        description="Pairs closer than this are rows; max_speed times the low period is added to it.",
+    )
+    max_speed: Speed = Field(1.0, ge=0, description="Speed of a hand at which no contact may be lost.")
+    max_contacts: Annotated[Count, Field(ge=1, le=5000)] = Field(
+        256, description="Room for contacts; more are counted."
+    )
+    ignore: tuple[tuple[str, str], ...] = Field(
+        (), description="Pairs of bodies that pass through each other."
+    )
+
+
+class FrictionPair(Spec):
+    """Coulomb's coefficient for one pair of bodies."""
+
+    bodies: tuple[str, str] = Field(description="Names of two bodies, in any order.")
+    mu: Number = Field(ge=0, le=10, description="Coefficient.")
+
+
+class Friction(Spec):
+    """Coulomb's coefficients."""
+
+    default: Number = Field(0.3, ge=0, le=10, description="Coefficient of every pair that is not listed.")
+    pairs: tuple[FrictionPair, ...] = Field((), description="Pairs of bodies with their own coefficient.")

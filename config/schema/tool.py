@@ -1,0 +1,35 @@
+"""The tool: the one body that is computed at the servo's rate and held by the device."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from config.schema.base import Flag, Spec
+from config.schema.body import Place
+from config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
+
+
+class Hold(Place):
+    """Where and how the device holds the tool; the place by at most one of node, end and at."""
+
+    mode: Literal["coupling", "direct"] = Field(
+        "coupling",
+        description="A spring and damper (virtual coupling), or the device's pose imposed as it is.",
+    )
+    orientation: Flag = Field(True, description="Whether the orientation is held as well.")
+    stiffness: Stiffness = Field(500.0, gt=0, description="Spring of the coupling.")
+    damping: Damping = Field(1.0, ge=0, description="Damper of the coupling.")
+    rotational_stiffness: RotationalStiffness = Field(1.0, gt=0, description="Spring on the orientation.")
+    rotational_damping: RotationalDamping = Field(0.001, ge=0, description="Damper on the orientation.")
+
+
+class Tool(Spec):
+    """Which body is the tool, how it is held and which force is fed back."""
+
+    body: str = Field(description='Name of a beam or rigid body with rate = "high".')
+    hold: Hold = Field(Hold(), description="The hold.")
+    feedback: Literal["constraints", "reaction"] = Field(
+        "constraints",
+        description="Sum of the constraint forces on the tool (the paper's), or reaction of the held point, "
+        "which adds the tool's own weight and inertia.",
+    )

@@ -1,0 +1,15 @@
+"""The camera."""
+
+from pydantic import Field
+
+from config.schema.base import Spec
+from config.schema.units import Angle
+from config.schema.vectors import Position
+
+
+class View(Spec):
+    """Where the camera stands and looks; whatever is missing is chosen so that the scene fits."""
+
+    eye: Position | None = Field(None, description="Position of the camera.")
+    target: Position | None = Field(None, description="Point it looks at.")
+    field_of_view: Angle = Field(0.7, gt=0, lt=3.1, description="Vertical opening angle.")
