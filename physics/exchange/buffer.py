@@ -64,3 +64,9 @@ def published_count(control):
 def taken_count(control):
     """Fresh frames that the reader took so far; any thread may ask."""
     return load_acquire(control, _READER + 1)
+
+
+@njit(nogil=True, cache=True)
+def is_fresh(control):
+    """Would the next `acquire` bring a newer frame? Only the reader's side may ask."""
+    return load_acquire(control, _MIDDLE) & _FRESH != 0

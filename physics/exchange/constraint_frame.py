@@ -1,0 +1,128 @@
+"""The constraint frame, low rate to high: what the servo needs to feel the soft bodies for one low period.
+
+The unit of the interface is the *slot*: one point of a low-rate body (three translations) or one of its
+frames' rotations, in use by a candidate pair or an attachment. A frame gives each slot a position, a way
+to move between low steps and its compliance at the high rate; which of these are used is its `MOTION`:
+
+HELD          x_slot is the free position at dt of low step L3 and stays (003, eq. 10-12); `slot_step` adds
+              a free displacement within the tick, which the monolithic reference uses
+EXTRAPOLATED  the same, carried on at the slot's velocity of L7, limited in distance and time
+REDUCED       x_slot = c + R (X + V z) with the reduced model of EQUATIONS.md, 1, "The Krylov interface"
+
+Every array has the three slots of a triple buffer as its leading dimension.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.exchange.buffer import SLOTS
+
+HELD, EXTRAPOLATED, REDUCED = 0, 1, 2
+"""How slots move between low steps."""
+
+FRESH, FROZEN = 0, 1
+"""Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
+
+# Entries of ConstraintFrame.head
+ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS, BEGIN_TICK = range(10)
+
+
+class Capacity(NamedTuple):
+    """Sizes fixed when a scene is built."""
+
+    slots: int
+    near: int
+    modes: int
+    pairs: int
+    contacts: int
+    points: int  # global points and rotations of the scene
+    bodies: int  # low-rate bodies
+
+
+class ConstraintFrame(NamedTuple):
+    """Low rate to high. World axes unless a field says body axes; L = number of low-rate bodies."""
+
+    head: NDArray[np.int64]  # (3, 16) see the entries above
+    slot_point: NDArray[np.int32]  # (3, slots) global point of each slot
+    slot_body: NDArray[np.int32]  # (3, slots) low-rate body
+    slot_turns: NDArray[np.int32]  # (3, slots) 1 for the rotation of a frame, 0 for a point
+    slot_of: NDArray[np.int32]  # (3, points) slot of a global point, -1 for none
+    slot_x: NDArray[np.float64]  # (3, slots, 3) [m] or [rad]; body axes from the centre if REDUCED
+    slot_q: NDArray[np.float64]  # (3, slots, 4) orientation that a rotation slot's vector starts from
+    slot_step: NDArray[np.float64]  # (3, slots, 3) free displacement within a tick (HELD)
+    slot_v: NDArray[np.float64]  # (3, slots, 3) [m/s] (EXTRAPOLATED)
+    slot_modes: NDArray[np.float64]  # (3, slots, 3, modes) rows of V, body axes (REDUCED)
+    compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
+    extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
+    modes: NDArray[np.float64]  # (3, 5, modes) omega^2, damping, force, z, dz/dt of each mode
+    mode_body: NDArray[np.int32]  # (3, L + 1) first mode of each body
+    floating: NDArray[np.int64]  # (3, L) 1 where the body moves as a whole
+    centre: NDArray[np.float64]  # (3, L, 3) centre of mass
+    orientation: NDArray[np.float64]  # (3, L, 4) body axes
+    velocity: NDArray[np.float64]  # (3, L, 3)
+    spin: NDArray[np.float64]  # (3, L, 3) [rad/s]
+    mass: NDArray[np.float64]  # (3, L) [kg]
+    inertia: NDArray[np.float64]  # (3, L, 2, 3, 3) about the centre, and its inverse; body axes
+    alpha: NDArray[np.float64]  # (3, L) Rayleigh mass damping [1/s]
+    gravity: NDArray[np.float64]  # (3, 3)
+    pair_kind: NDArray[np.int32]  # (3, pairs)
+    pair_first: NDArray[np.int32]  # (3, pairs)
+    pair_second: NDArray[np.int32]  # (3, pairs)
+    contact_identity: NDArray[np.int64]  # (3, contacts) FROZEN contacts, as in collision.proximity.Contacts
+    contact_points: NDArray[np.int32]  # (3, contacts, 2, 3)
+    contact_weights: NDArray[np.float64]  # (3, contacts, 2, 3)
+    contact_arms: NDArray[np.float64]  # (3, contacts, 2, 3)
+    contact_frame: NDArray[np.float64]  # (3, contacts, 3, 3)
+    contact_mu: NDArray[np.float64]  # (3, contacts)
+    contact_body: NDArray[np.int32]  # (3, contacts, 2)
+
+
+# Rows of ConstraintFrame.modes
+MODE_STIFFNESS, MODE_DAMPING, MODE_FORCE, MODE_Z, MODE_RATE = range(5)
+
+
+def make_frame(capacity: Capacity) -> ConstraintFrame:
+    """An empty frame for the triple buffer: no slots, no pairs, nothing to touch."""
+    n = SLOTS
+    s, low = capacity.slots, capacity.bodies
+    orientation = np.zeros((n, low, 4))
+    orientation[..., 0] = 1.0
+    slot_q = np.zeros((n, s, 4))
+    slot_q[..., 0] = 1.0
+    return ConstraintFrame(
+        head=np.zeros((n, 16), np.int64),
+        slot_point=np.zeros((n, s), np.int32),
+        slot_body=np.zeros((n, s), np.int32),
+        slot_turns=np.zeros((n, s), np.int32),
+        slot_of=np.full((n, capacity.points), -1, np.int32),
+        slot_x=np.zeros((n, s, 3)),
+        slot_q=slot_q,
+        slot_step=np.zeros((n, s, 3)),
+        slot_v=np.zeros((n, s, 3)),
+        slot_modes=np.zeros((n, s, 3, capacity.modes)),
+        compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
+        extrapolation=np.zeros((n, 2)),
+        modes=np.zeros((n, 5, capacity.modes)),
+        mode_body=np.zeros((n, low + 1), np.int32),
+        floating=np.zeros((n, low), np.int64),
+        centre=np.zeros((n, low, 3)),
+        orientation=orientation,
+        velocity=np.zeros((n, low, 3)),
+        spin=np.zeros((n, low, 3)),
+        mass=np.ones((n, low)),
+        inertia=np.tile(np.eye(3), (n, low, 2, 1, 1)),
+        alpha=np.zeros((n, low)),
+        gravity=np.zeros((n, 3)),
+        pair_kind=np.zeros((n, capacity.pairs), np.int32),
+        pair_first=np.zeros((n, capacity.pairs), np.int32),
+        pair_second=np.zeros((n, capacity.pairs), np.int32),
+        contact_identity=np.zeros((n, capacity.contacts), np.int64),
+        contact_points=np.full((n, capacity.contacts, 2, 3), -1, np.int32),
+        contact_weights=np.zeros((n, capacity.contacts, 2, 3)),
+        contact_arms=np.zeros((n, capacity.contacts, 2, 3)),
+        contact_frame=np.zeros((n, capacity.contacts, 3, 3)),
+        contact_mu=np.zeros((n, capacity.contacts)),
+        contact_body=np.zeros((n, capacity.contacts, 2), np.int32),
+    )

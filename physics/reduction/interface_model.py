@@ -1,0 +1,352 @@
+"""The reduced model of the low-rate bodies that the servo integrates, and its replay.
+
+Each low-rate body moves as x = c + R (X + V z): a rigid motion (only where nothing holds it) and modes of
+the rational Krylov basis V (`physics.reduction.rational_krylov`) that diagonalise mass, damping and
+stiffness at once, so that backward Euler is a division by mode:
+
+    z'' + d z' + omega^2 z = g + V^T R^T f,     a = 1 + h d + h^2 omega^2            (EQUATIONS.md, 1)
+
+with rigid velocities by Newton and Euler, the gyroscopic torque at the start of the tick. The body axes
+turn with the body, so a swinging body keeps its linearisation.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.exchange.constraint_frame import (
+    BASE_TICK,
+    EXTRAPOLATED,
+    HELD,
+    MODE_DAMPING,
+    MODE_FORCE,
+    MODE_RATE,
+    MODE_STIFFNESS,
+    MODE_Z,
+    MOTION,
+    N_MODES,
+    N_NEAR,
+    REDUCED,
+    Capacity,
+)
+from physics.math3 import (
+    cross3,
+    matvec3,
+    matvec3_transposed,
+    quat_from_rotvec,
+    quat_multiply,
+    quat_to_matrix,
+    rotate_by,
+)
+
+
+class InterfaceState(NamedTuple):
+    """State of the reduced model, of its free motion and of the forces of the present tick."""
+
+    z: NDArray[np.float64]  # (modes,)
+    rate: NDArray[np.float64]  # (modes,)
+    free_rate: NDArray[np.float64]  # (modes,) rate after the tick's free motion
+    force: NDArray[np.float64]  # (modes,) V^T R^T f of the tick
+    inverse: NDArray[np.float64]  # (modes,) 1 / a
+    centre: NDArray[np.float64]  # (L, 3)
+    q: NDArray[np.float64]  # (L, 4)
+    axes: NDArray[np.float64]  # (L, 3, 3) rotation matrix of q
+    velocity: NDArray[np.float64]  # (L, 3)
+    spin: NDArray[np.float64]  # (L, 3)
+    free_velocity: NDArray[np.float64]  # (L, 3)
+    free_spin: NDArray[np.float64]  # (L, 3)
+    wrench: NDArray[np.float64]  # (L, 6) force and torque about the centre, world axes
+    clock: NDArray[np.float64]  # (1,) time since the frame's base [s]
+    scratch: NDArray[np.float64]  # (6, 3)
+
+
+def make_interface_state(capacity: Capacity) -> InterfaceState:
+    """A state at rest."""
+    m, n = capacity.modes, capacity.bodies
+    q = np.zeros((n, 4))
+    q[:, 0] = 1.0
+    return InterfaceState(
+        np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.ones(m),
+        np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)),
+        np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)), np.zeros(1), np.zeros((6, 3)),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def adopt(frame, f, state, h):
+    """Start the state from slot f of the frame; h is the servo's step."""
+    n = frame.head[f, N_MODES]
+    for k in range(n):
+        state.z[k] = frame.modes[f, MODE_Z, k]
+        state.rate[k] = frame.modes[f, MODE_RATE, k]
+        state.inverse[k] = 1.0 / (
+            1.0 + h * frame.modes[f, MODE_DAMPING, k] + h * h * frame.modes[f, MODE_STIFFNESS, k]
+        )
+    for b in range(frame.mass.shape[1]):
+        for i in range(3):
+            state.centre[b, i] = frame.centre[f, b, i]
+            state.velocity[b, i] = frame.velocity[f, b, i]
+            state.spin[b, i] = frame.spin[f, b, i]
+        for i in range(4):
+            state.q[b, i] = frame.orientation[f, b, i]
+        quat_to_matrix(state.q[b], state.axes[b])
+    state.clock[0] = 0.0
+
+
+@njit(inline="always")
+def _angular_rate(frame, f, b, state, h, torque, out):
+    """out = h I^-1 torque / (1 + h alpha) in world axes."""
+    s = state.scratch
+    matvec3_transposed(state.axes[b], torque, s[0])
+    matvec3(frame.inertia[f, b, 1], s[0], s[1])
+    matvec3(state.axes[b], s[1], out)
+    scale = h / (1.0 + h * frame.alpha[f, b])
+    for i in range(3):
+        out[i] *= scale
+
+
+@njit(nogil=True, cache=True)
+def free_motion(frame, f, state, h):
+    """Velocities at the tick's end without contact force; clears the forces of the tick."""
+    if frame.head[f, MOTION] != REDUCED:
+        return
+    for k in range(frame.head[f, N_MODES]):
+        stiffness, damping = frame.modes[f, MODE_STIFFNESS, k], frame.modes[f, MODE_DAMPING, k]
+        rate = state.rate[k]
+        state.free_rate[k] = rate + h * state.inverse[k] * (
+            frame.modes[f, MODE_FORCE, k] - stiffness * (state.z[k] + h * rate) - damping * rate
+        )
+        state.force[k] = 0.0
+    s = state.scratch
+    for b in range(frame.mass.shape[1]):
+        for i in range(6):
+            state.wrench[b, i] = 0.0
+        if frame.floating[f, b] == 0:
+            continue
+        damped = 1.0 / (1.0 + h * frame.alpha[f, b])
+        for i in range(3):
+            state.free_velocity[b, i] = (state.velocity[b, i] + h * frame.gravity[f, i]) * damped
+        matvec3_transposed(state.axes[b], state.spin[b], s[2])
+        matvec3(frame.inertia[f, b, 0], s[2], s[3])
+        matvec3(state.axes[b], s[3], s[4])
+        cross3(s[4], state.spin[b], s[3])
+        _angular_rate(frame, f, b, state, h, s[3], s[5])
+        for i in range(3):
+            state.free_spin[b, i] = state.spin[b, i] * damped + s[5, i]
+
+
+@njit(nogil=True, cache=True)
+def slot_position(frame, f, state, slot, x):
+    """x = present position of a slot (or its rotation vector since slot_q)."""
+    motion = frame.head[f, MOTION]
+    if motion != REDUCED:
+        time = 0.0
+        if motion == EXTRAPOLATED:
+            time = min(state.clock[0], frame.extrapolation[f, 1])
+            v = frame.slot_v[f, slot]
+            speed = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) ** 0.5
+            if time * speed > frame.extrapolation[f, 0]:
+                time = frame.extrapolation[f, 0] / speed
+        for i in range(3):
+            x[i] = frame.slot_x[f, slot, i] + time * frame.slot_v[f, slot, i]
+        return
+    b = frame.slot_body[f, slot]
+    first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
+    p = state.scratch[0]
+    for i in range(3):
+        row = frame.slot_modes[f, slot, i]
+        u = 0.0
+        for k in range(first, last):
+            u += row[k] * state.z[k]
+        p[i] = frame.slot_x[f, slot, i] + u
+    if frame.floating[f, b] == 0 or frame.slot_turns[f, slot] == 1:
+        for i in range(3):
+            x[i] = p[i]
+    else:
+        matvec3(state.axes[b], p, x)
+        for i in range(3):
+            x[i] += state.centre[b, i]
+
+
+@njit(nogil=True, cache=True)
+def slot_step(frame, f, state, slot, x, h, step):
+    """step = displacement of a slot at present position x over the tick's free motion."""
+    motion = frame.head[f, MOTION]
+    if motion != REDUCED:
+        for i in range(3):
+            step[i] = frame.slot_step[f, slot, i] if motion == HELD else 0.0
+        return
+    b = frame.slot_body[f, slot]
+    first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
+    p = state.scratch[0]
+    for i in range(3):
+        row = frame.slot_modes[f, slot, i]
+        u = 0.0
+        for k in range(first, last):
+            u += row[k] * state.free_rate[k]
+        p[i] = h * u
+    if frame.floating[f, b] == 0:
+        for i in range(3):
+            step[i] = p[i]
+        return
+    if frame.slot_turns[f, slot] == 1:
+        for i in range(3):
+            step[i] = h * state.free_spin[b, i]
+        return
+    arm, turn = state.scratch[1], state.scratch[2]
+    matvec3(state.axes[b], p, step)
+    for i in range(3):
+        arm[i] = x[i] - state.centre[b, i]
+    cross3(state.free_spin[b], arm, turn)
+    for i in range(3):
+        step[i] += h * (state.free_velocity[b, i] + turn[i])
+
+
+@njit(nogil=True, cache=True)
+def slot_compliance(frame, f, state, a, b, h, out):
+    """out (3, 3) = displacement of slot a under a unit force on slot b, in body axes [m/N]."""
+    near = frame.head[f, N_NEAR]
+    if a < near and b < near:
+        for i in range(3):
+            for j in range(3):
+                out[i, j] = frame.compliance[f, 3 * a + i, 3 * b + j]
+        return
+    body = frame.slot_body[f, a]
+    if body != frame.slot_body[f, b] or frame.head[f, MOTION] != REDUCED:
+        for i in range(3):
+            for j in range(3):
+                out[i, j] = 0.0
+        return
+    first, last = frame.mode_body[f, body], frame.mode_body[f, body + 1]
+    for i in range(3):
+        row_a = frame.slot_modes[f, a, i]
+        for j in range(3):
+            row_b = frame.slot_modes[f, b, j]
+            s = 0.0
+            for k in range(first, last):
+                s += row_a[k] * state.inverse[k] * row_b[k]
+            out[i, j] = h * h * s
+    if frame.floating[f, body] == 1:
+        add_rigid_compliance(
+            frame.mass[f, body],
+            frame.inertia[f, body, 1],
+            frame.slot_x[f, a],
+            frame.slot_x[f, b],
+            h * h / (1.0 + h * frame.alpha[f, body]),
+            out,
+        )
+
+
+@njit(nogil=True, cache=True)
+def add_rigid_compliance(mass, inertia_inverse, ra, rb, scale, out):
+    """out += scale (1/m - [ra]x I^-1 [rb]x), the rigid part of a floating body's compliance."""
+    for i in range(3):
+        out[i, i] += scale / mass
+        for j in range(3):
+            # column j of -[rb]x is -(rb x e_j); left factor [ra]x acts on I^-1 of it
+            j1, j2 = (j + 1) % 3, (j + 2) % 3
+            # rb x e_j has components +rb[j2] at j1 and -rb[j1] at j2
+            i1, i2 = (i + 1) % 3, (i + 2) % 3
+            w1 = inertia_inverse[i1, j1] * rb[j2] - inertia_inverse[i1, j2] * rb[j1]
+            w2 = inertia_inverse[i2, j1] * rb[j2] - inertia_inverse[i2, j2] * rb[j1]
+            # (w x ra)_i = w[i1] ra[i2] - w[i2] ra[i1]
+            out[i, j] += scale * (w1 * ra[i2] - w2 * ra[i1])
+
+
+@njit(nogil=True, cache=True)
+def add_slot_force(frame, f, state, slot, force):
+    """Add a force [N] (or moment [N m] on a rotation slot), world axes, to the tick's forces."""
+    if frame.head[f, MOTION] != REDUCED:
+        return
+    b = frame.slot_body[f, slot]
+    local, arm, turn = state.scratch[0], state.scratch[1], state.scratch[2]
+    if frame.floating[f, b] == 1 and frame.slot_turns[f, slot] == 1:
+        for i in range(3):
+            state.wrench[b, 3 + i] += force[i]
+        return
+    if frame.floating[f, b] == 1:
+        slot_position(frame, f, state, slot, state.scratch[3])
+        for i in range(3):
+            arm[i] = state.scratch[3, i] - state.centre[b, i]
+        cross3(arm, force, turn)
+        for i in range(3):
+            state.wrench[b, i] += force[i]
+            state.wrench[b, 3 + i] += turn[i]
+        matvec3_transposed(state.axes[b], force, local)
+    else:
+        for i in range(3):
+            local[i] = force[i]
+    for i in range(3):
+        row = frame.slot_modes[f, slot, i]
+        s = local[i]
+        for k in range(frame.mode_body[f, b], frame.mode_body[f, b + 1]):
+            state.force[k] += s * row[k]
+
+
+@njit(nogil=True, cache=True)
+def advance(frame, f, state, h):
+    """Finish the tick: velocities with the tick's forces, then positions."""
+    state.clock[0] += h
+    if frame.head[f, MOTION] != REDUCED:
+        return
+    for k in range(frame.head[f, N_MODES]):
+        state.rate[k] = state.free_rate[k] + h * state.inverse[k] * state.force[k]
+        state.z[k] += h * state.rate[k]
+    s = state.scratch
+    for b in range(frame.mass.shape[1]):
+        if frame.floating[f, b] == 0:
+            continue
+        scale = h / ((1.0 + h * frame.alpha[f, b]) * frame.mass[f, b])
+        _angular_rate(frame, f, b, state, h, state.wrench[b, 3:6], s[5])
+        for i in range(3):
+            state.velocity[b, i] = state.free_velocity[b, i] + scale * state.wrench[b, i]
+            state.spin[b, i] = state.free_spin[b, i] + s[5, i]
+            state.centre[b, i] += h * state.velocity[b, i]
+            s[4, i] = h * state.spin[b, i]
+        rotate_by(s[4], state.q[b])
+        quat_to_matrix(state.q[b], state.axes[b])
+
+
+@njit(nogil=True, cache=True)
+def replay(frame, f, state, log, entry, h):
+    """One tick of the model under the logged forces of an entry of the force log."""
+    free_motion(frame, f, state, h)
+    for k in range(log.count[entry]):
+        slot = frame.slot_of[f, log.point[entry, k]]
+        if slot >= 0:
+            add_slot_force(frame, f, state, slot, log.force[entry, k])
+    advance(frame, f, state, h)
+
+
+@njit(inline="always")
+def slot_orientation(frame, f, state, slot, turn, scratch, out):
+    """out = orientation of a rotation slot whose rotation vector since slot_q is `turn`; scratch (4,).
+
+    The frame of a floating body turns with the body instead.
+    """
+    b = frame.slot_body[f, slot]
+    if frame.head[f, MOTION] == REDUCED and frame.floating[f, b] == 1:
+        quat_multiply(state.q[b], frame.slot_q[f, slot], out)
+    else:
+        quat_from_rotvec(turn, scratch)
+        quat_multiply(scratch, frame.slot_q[f, slot], out)
+
+
+@njit(inline="always")
+def store(frame, f, state, base_tick):
+    """Write the state back into slot f as its new base, with all ticks before base_tick contained."""
+    for k in range(frame.head[f, N_MODES]):
+        frame.modes[f, MODE_Z, k] = state.z[k]
+        frame.modes[f, MODE_RATE, k] = state.rate[k]
+    for b in range(frame.mass.shape[1]):
+        for i in range(3):
+            frame.centre[f, b, i] = state.centre[b, i]
+            frame.velocity[f, b, i] = state.velocity[b, i]
+            frame.spin[f, b, i] = state.spin[b, i]
+        for i in range(4):
+            frame.orientation[f, b, i] = state.q[b, i]
+    frame.head[f, BASE_TICK] = base_tick
+
+
