@@ -5,17 +5,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from physics.errors import InputError
 
+LARGEST_COORDINATE = 1e9
+"""Beyond it, in any unit a file may use, a coordinate is a mistake, and volumes could overflow."""
+
 
 def as_points(points: ArrayLike, source: str) -> NDArray[np.float64]:
-    """Points as a contiguous float64 array, shape (n, 3); InputError names the first that is not finite."""
+    """Points as a contiguous float64 array, shape (n, 3); InputError names the first that is no position."""
     array = np.ascontiguousarray(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != 3 or len(array) == 0:
         raise InputError(f"{source}: nodes have shape {array.shape}, expected (n, 3) with n > 0.")
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    bad = np.flatnonzero(~(np.abs(array) <= LARGEST_COORDINATE).all(axis=1))
     if bad.size:
         raise InputError(
             f"{source}: node {bad[0]} (counted from 0) has coordinates {array[bad[0]].tolist()}, "
-            "which must be finite."
+            f"which must be finite and at most {LARGEST_COORDINATE:g}."
         )
     return array
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from physics.errors import InputError
 from physics.mesh.beam import BeamLine
+from physics.mesh.checks import as_points
 from physics.mesh.surface import SurfaceMesh
 from physics.mesh.tet import TetMesh, orient_tets
 
@@ -98,9 +99,9 @@ def cylinder(radius: float, length: float, n_around: int, n_length: int, axis: s
 
 def beam_line(start: ArrayLike, end: ArrayLike, n_elements: int, radius: float) -> BeamLine:
     """Straight line of `n_elements` equal beams from `start` to `end` [m], shape (3,), and `radius` [m]."""
-    start, end = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
+    first, last = as_points(np.stack([start, end]), "beam line")
     steps = np.linspace(0.0, 1.0, _count("n_elements", n_elements) + 1)[:, None]
-    return BeamLine((1.0 - steps) * start + steps * end, radius)
+    return BeamLine((1.0 - steps) * first + steps * last, radius)
 
 
 def sphere_surface(radius: float, subdivisions: int) -> SurfaceMesh:
@@ -153,6 +154,7 @@ def _tets_of_cells(
 
 
 def _oriented(nodes: NDArray[np.float64], tets: NDArray[np.int64]) -> TetMesh:
+    nodes = np.ascontiguousarray(nodes)
     cells = tets.reshape(-1, 4).astype(np.int32)
     return TetMesh(nodes, orient_tets(nodes, cells))
 

@@ -4,9 +4,12 @@ Whatever is wrong with a file becomes one InputError that names it. Nodes and el
 from 0 in the order of the file.
 """
 
+import io
+import itertools
 import re
 import warnings
 from collections import defaultdict
+from contextlib import redirect_stderr, redirect_stdout
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -41,8 +44,8 @@ def read_tet_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) ->
     """Tetrahedral mesh of a file, in the file's units, every element oriented to positive volume.
 
     Node order within an element is a convention, so negative elements are turned; flat ones are refused, with
-    all else that `validate_tets` refuses. With `drop_unreferenced` nodes of no element (Gmsh writes the centres
-    of arcs, for example) are left out instead of refused. Raises InputError.
+    all else that `validate_tets` refuses. With `drop_unreferenced` nodes of no element (the centres of arcs
+    that Gmsh writes, for example) are left out instead of refused. Raises InputError.
     """
     points, cells = _load(path)
     return _tets(points, cells, drop_unreferenced, str(path))
@@ -122,7 +125,9 @@ def _load(path: str | PathLike[str]) -> tuple[NDArray[Any], Cells]:
     # The readers fail on broken files in every way there is, exits of the process among them.
     except (Exception, SystemExit) as error:
         reason = " ".join(str(error).split())[:120].rstrip(".") or type(error).__name__
-        raise InputError(f"{path}: broken or truncated {FORMATS[suffix]} file ({reason}).") from error
+        raise InputError(
+            f"{path}: not a complete {FORMATS[suffix]} file of a supported kind ({reason})."
+        ) from error
     if len(points) == 0:
         raise InputError(f"{path}: the mesh file holds no nodes.")
     return points, {kind: block for kind, block in cells.items() if len(block)}
@@ -135,9 +140,15 @@ def _read_with_meshio(path: Path, suffix: str) -> tuple[NDArray[Any], Cells]:
         _require_complete_stl(path)
     # The format's own reader raises where meshio.read prints and exits.
     reader = {".msh": gmsh.read, ".vtk": vtk.read, ".vtu": vtu.read, ".stl": stl.read}[suffix]
-    with warnings.catch_warnings():
+    # It prints its complaints, where they would blur the one sentence that the user gets.
+    printed = io.StringIO()
+    with warnings.catch_warnings(), redirect_stdout(printed), redirect_stderr(printed):
         warnings.simplefilter("ignore")
         mesh = reader(str(path))
+    complaint = " ".join(printed.getvalue().split())
+    # After these two it goes on with a part of the mesh.
+    if "cannot handle" in complaint or "not closed" in complaint:
+        raise ValueError(complaint.removeprefix("Warning: "))
     return mesh.points, mesh.cells_dict
 
 
@@ -164,7 +175,7 @@ def _read_obj(path: Path) -> tuple[NDArray[Any], Cells]:
                 first, *others = [i - 1 if i > 0 else len(vertices) + i for i in named]
                 if 0 in named or len(others) < 2:
                     raise ValueError
-                triangles.extend((first, *pair) for pair in zip(others[:-1], others[1:], strict=True))
+                triangles.extend((first, *pair) for pair in itertools.pairwise(others))
         except ValueError:
             raise ValueError(f"line {number} is {line.strip()[:40]!r}") from None
     return np.array(vertices), {"triangle": np.array(triangles, dtype=np.int64)}

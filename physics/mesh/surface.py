@@ -234,7 +234,7 @@ def _refuse_pinched(
     i, j = np.concatenate(links, axis=1)
     size = triangles.size
     graph = coo_array((np.ones(len(i), dtype=np.int8), (i, j)), shape=(size, size))
-    n_fans, fan = connected_components(graph, directed=False)
+    _, fan = connected_components(graph, directed=False)
     _, sample = np.unique(fan, return_index=True)
     vertex, fans = np.unique(triangles.reshape(-1)[sample], return_counts=True)
     pinched = vertex[fans > 1]
