@@ -1,0 +1,201 @@
+"""Beams and rigid bodies at low rate, with the methods of physics/bodies/body.py over the chain kernels."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from physics.bodies.chain import (
+    ChainModel,
+    ChainState,
+    MassMatrix,
+    add_elastic,
+    add_mass,
+    beam_model,
+    chain_advance,
+    chain_assemble,
+    chain_energy,
+    chain_factor,
+    chain_momentum,
+    chain_solve,
+    chain_substeps,
+    chain_work,
+    rest_state,
+    rigid_model,
+)
+from physics.dynamics.implicit_euler import DenseFactor
+from physics.errors import InputError
+from physics.fem.beam import Section
+from physics.fem.material import Material
+from physics.mesh.beam import BeamLine
+
+
+def _dense(D: NDArray, U: NDArray) -> NDArray:
+    n = len(D)
+    out = np.zeros((n, 6, n, 6))
+    for i in range(n):
+        out[i, :, i] = D[i]
+    for i in range(n - 1):
+        out[i, :, i + 1] = U[i]
+        out[i + 1, :, i] = U[i].T
+    return out.reshape(6 * n, 6 * n)
+
+
+class ChainBody:
+    """A chain of frames as a low-rate body; freedoms (v, w) of the free frames, 6 each, world axes.
+
+    K (n_dof, n_dof) is the stiffness inside A_h: the warped material stiffness and the string stiffness of
+    elements in tension; C = alpha M + beta K_material. M, K, C are those of the last `linearise`.
+    """
+
+    def __init__(self, name: str, model: ChainModel, state: ChainState) -> None:
+        self.name, self.model, self.state = name, model, state
+        n = model.mass.size
+        self.free = np.flatnonzero(~model.fixed).astype(np.int32)
+        if self.free.size == 0:
+            raise InputError(f"body {name!r} fixes all of its {n} frames but needs a free one.")
+        self.n_dof = 6 * self.free.size
+        self.mass = float(model.weight.sum())
+        self.floating = self.free.size == n
+        self.gravity = model.gravity
+        self._dofs = (6 * self.free[:, None] + np.arange(6)).ravel()
+        self._work = chain_work(n)
+        self._v_new = np.zeros((n, 6))
+        self.linearise()
+
+    @property
+    def x(self) -> NDArray[np.float64]:
+        """Positions of the frames [m], shape (n, 3)."""
+        return self.state.x
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """Orientations of the frames, body to world, shape (n, 4)."""
+        return self.state.q
+
+    @property
+    def v(self) -> NDArray[np.float64]:
+        """Velocities of the free freedoms, shape (n_dof,)."""
+        return np.hstack([self.state.v, self.state.w]).ravel()[self._dofs]
+
+    @v.setter
+    def v(self, value: NDArray) -> None:
+        both = value.reshape(-1, 6)
+        self.state.v[self.free], self.state.w[self.free] = both[:, :3], both[:, 3:]
+
+    def dofs_of(self, frames: ArrayLike) -> NDArray[np.int32]:
+        """Freedoms of frames (k,), shape (k, 6), -1 where a frame is fixed."""
+        slot = np.where(self.model.fixed, -1, np.cumsum(~self.model.fixed) - 1)[np.asarray(frames)]
+        return np.where(slot[:, None] >= 0, 6 * slot[:, None] + np.arange(6), -1).astype(np.int32)
+
+    def _elastic(self, weight: float, tension_weight: float) -> tuple[NDArray, NDArray]:
+        n = self.model.mass.size
+        D, U, f = np.zeros((n, 6, 6)), np.zeros((max(n - 1, 0), 6, 6)), np.zeros((n, 6))
+        add_elastic(self.model, self.state, weight, tension_weight, D, U, f)
+        return _dense(D, U)[np.ix_(self._dofs, self._dofs)], f.ravel()[self._dofs]
+
+    def linearise(self) -> None:
+        """Refresh M, C and K at the present state."""
+        n = self.model.mass.size
+        D, U = np.zeros((n, 6, 6)), np.zeros((max(n - 1, 0), 6, 6))
+        add_mass(self.model, self.state, 1.0, D, U)
+        self.M = _dense(D, U)[np.ix_(self._dofs, self._dofs)]
+        material, _ = self._elastic(1.0, 0.0)
+        self.K, _ = self._elastic(1.0, 1.0)
+        self.C = self.model.alpha * self.M + self.model.beta * material
+
+    def undamped_force(self) -> NDArray:
+        """f_ext + f_int(x), shape (n_dof,); without the gyroscopic torque, which each step takes implicitly."""
+        _, f = self._elastic(0.0, 0.0)
+        f.reshape(-1, 6)[:, :3] += self.model.weight[self.free, None] * self.model.gravity
+        return f
+
+    def force(self) -> NDArray:
+        """f_ext + f_int(x) - C v, shape (n_dof,), with C of the last `linearise`."""
+        return self.undamped_force() - self.C @ self.v
+
+    def factor(self, h: float) -> DenseFactor:
+        """Factor of A_h = M + h C + h^2 K of the last `linearise`."""
+        return DenseFactor(self.M + h * self.C + h * h * self.K)
+
+    def free_velocity(self, factor: DenseFactor, h: float, f: NDArray | None = None) -> NDArray:
+        """v + dv with A_h dv = h (force - h K v + f) + the gyroscopic impulse, shape (n_dof,)."""
+        chain_assemble(self.model, self.state, h, self._work)
+        rhs = self._work.rhs.ravel()[self._dofs]
+        return self.v + factor.solve(rhs if f is None else rhs + h * f)
+
+    def correction_velocity(self, factor: DenseFactor, h: float, f: NDArray) -> NDArray:
+        """dv = h A_h^-1 f, shape (n_dof,)."""
+        return factor.solve(h * f)
+
+    def advance(self, v_new: NDArray, h: float) -> None:
+        """v, w = v_new; x += h v; q <- exp(h w) q."""
+        self._v_new.ravel()[self._dofs] = v_new
+        chain_advance(self.model, self.state, self._v_new, h)
+
+    def substeps(self, factor: DenseFactor | None, h: float, forces: NDArray, slots: NDArray) -> None:
+        """n_steps of size h under wrenches (n_steps, n_slots, 6) [N, N m] at frames slots (n_slots,).
+
+        Forces of 3 columns carry no moment. Each step assembles and factors anew, which is O(n) and cheaper
+        than one dense solve; `factor` is accepted for the common signature only.
+        Raises FloatingPointError when the state is not finite.
+        """
+        if forces.shape[2] == 3:
+            forces = np.concatenate([forces, np.zeros_like(forces)], axis=2)
+        slots = np.asarray(slots, dtype=np.int32)
+        if chain_substeps(self.model, self.state, h, forces, slots, self._work, self._v_new):
+            raise FloatingPointError(f"body {self.name!r} lost its positive pivot.")
+
+    def energy(self) -> float:
+        """Kinetic + elastic + gravity potential about the origin [J]."""
+        return float(chain_energy(self.model, self.state))
+
+    def momentum(self) -> tuple[NDArray, NDArray]:
+        """Linear [kg m/s] and angular momentum about the origin [kg m2/s]."""
+        linear, angular = np.zeros(3), np.zeros(3)
+        chain_momentum(self.model, self.state, linear, angular)
+        return linear, angular
+
+    def invalid(self) -> bool:
+        """True if a position, orientation or velocity is not finite."""
+        return not all(np.isfinite(a).all() for a in self.state)
+
+
+class BeamBody(ChainBody):
+    """A beam of Timoshenko elements along a line; fixed: indices of clamped frames."""
+
+    def __init__(
+        self,
+        name: str,
+        mesh: BeamLine,
+        material: Material,
+        fixed: ArrayLike = (),
+        gravity: ArrayLike = (0.0, -9.81, 0.0),
+        section: Section | None = None,
+        mass_matrix: MassMatrix = "averaged",
+    ) -> None:
+        self.mesh, self.material = mesh, material
+        super().__init__(
+            name, *beam_model(mesh.nodes, mesh.radius, material, fixed, gravity, section, mass_matrix)
+        )
+
+
+class RigidBody(ChainBody):
+    """A rigid body at its centre of mass; forces are wrenches on that frame.
+
+    position (3,) [m], orientation (4,); vertices (k, 3) [m]: its surface in body axes, for collision.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mass: float,
+        inertia: ArrayLike,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+        gravity: ArrayLike = (0.0, -9.81, 0.0),
+        alpha: float = 0.0,
+        vertices: NDArray | None = None,
+    ) -> None:
+        self.vertices = vertices
+        q = np.asarray(orientation, dtype=np.float64)
+        state = rest_state(np.asarray(position, dtype=np.float64)[None], (q / np.linalg.norm(q))[None])
+        super().__init__(name, rigid_model(mass, inertia, gravity, alpha), state)
