@@ -1,5 +1,6 @@
 """Scenes from TOML: read, overridden, validated; every refusal is one sentence."""
 
+import json
 import re
 import tomllib
 from collections.abc import Sequence
@@ -176,7 +177,7 @@ def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:
             index = part if isinstance(part, int) else [item.get("name") for item in data].index(part)
             data = data[index] if index < len(data) else _ABSENT
             name = data.get("name") if isinstance(data, dict) else None
-            path += f".{name}" if isinstance(name, str) and part != "name" else f"[{index}]"
+            path += f".{name}" if re.fullmatch(r"[\w-]+", str(name or "")) else f"[{index}]"
             continue
         if isinstance(data, dict):
             if part == data.get("kind") and part not in data:
@@ -187,8 +188,7 @@ def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML writes it, shortened."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = f'"{value}"' if isinstance(value, str) else str(value).replace("'", '"')
+    """A value on one line, nearly as TOML writes it, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.get(text, text)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -88,7 +88,7 @@ class Line(Spec):
 class Polyline(Spec):
     """A chain of beams through given nodes."""
 
-    kind: Literal["points"]
+    kind: Literal["polyline"]
     points: tuple[Position, ...] = Field(
         min_length=2, description="Nodes in order, one element between each two."
     )

@@ -37,7 +37,7 @@ class Material(Spec):
             data = {"name": data}
         if not isinstance(data, dict) or not data.get("name"):
             return data
-        if data["name"] not in library():
+        if data["name"] not in list(library()):
             raise refuse(f"no such material; {choose(data['name'], library())}")
         return library()[data["name"]] | data
 

@@ -1,0 +1,27 @@
+"""docs/scenes.md says what the specifications say."""
+
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from config.reference import schema_markdown
+from config.schema.base import Spec
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_page_is_what_the_specifications_write():
+    assert (ROOT / "docs" / "scenes.md").read_text("utf-8") == schema_markdown(), "run: make docs"
+
+
+def test_every_key_of_every_specification_is_explained_on_the_page():
+    page = schema_markdown()
+    for model in _below(Spec):
+        for key, field in model.model_fields.items():
+            if key != "kind" or not field.is_required():
+                assert field.description, f"{model.__name__}.{key} has no description"
+                assert f"| `{key}` |" in page
+
+
+def _below(model: type[BaseModel]) -> list[type[BaseModel]]:
+    return [found for child in model.__subclasses__() for found in (child, *_below(child))]

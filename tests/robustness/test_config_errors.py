@@ -1,0 +1,257 @@
+"""A scene that cannot be used is refused in one sentence: file, key path, value, what would be right."""
+
+import json
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.load import ConfigError, load_scene, parse_scene
+from config.schema.base import Spec, kind_of
+
+SCENE = """
+title = "A ball, a block and a rod"
+
+[[bodies]]
+name = "block"
+kind = "tets"
+geometry = { kind = "block", size = [0.1, 0.1, 0.1] }
+material = "liver"
+fixed = [{ box = [[-1, -1, -1], [1, 0, 1]] }]
+
+[[bodies]]
+name = "rod"
+kind = "beam"
+geometry = { kind = "line", start = [0, 0, 0], end = [0.1, 0, 0], elements = 4, radius = "1 mm" }
+material = { name = "steel", density = 8000 }
+
+[[bodies]]
+name = "floor"
+kind = "plane"
+
+[[bodies]]
+name = "ball"
+kind = "rigid"
+rate = "high"
+geometry = { kind = "sphere", radius = "1 cm" }
+mass = "30 g"
+
+[[friction.pairs]]
+bodies = ["ball", "block"]
+mu = 0.5
+
+[[attachments]]
+kind = "point"
+a = { body = "rod", end = "last" }
+b = { body = "block", at = [0, 0, 0] }
+
+[tool]
+body = "ball"
+"""
+
+REFUSED = [
+    # keys
+    ("rates.lowhz=3", 'rates.lowhz = 3: unknown key; did you mean "low_hz"?'),
+    ("bodies.ball.geometry.raduis=1", 'bodies.ball.geometry.raduis = 1: unknown key; did you mean "radius"?'),
+    ("tool={}", "tool.body: the key is missing (Name of a beam or rigid body"),
+    ("bodies.block.geometry={kind='block'}", "bodies.block.geometry.size: the key is missing (Edge lengths"),
+    ("bodies.floor.geometry={}", "bodies.floor.geometry: unknown key; a plane is given by point and normal"),
+    ("bodies.floor.fixed=[]", "bodies.floor.fixed = []: unknown key; this body never moves"),
+    ("bodies.ball.fixed=[]", 'a rigid body that never moves is kind = "mesh"'),
+    ("bodies.ball.material=steel", "a rigid body has density or mass instead"),
+    # kinds and choices
+    ("bodies.rod.kind=beem", 'bodies.rod.kind = "beem": did you mean "beam"?'),
+    ("bodies.ball.geometry={radius=1}", 'bodies.ball.geometry.kind: the key is missing; choose "capsule" or'),
+    ("bodies.ball.geometry=ball", 'bodies.ball.geometry = "ball": a table is needed here, with kind ='),
+    ("interface.kind=paperr", 'interface.kind = "paperr": did you mean "paper"?'),
+    ("interface.kind=3", 'interface.kind = 3: choose "krylov", "paper" or "extrapolated"'),
+    ("interface.shifts=4", "interface.shifts = 4: choose 2 or 3"),
+    ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss_seidel"'),
+    # types
+    ("contact.max_contacts=1.5", "contact.max_contacts = 1.5 is no whole number"),
+    ("contact.max_contacts=true", "contact.max_contacts = true is no whole number"),
+    ("device.smooth=1", "device.smooth = 1 is neither true nor false"),
+    ("title=3", "title = 3 is no text"),
+    ("rates=3", "rates = 3: a table is needed here, with the keys servo_hz, low_hz and render_hz"),
+    ("gravity=9.81", "gravity = 9.81 is no list"),
+    ("gravity=[0,-9.81]", "gravity = [0, -9.81] has too few items; give at least 3"),
+    ("gravity=[0,-9.81,0,0]", "gravity = [0, -9.81, 0, 0] has too many items; give at most 3"),
+    ("bodies=[]", "bodies = [] has too few items; give at least 1"),
+    # quantities
+    (
+        "bodies.ball.geometry.radius=5 kPa",
+        '"5 kPa" is a pressure where a length is needed; write a number of m',
+    ),
+    ("bodies.ball.geometry.radius=-1", "bodies.ball.geometry.radius = -1 is too small; it must be above 0"),
+    ("bodies.rod.material.poisson_ratio=0.5", "poisson_ratio = 0.5 is too large; it must be below 0.5"),
+    ("gravity=[0,nan,0]", "gravity[1] = nan is not finite"),
+    ("friction.default='0.3'", 'friction.default = "0.3" is text; write the number without quotes'),
+    # geometry
+    ("bodies.rod.geometry.end=[0,0,0]", "bodies.rod.geometry.end = [0, 0, 0] equals start"),
+    ("bodies.rod.geometry={kind='polyline',radius=1,points=[[0,0,0],[0,0,0]]}", "has equal points 0 and 1"),
+    ("bodies.block.placement.rotation=[0,0,0,1]", "rotation = [0, 0, 0, 1] has a null axis"),
+    ("bodies.floor.normal=[0,0,0]", "bodies.floor.normal = [0, 0, 0] has no direction"),
+    (
+        "bodies.block.geometry={kind='file',path='no.msh'}",
+        'geometry.path = "no.msh" is not there; a relative path',
+    ),
+    (
+        "bodies.block.geometry={kind='file',path='a.obj'}",
+        "ending that is not read here; use .msh, .vtk or .vtu",
+    ),
+    # materials, regions
+    ("bodies.block.material=livr", 'bodies.block.material = "livr": no such material; did you mean "liver"?'),
+    ("bodies.block.material={density=1}", "bodies.block.material.youngs_modulus: the key is missing"),
+    ("bodies.block.fixed=[{}]", "bodies.block.fixed[0]: exactly one of box, sphere, nodes or end is needed"),
+    ("bodies.block.fixed.0.nodes=[1]", "bodies.block.fixed[0]: box and nodes exclude each other"),
+    ("bodies.block.fixed=[{nodes=[]}]", "bodies.block.fixed[0].nodes = [] has too few items"),
+    ("bodies.block.fixed=[{nodes=[-1]}]", "bodies.block.fixed[0].nodes[0] = -1 is too small"),
+    ("bodies.block.fixed=[{end='first'}]", 'only a beam has ends and "block" is kind = "tets"'),
+    ("bodies.rod.fixed=[{nodes=[5]}]", 'there is no node 5; "rod" has nodes 0 to 4'),
+    ("bodies.ball.density=1", "bodies.ball: density and mass exclude each other"),
+    # rates
+    ("rates.low_hz=30", "rates.low_hz = 30: 1000/30 is no integer; use 25, 40 or 50"),
+    ("rates.low_hz=2000", "rates.low_hz = 2000: the low rate is at most servo_hz = 1000"),
+    # bodies that must agree
+    ("bodies.rod.name=block", 'bodies.block.name = "block": another body has this name already'),
+    ("bodies.rod.name=1rod", 'bodies.1rod.name = "1rod" does not fit'),
+    ("tool.body=bal", 'tool.body = "bal": no such body; did you mean "ball"?'),
+    (
+        "tool.body=block",
+        'tool.body = "block": this body is kind = "tets"; the tool is a beam or a rigid body',
+    ),
+    ("tool.body=rod", 'bodies.rod.rate: the tool is computed at the servo\'s rate; write rate = "high"'),
+    ("bodies.rod.rate=high", 'bodies.rod.rate = "high": only the tool, "ball", is computed at the servo'),
+    ("tool.hold.node=0", 'tool.hold.node = 0: "ball" has no nodes; write at = [x, y, z]'),
+    ("tool.hold.end=first", 'only a beam has ends and "ball" is kind = "rigid"'),
+    (
+        "friction.pairs.0.bodies=['ball','blok']",
+        'friction.pairs[0].bodies[1] = "blok": no such body; did you mean',
+    ),
+    ("friction.pairs.0.bodies=['ball','ball']", "a pair is two different bodies"),
+    ("contact.ignore=[['ball','nil']]", 'contact.ignore[0][1] = "nil": no such body'),
+    # attachments
+    ("attachments.0.a.body=rood", 'attachments[0].a.body = "rood": no such body; did you mean "rod"?'),
+    ("attachments.0.a={body='rod'}", 'attachments[0].a: say where on "rod": one of node, end'),
+    (
+        "attachments.0.a={body='rod',node=9}",
+        'attachments[0].a.node = 9: there is no node 9; "rod" has nodes 0 to 4',
+    ),
+    ("attachments.0.a.at=[0,0,0]", "attachments[0].a: end and at exclude each other"),
+    ("attachments.0.b.body=rod", 'attachments[0].b.body = "rod": an attachment joins two different bodies'),
+    ("attachments.0.kind=weld", "nodes of tets have no orientation to hold"),
+    ("attachments.0.kind=slide", "attachments[0].direction: the key is missing"),
+    # device
+    ("device.path=[[0,0,0,0],[0,1,1,1]]", "has t = 0 s in row 1 after 0 s; times must increase"),
+    ("device.path=[[-1,0,0,0]]", "starts at t = -1 s; times start at 0 or later"),
+    ("device.path=[[0,0,0]]", "device.path[0] = [0, 0, 0] has too few items; give at least 4"),
+    ("device.model=tuch", 'device.model = "tuch": did you mean "touch"?'),
+]
+
+
+@pytest.mark.parametrize(("override", "said"), REFUSED, ids=[override for override, _ in REFUSED])
+def test_a_refused_key_is_told_with_its_path_its_value_and_what_would_be_right(override, said):
+    with pytest.raises(ConfigError) as refusal:
+        parse_scene(SCENE, "ball.toml", [override])
+    sentence = str(refusal.value)
+    assert sentence.startswith("ball.toml: ") and said in sentence
+    assert "\n" not in sentence
+
+
+def test_the_scene_that_all_refusals_start_from_is_valid():
+    assert parse_scene(SCENE, "ball.toml").tool_body.name == "ball"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("rates.low_hz", "write key=value, such as rates.low_hz=25"),
+        ("=3", "write key=value"),
+        ("bodies.blok.mass=3", 'there is no "blok"; did you mean "block"?'),
+        ("friction.pairs.7.mu=3", 'there is no "7"; choose "0"'),
+        ("title.x.y=3", "title is a single value; it has no keys below"),
+    ],
+)
+def test_an_override_that_names_nothing_is_refused(override, said):
+    with pytest.raises(ConfigError) as refusal:
+        parse_scene(SCENE, "ball.toml", [override])
+    assert str(refusal.value).startswith(f"--set {override}: ") and said in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("neeedle", 'neeedle is no scene; give a TOML file or a shipped scene: did you mean "needle"?'),
+        ("no/such.toml", "no/such.toml is not there"),
+    ],
+)
+def test_a_scene_that_is_not_there_is_refused_with_the_nearest_name(name, said):
+    with pytest.raises(ConfigError) as refusal:
+        load_scene(name)
+    assert said in str(refusal.value)
+
+
+def test_text_that_is_no_toml_is_refused_with_its_line(tmp_path):
+    broken = tmp_path / "broken.toml"
+    broken.write_text("title = 'x'\nbodies = [3 4]\n")
+    with pytest.raises(ConfigError, match=r"broken.toml is not valid TOML: .*line 2"):
+        load_scene(broken)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path):
+    broken = tmp_path / "binary.toml"
+    broken.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_scene(broken)
+
+
+VALUES = st.recursive(
+    st.booleans() | st.integers(-9, 9) | st.floats() | st.sampled_from(["", "ball", "5 mm", "block", "\n"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["kind", "name", "a"]), inner)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), VALUES)
+def test_a_scene_with_anything_anywhere_is_valid_or_refused_in_one_sentence(data, value):
+    scene = tomllib.loads(SCENE)
+    holder, key = data.draw(st.sampled_from(list(_places(scene))))
+    holder[key] = value
+    text = "\n".join(f"{key} = {_toml(one)}" for key, one in scene.items())
+    try:
+        parse_scene(text, "ball.toml")
+    except ConfigError as refusal:
+        assert "\n" not in str(refusal)
+
+
+def _places(table):
+    """Every key and index of nested tables and lists, with what holds it."""
+    for key in list(table) if isinstance(table, dict) else range(len(table)):
+        yield table, key
+        if isinstance(table[key], dict | list):
+            yield from _places(table[key])
+
+
+def _toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value) if isinstance(value, str) else str(value)
+
+
+def test_no_kind_is_also_a_key_of_its_table():
+    # A refusal tells the tag of a union from a key by its name.
+    for model in _below(Spec):
+        if "kind" in model.model_fields and model.model_fields["kind"].is_required():
+            assert kind_of(model) not in model.model_fields
+
+
+def _below(model):
+    return [found for child in model.__subclasses__() for found in (child, *_below(child))]

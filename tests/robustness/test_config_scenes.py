@@ -1,0 +1,112 @@
+"""The shipped scenes and what a specification promises to those who read it."""
+
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from config.load import json_schema, list_scenes, load_scene, parse_scene
+from config.schema.material import Material, library
+from config.schema.rates import Rates
+
+SHIPPED = ["beams", "needle", "probe", "wire"]
+
+
+def test_every_shipped_scene_is_listed_with_one_line():
+    assert list(list_scenes()) == SHIPPED
+    assert all(line and "\n" not in line for line in list_scenes().values())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_scene_has_one_body_at_the_high_rate_and_a_path_of_some_seconds(name):
+    scene = load_scene(name)
+    assert [body.name for body in scene.bodies if getattr(body, "rate", "low") == "high"] == [scene.tool.body]
+    assert 4.0 <= scene.device.path[-1][0] <= 8.0
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_hand_starts_where_it_holds_the_tool(name):
+    scene = load_scene(name)
+    tool = scene.tool_body
+    held = tool.placement.position if tool.kind == "rigid" else tool.geometry.end
+    # Half a millimetre is far below what the coupling and the hand yield under their own weight.
+    assert math.dist(scene.device.path[0][1:], held) < 0.5e-3
+    assert math.dist(scene.workspace.offset, held) < 0.5e-3
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_hand_is_no_faster_than_the_contacts_allow(name):
+    scene = load_scene(name)
+    # A minimum-jerk stroke of length d and duration T has the peak speed 15/8 d/T.
+    for (t, *a), (u, *b) in zip(scene.device.path, scene.device.path[1:], strict=False):
+        assert 1.875 * math.dist(a, b) / (u - t) <= scene.contact.max_speed
+
+
+def test_a_specification_cannot_be_changed():
+    scene = load_scene("probe")
+    with pytest.raises(ValidationError):
+        scene.rates.low_hz = 25.0
+
+
+def test_a_scene_is_made_again_from_its_origin():
+    scene = load_scene("probe", ["rates.low_hz=25", "bodies.block.material.youngs_modulus=8 kPa"])
+    again = parse_scene(scene.origin.text, scene.origin.path, scene.origin.overrides)
+    assert again == scene
+    assert again.rates.ratio == 40
+    assert again.body("block").material.youngs_modulus == 8e3
+
+
+def test_an_override_reaches_into_a_material_given_by_name():
+    scene = load_scene("wire", ["bodies.cylinder.material.density=900"])
+    material = scene.body("cylinder").material
+    assert material.density == 900.0
+    assert material.youngs_modulus == Material.model_validate("gelatine").youngs_modulus
+
+
+def test_an_override_without_quotes_is_text():
+    assert load_scene("probe", ["title=Something else"]).title == "Something else"
+
+
+@pytest.mark.parametrize("name", list(library()))
+def test_every_material_of_the_library_is_valid(name):
+    material = Material.model_validate(name)
+    assert material.name == name and 1e3 < material.youngs_modulus < 1e12
+
+
+def test_a_pair_has_its_own_friction_in_either_order_and_others_the_default():
+    scene = load_scene("needle", ["friction.pairs.0.mu=0.7", "friction.default=0.1"])
+    assert scene.mu("needle", "organ") == scene.mu("organ", "needle") == 0.7
+    assert scene.mu("needle", "needle") == 0.1
+
+
+@pytest.mark.parametrize("ratio", [1, 7, 20, 33, 100])
+def test_the_low_period_is_exactly_the_ratio_of_servo_periods(ratio):
+    rates = Rates(servo_hz=1000.0, low_hz=1000.0 / ratio)
+    assert rates.ratio == ratio
+    assert rates.low_dt == ratio * rates.dt
+
+
+def test_a_rotation_is_a_unit_quaternion_whatever_the_axis_length():
+    scene = load_scene("probe", ['bodies.block.placement.rotation=[0, 0, 5, "90 deg"]'])
+    quaternion = scene.body("block").placement.quaternion
+    assert quaternion == pytest.approx((math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)), abs=1e-15)
+
+
+def test_a_box_may_be_given_by_any_two_opposite_corners():
+    scene = load_scene("probe", ["bodies.block.fixed=[{box=[[1,-1,1],[-1,0,-1]]}]"])
+    assert scene.body("block").fixed[0].box == ((-1.0, -1.0, -1.0), (1.0, 0.0, 1.0))
+
+
+def test_a_mesh_file_is_looked_for_beside_the_scene(tmp_path):
+    (tmp_path / "organ.msh").touch()
+    scene = load_scene("probe").origin.text
+    override = "bodies.block.geometry={kind='file', path='organ.msh', scale=0.001}"
+    geometry = parse_scene(scene, tmp_path / "scene.toml", [override]).body("block").geometry
+    assert geometry.path == str((tmp_path / "organ.msh").resolve())
+
+
+def test_the_json_schema_names_units_and_is_closed():
+    schema = json_schema()
+    assert schema["additionalProperties"] is False
+    assert schema["$defs"]["Rates"]["properties"]["low_hz"]["unit"] == "Hz"
+    assert "liver" in str(schema["$defs"]["Material"])
