@@ -25,7 +25,7 @@ INK = (38, 50, 66)
 FAINT = (98, 110, 126)
 PANEL = (255, 255, 255, 205)
 PANEL_EDGE = (205, 212, 222, 255)
-TEXT = 0.0195  # height of the letters, in heights of the picture
+TEXT = 0.021  # height of the letters, in heights of the picture
 SMOOTHING = 2  # the legend is drawn this much larger and shrunk
 
 

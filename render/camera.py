@@ -27,7 +27,7 @@ STEEPEST = 89.9  # degrees: at the pole itself the picture's upward direction is
 
 @dataclass(frozen=True)
 class Camera:
-    """Where the picture is taken from; a movement returns a new camera. Angles in degrees, lengths in metres."""
+    """Where the picture is taken from; movements return a new one. Angles in degrees, lengths in metres."""
 
     target: tuple[float, float, float] = (0.0, 0.0, 0.0)
     distance: float = 1.0
@@ -83,8 +83,8 @@ class Camera:
         """Keep the direction and stand as near as lets all `points` (n, 3) [m] be seen, with a margin.
 
         In the picture's axes a point p is inside when |p_x - e_x| <= (e_z - p_z) tan_x for an eye e. Its two
-        sides give e_x + tan_x e_z >= A and -e_x + tan_x e_z >= B, with A and B the largest over all points, so
-        the nearest eye has e_z = (A + B) / (2 tan_x), e_x = (A - B) / 2; likewise in y.
+        sides give e_x + tan_x e_z >= A and -e_x + tan_x e_z >= B, with A and B the largest over all points,
+        so the nearest eye has e_z = (A + B) / (2 tan_x), e_x = (A - B) / 2; likewise in y.
         """
         p = np.asarray(points, float).reshape(-1, 3)
         p = p[np.isfinite(p).all(axis=1)] @ self.axes.T

@@ -1,7 +1,7 @@
 """OpenGL 3.3 core, loaded late: the one place that chooses PyOpenGL's platform.
 
 PyOpenGL binds itself to EGL or GLX at its first import and cannot change afterwards, so nothing else in the
-program imports it. After `load`, every OpenGL name is an attribute of this module: `gl.glEnable(gl.GL_BLEND)`.
+program imports it. After `load`, OpenGL's names are attributes of this module: `gl.glEnable(gl.GL_BLEND)`.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Program:
         self.set(**uniforms)
 
     def set(self, **uniforms: ArrayLike) -> None:
-        """Set uniforms of the current program: floats, vectors of 2 to 4, (4, 4) matrices acting on columns."""
+        """Set uniforms of the current program: floats, vectors, (4, 4) matrices acting on columns."""
         for name, value in uniforms.items():
             v = np.asarray(value, np.float32, order="C")
             where = self._location(name)
@@ -74,7 +74,7 @@ class VertexArray:
         gl.glBindVertexArray(0)
 
     def stream(self, rows: NDArray[np.float32]) -> None:
-        """Replace the vertices by `rows` (n, sum of sizes), in new storage: what is being drawn keeps the old."""
+        """Replace the vertices by `rows` (n, sum of sizes) in new storage; frames in flight keep the old."""
         self._upload(self._vertices, rows)
 
     def stream_instances(self, rows: NDArray[np.float32]) -> None:

@@ -98,7 +98,7 @@ def triad_camera(camera: Camera) -> Camera:
 
 
 def visible_points(geometry: SceneGeometry, state: SceneState) -> NDArray[np.float64]:
-    """Points (n, 3) [m] that a picture ought to hold: bodies, contacts, hand and arrows, but not the planes."""
+    """Points (n, 3) [m] that a picture ought to hold: bodies, contacts, hand, arrows, not the planes."""
     bodies = [state.vertices[d.span] for d in geometry.drawables if d.kind != "plane"]
     tails = np.vstack([state.contact_point, state.held_point])
     tips = tails + force_scale(geometry, state) * np.vstack([state.contact_force, state.hand_force])

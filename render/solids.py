@@ -84,7 +84,7 @@ def _points(values: ArrayLike) -> Floats:
 def unit_shapes() -> dict[str, tuple[NDArray[np.float32], Indices]]:
     """Position and normal rows (n, 6) with triangles (m, 3) of each shape in its own axes, wound outward.
 
-    The ball has radius 1; rod and cone stand on the plane z = 0 with radius and height 1; the cube spans -1 to 1.
+    The ball has radius 1; rod and cone stand on z = 0 with radius and height 1; the cube spans -1 to 1.
     """
     ball = np.array([[np.sin(a), -np.cos(a)] for a in np.linspace(0, np.pi, 13)])
     slope = np.sqrt(0.5)
@@ -101,7 +101,7 @@ def unit_shapes() -> dict[str, tuple[NDArray[np.float32], Indices]]:
 
 
 def _turned(profile: Floats, normal: Floats, sides: int) -> tuple[NDArray[np.float32], Indices]:
-    """Surface of revolution about z of a profile (k, 2) of (radius, height), given from the bottom to the top."""
+    """Surface of revolution about z of a profile (k, 2) of (radius, height) from the bottom to the top."""
     a = 2 * np.pi * np.arange(sides) / sides
     around = np.column_stack([np.cos(a), np.sin(a)])
 

@@ -1,4 +1,4 @@
-"""A round tube along a chain of beam nodes: a circle swept with parallel-transport frames, with round ends."""
+"""A round tube along a chain of beam nodes: a circle swept with parallel-transport frames, ends rounded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIECES = 4  # drawn between two nodes
 def curve_matrix(n: int, pieces: int) -> Floats:
     """Catmull-Rom curve through n nodes as a matrix ((n - 1) pieces + 1, n): a bent element is drawn bent.
 
-    The missing neighbour of an end is the reflection of the other one, so that two nodes give a straight line.
+    The missing neighbour of an end is the reflection of the other, so that two nodes give a straight line.
     """
     extended = np.vstack([2 * np.eye(n)[0] - np.eye(n)[1], np.eye(n), 2 * np.eye(n)[-1] - np.eye(n)[-2]])
     t = np.arange(pieces)[:, None] / pieces

@@ -1,0 +1,71 @@
+"""What a run's figures depend on besides the program: the machine, its permissions, the libraries."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+from importlib import metadata
+from pathlib import Path
+
+LIBRARIES = ("palpo", "numpy", "scipy", "numba", "llvmlite", "qdldl", "h5py", "PyOpenGL", "glfw")
+
+
+def machine_info() -> dict[str, str]:
+    """Name to value, in the order in which they are printed."""
+    info = {
+        "processor": _processor(),
+        "cores available": str(_cores()),
+        "memory": _memory(),
+        "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "real-time scheduling": realtime_permission(),
+    }
+    return info | {name: version for name in LIBRARIES if (version := _version(name))}
+
+
+def realtime_permission() -> str:
+    """Whether this process may use SCHED_FIFO, found by asking for it on a thread that ends at once."""
+    if not hasattr(os, "sched_setscheduler"):
+        return "not offered by this system"
+    answer: list[str] = []
+
+    def ask() -> None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+            answer.append("SCHED_FIFO permitted")
+        except OSError as error:
+            answer.append(f"SCHED_FIFO refused ({error.strerror})")
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return answer[0]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> str:
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return "unknown"
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
