@@ -13,8 +13,11 @@ from physics.contact.laws import project_cone
 
 
 @njit(nogil=True, cache=True)
-def natural_map_norm(w, b, mu, r, n_contacts):
-    """(|| r - Proj_K(r - rho (u + mu |u_t| n)) ||, || r ||) over the first contacts of the arrays [N]."""
+def natural_map_norm(w, b, mu, r, n_contacts, scratch):
+    """(|| r - Proj_K(r - rho (u + mu |u_t| n)) ||, || r ||) over the first contacts of the arrays [N].
+
+    scratch: (2, 3) at least.
+    """
     n = 3 * n_contacts
     mean = 0.0
     for i in range(n):
@@ -23,8 +26,7 @@ def natural_map_norm(w, b, mu, r, n_contacts):
         return 0.0, 0.0
     rho = n / mean
     error, size = 0.0, 0.0
-    star = np.empty(3)
-    image = np.empty(3)
+    star, image = scratch[0], scratch[1]
     for k in range(n_contacts):
         i = 3 * k
         u0, u1, u2 = b[i], b[i + 1], b[i + 2]
@@ -46,5 +48,5 @@ def natural_map_residual(
     w: NDArray[np.float64], b: NDArray[np.float64], mu: NDArray[np.float64], r: NDArray[np.float64]
 ) -> float:
     """Relative natural-map residual of the force r, shape (3 n,); absolute [N] where r is zero."""
-    error, size = natural_map_norm(w, b, mu, r, len(mu))
+    error, size = natural_map_norm(w, b, mu, r, len(mu), np.zeros((2, 3)))
     return float(error / size if size > 0.0 else error)

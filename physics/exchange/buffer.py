@@ -70,3 +70,9 @@ def taken_count(control):
 def is_fresh(control):
     """Would the next `acquire` bring a newer frame? Only the reader's side may ask."""
     return load_acquire(control, _MIDDLE) & _FRESH != 0
+
+
+@njit(nogil=True, cache=True)
+def reader_slot(control):
+    """Slot that the reader holds; it changes at an `acquire` that finds a fresh frame."""
+    return control[_READER]

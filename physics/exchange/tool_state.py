@@ -1,4 +1,4 @@
-"""The tool state, high rate to low: where the servo's tool and the hand's target are, published each tick."""
+"""The tool state, high rate to low: the servo's tool, the hand's target and the contacts, published each tick."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from physics.exchange.buffer import SLOTS
 
 
 class ToolState(NamedTuple):
-    """Triple-buffered state of the tool's n frames and of the hand that holds it."""
+    """Triple-buffered state of the tool's n frames, of the hand that holds it and of up to c contacts."""
 
-    tick: NDArray[np.int64]  # (3,)
+    tick: NDArray[np.int64]  # (3,) ticks done
     x: NDArray[np.float64]  # (3, n, 3) [m]
     q: NDArray[np.float64]  # (3, n, 4)
     v: NDArray[np.float64]  # (3, n, 3) [m/s]
@@ -20,16 +20,32 @@ class ToolState(NamedTuple):
     target_q: NDArray[np.float64]  # (3, 4)
     target_v: NDArray[np.float64]  # (3, 3) [m/s]
     target_w: NDArray[np.float64]  # (3, 3) [rad/s]
+    force: NDArray[np.float64]  # (3, 3) commanded force [N]
+    n_contacts: NDArray[np.int64]  # (3,)
+    contact_point: NDArray[np.float64]  # (3, c, 3) [m]
+    contact_force: NDArray[np.float64]  # (3, c, 3) on body 1 [N]
+    contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
 
 
-def make_tool_state(n: int) -> ToolState:
-    """A tool of n frames at the origin."""
+def make_tool_state(n: int, contacts: int) -> ToolState:
+    """A tool of n frames at the origin, with room for that many contacts."""
     q = np.zeros((SLOTS, n, 4))
     q[..., 0] = 1.0
     target_q = np.zeros((SLOTS, 4))
     target_q[:, 0] = 1.0
     return ToolState(
-        np.full(SLOTS, -1, np.int64),
-        np.zeros((SLOTS, n, 3)), q, np.zeros((SLOTS, n, 3)), np.zeros((SLOTS, n, 3)),
-        np.zeros((SLOTS, 3)), target_q, np.zeros((SLOTS, 3)), np.zeros((SLOTS, 3)),
-    )  # fmt: skip
+        tick=np.full(SLOTS, -1, np.int64),
+        x=np.zeros((SLOTS, n, 3)),
+        q=q,
+        v=np.zeros((SLOTS, n, 3)),
+        w=np.zeros((SLOTS, n, 3)),
+        target=np.zeros((SLOTS, 3)),
+        target_q=target_q,
+        target_v=np.zeros((SLOTS, 3)),
+        target_w=np.zeros((SLOTS, 3)),
+        force=np.zeros((SLOTS, 3)),
+        n_contacts=np.zeros(SLOTS, np.int64),
+        contact_point=np.zeros((SLOTS, contacts, 3)),
+        contact_force=np.zeros((SLOTS, contacts, 3)),
+        contact_status=np.zeros((SLOTS, contacts), np.int32),
+    )

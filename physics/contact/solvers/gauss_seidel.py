@@ -12,15 +12,14 @@ from physics.contact.residual import natural_map_residual
 
 
 @njit(nogil=True, cache=True)
-def sweep_contacts(w, b, mu, r, status, n_contacts, tolerance, max_sweeps):
+def sweep_contacts(w, b, mu, r, status, n_contacts, tolerance, max_sweeps, scratch):
     """Block Gauss-Seidel on the leading 3 n_contacts rows of w and b; r is the start and the result.
 
     Stops when a sweep changes the force by less than tolerance |r|. Returns the sweeps done. Writes
-    status (n_contacts,). Allocates nothing but two three-vectors on the stack.
+    status (n_contacts,). scratch: (2, 3) at least.
     """
     n = 3 * n_contacts
-    free = np.empty(3)
-    own = np.empty(3)
+    free, own = scratch[0], scratch[1]
     for sweep in range(max_sweeps):
         change, size = 0.0, 0.0
         for k in range(n_contacts):
@@ -54,6 +53,6 @@ def solve(problem: ContactProblem, tolerance: float = 1e-8, max_sweeps: int = 50
     r = np.zeros(3 * n) if problem.warm is None else problem.warm.astype(float)
     status = np.zeros(n, np.int32)
     w = np.ascontiguousarray(problem.w)
-    sweeps = sweep_contacts(w, problem.b, problem.mu, r, status, n, tolerance, max_sweeps)
+    sweeps = sweep_contacts(w, problem.b, problem.mu, r, status, n, tolerance, max_sweeps, np.zeros((2, 3)))
     residual = natural_map_residual(w, problem.b, problem.mu, r)
     return ContactResult(r, status, int(sweeps), residual, bool(sweeps < max_sweeps))
