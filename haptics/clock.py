@@ -23,20 +23,14 @@ _MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _ABSOLUTE = 1
 _INTERRUPTED = 4
 
-_clock_gettime = types.ExternalFunction(
-    "clock_gettime", types.int32(types.int32, types.voidptr)
-)
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.voidptr))
 _clock_nanosleep = types.ExternalFunction(
     "clock_nanosleep",
     types.int32(types.int32, types.int32, types.voidptr, types.voidptr),
 )
-_nanosleep = types.ExternalFunction(
-    "nanosleep", types.int32(types.voidptr, types.voidptr)
-)
+_nanosleep = types.ExternalFunction("nanosleep", types.int32(types.voidptr, types.voidptr))
 _counter = types.ExternalFunction("QueryPerformanceCounter", types.int32(types.voidptr))
-_frequency = types.ExternalFunction(
-    "QueryPerformanceFrequency", types.int32(types.voidptr)
-)
+_frequency = types.ExternalFunction("QueryPerformanceFrequency", types.int32(types.voidptr))
 _sleep_ms = types.ExternalFunction("Sleep", types.void(types.uint32))
 
 

@@ -1,4 +1,4 @@
-"""What a device is, and the compiled virtual device: a simulated stylus, with or without the hand that holds it.
+"""What a device is, and the compiled virtual device: a simulated stylus, with or without a hand on it.
 
 The stylus is a point mass m that the sent force f, the hand and the arm's friction act on:
   m dv/dt = f + k (x_t - x) + c (v_t - v) - b v - F_c v / max(|v|, v_s)
@@ -30,7 +30,7 @@ TABLE, MAILBOX = 0, 1
 
 DEVICE_OK = 0
 SUBSTEPS = 4
-"""Steps of the stylus within a tick; the second-order step makes four plenty (hand's frequency times h = 0.02)."""
+"""Steps of the stylus within a tick; at second order four are plenty (hand frequency times h is 0.02)."""
 MAILBOX_SMOOTHING = 0.02
 """Time constant [s] that turns the 60 Hz stairs of a mouse into a path."""
 
@@ -55,12 +55,8 @@ class DeviceSpec:
     """Backdrive friction [N]."""
 
 
-TOUCH = DeviceSpec(
-    "Touch", 3.3, 1020.0, 0.055e-3, (0.160, 0.120, 0.070), 2, 0.045, 0.26
-)
-PHANTOM_DESKTOP = DeviceSpec(
-    "Phantom Desktop", 7.9, 1480.0, 0.023e-3, (0.160, 0.120, 0.120), 1, 0.045, 0.06
-)
+TOUCH = DeviceSpec("Touch", 3.3, 1020.0, 0.055e-3, (0.160, 0.120, 0.070), 2, 0.045, 0.26)
+PHANTOM_DESKTOP = DeviceSpec("Phantom Desktop", 7.9, 1480.0, 0.023e-3, (0.160, 0.120, 0.120), 1, 0.045, 0.06)
 DEVICES = {"touch": TOUCH, "phantom_desktop": PHANTOM_DESKTOP}
 
 
@@ -78,7 +74,7 @@ class VirtualDevice(NamedTuple):
     buttons: NDArray[np.int64]
     """Button bit masks, shape (n,)."""
     mail: NDArray[np.float64]
-    """Target messages (position, orientation, buttons), shape (3, 8), behind the triple buffer `mail_control`."""
+    """Target messages (position, orientation, buttons), shape (3, 8), behind the buffer `mail_control`."""
     mail_control: NDArray[np.int64]
     mass: float
     friction: float
@@ -128,33 +124,19 @@ def make_virtual_device(
             f"target positions have shape {table.shape} and must have shape (n, 3) with n >= 1"
         )
     n = len(table)
-    turns = (
-        np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
-        if orientations is None
-        else np.array(orientations, float)
-    )
-    masks = (
-        np.zeros(n, dtype=np.int64)
-        if buttons is None
-        else np.array(buttons, dtype=np.int64)
-    )
+    turns = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1)) if orientations is None else np.array(orientations, float)
+    masks = np.zeros(n, dtype=np.int64) if buttons is None else np.array(buttons, dtype=np.int64)
     if turns.shape != (n, 4) or masks.shape != (n,):
         raise HapticsError(
-            f"target orientations {turns.shape} and buttons {masks.shape} must have the {n} rows of the positions"
+            f"target orientations {turns.shape} and buttons {masks.shape} must have {n} rows as the positions"
         )
     if not (np.isfinite(table).all() and np.isfinite(turns).all()):
         raise HapticsError("target positions and orientations must be finite")
     norms = np.linalg.norm(turns, axis=1)
     if norms.min() < 1e-6:
-        raise HapticsError(
-            f"target orientation at row {int(norms.argmin())} must not be the zero quaternion"
-        )
+        raise HapticsError(f"target orientation at row {int(norms.argmin())} must not be the zero quaternion")
     turns /= norms[:, None]
-    gain = (
-        1.0
-        if velocity_cutoff_hz is None
-        else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
-    )
+    gain = 1.0 if velocity_cutoff_hz is None else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
     measured = np.zeros((3, 3))
     measured[0] = _rounded(table[0], resolution)
     return VirtualDevice(
@@ -183,11 +165,7 @@ def make_virtual_device(
 
 
 def _rounded(position: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
-    return (
-        np.floor(position / resolution + 0.5) * resolution
-        if resolution > 0.0
-        else position
-    )
+    return np.floor(position / resolution + 0.5) * resolution if resolution > 0.0 else position
 
 
 def send_target(
@@ -207,30 +185,10 @@ def send_target(
 @njit(inline="always")
 def _turn(now, before, out):
     """out = rotation vector of now before^-1, which turns one unit quaternion into the other."""
-    w = (
-        now[0] * before[0]
-        + now[1] * before[1]
-        + now[2] * before[2]
-        + now[3] * before[3]
-    )
-    out[0] = (
-        -now[0] * before[1]
-        + now[1] * before[0]
-        - now[2] * before[3]
-        + now[3] * before[2]
-    )
-    out[1] = (
-        -now[0] * before[2]
-        + now[1] * before[3]
-        + now[2] * before[0]
-        - now[3] * before[1]
-    )
-    out[2] = (
-        -now[0] * before[3]
-        - now[1] * before[2]
-        + now[2] * before[1]
-        + now[3] * before[0]
-    )
+    w = now[0] * before[0] + now[1] * before[1] + now[2] * before[2] + now[3] * before[3]
+    out[0] = -now[0] * before[1] + now[1] * before[0] - now[2] * before[3] + now[3] * before[2]
+    out[1] = -now[0] * before[2] + now[1] * before[3] + now[2] * before[0] - now[3] * before[1]
+    out[2] = -now[0] * before[3] - now[1] * before[2] + now[2] * before[1] + now[3] * before[0]
     s = math.sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2])
     scale = 2.0 if s < 1e-9 else 2.0 * math.atan2(s, abs(w)) / s
     if w < 0.0:
@@ -282,9 +240,7 @@ def device_read(device, tick, port):
         if device.resolution > 0.0:
             x = math.floor(x / device.resolution + 0.5) * device.resolution
         difference = (x - device.measured[0, i]) / device.dt
-        device.measured[1, i] += device.velocity_gain * (
-            difference - device.measured[1, i]
-        )
+        device.measured[1, i] += device.velocity_gain * (difference - device.measured[1, i])
         device.measured[0, i] = x
         port.position[i] = x
         port.velocity[i] = device.measured[1, i]
@@ -300,7 +256,7 @@ def device_read(device, tick, port):
 
 @njit(inline="always")
 def _kick(device, share, h, force):
-    """Velocity change over h by the held force and the hand's spring, the target at this share of the tick."""
+    """Velocity change over h by the held force and the hand's spring, its end at this share of the tick."""
     for i in range(3):
         target = (1.0 - share) * device.target[0, i] + share * device.target[1, i]
         pull = force[i] + device.hand_stiffness * (target - device.position[i])
@@ -315,11 +271,7 @@ def _drag(device, h):
     """
     v = device.velocity
     speed = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    drag = (
-        device.hand_damping
-        + device.viscosity
-        + device.friction / max(speed, device.slip_speed)
-    )
+    drag = device.hand_damping + device.viscosity + device.friction / max(speed, device.slip_speed)
     if drag == 0.0:
         return
     decay = math.exp(-drag * h / device.mass)

@@ -2,4 +2,4 @@
 
 
 class HapticsError(ValueError):
-    """Input that cannot be used; its message is one sentence that names what is wrong and what would be right."""
+    """Input that cannot be used; one sentence names what is wrong and what would be right."""

@@ -191,9 +191,7 @@ def _check_command(state, port):
 def _follow_command(state, params, command):
     """Move the state's force toward the clamped command, no faster than the rate; returns the flags."""
     flags = 0
-    norm = math.sqrt(
-        command[0] * command[0] + command[1] * command[1] + command[2] * command[2]
-    )
+    norm = math.sqrt(command[0] * command[0] + command[1] * command[1] + command[2] * command[2])
     scale = 1.0
     if norm > params.max_force:
         scale = params.max_force / norm

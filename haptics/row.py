@@ -1,8 +1,8 @@
 """The record of one servo tick: its columns, and the kernel that fills them.
 
 A row is float64 throughout, so that one array carries it through the ring; integers up to 2^53 are exact
-and regain their type in the recording. Pose, velocities and commanded force are in scene axes, the sent force in
-the device's.
+and regain their type in the recording. Pose, velocities and commanded force are in scene axes, the sent
+force in the device's.
 """
 
 from dataclasses import dataclass
@@ -32,10 +32,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("tick", "1", "number of the tick, from 0", "i8"),
     Column("time_s", "s", "tick times the period"),
     *_vector("px py pz", "m", "stylus position in the scene"),
-    *[
-        Column(f"q{c}", "1", f"stylus orientation quaternion in the scene, {c}")
-        for c in "wxyz"
-    ],
+    *[Column(f"q{c}", "1", f"stylus orientation quaternion in the scene, {c}") for c in "wxyz"],
     *_vector("vx vy vz", "m/s", "stylus velocity in the scene"),
     *_vector("wx wy wz", "rad/s", "stylus angular velocity in the scene"),
     Column("buttons", "1", "button bit mask", "i8"),
@@ -57,9 +54,7 @@ COLUMNS: tuple[Column, ...] = (
         ("tick_flags", "flags of the tick"),
         ("flags", "flags of the limiter, haptics.limits.FLAG_NAMES"),
     ),
-    Column(
-        "late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"
-    ),
+    Column("late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"),
     Column("step_us", "us", "time from the tick's start to its record, 0 in lock-step"),
 )
 NAMES = tuple(column.name for column in COLUMNS)

@@ -156,7 +156,7 @@ def finished_reason(servo):
 def _call_system(servo):
     """Call the tick, unless it has failed: its state can no longer be trusted."""
     reason = stop_reason(servo.limit_state)
-    if reason == STOP_NON_FINITE or reason == STOP_TICK_FAILED:
+    if reason in (STOP_NON_FINITE, STOP_TICK_FAILED):
         return
     code = call_tick(servo.tick_address, servo.tick_data)
     if code != 0:
@@ -262,9 +262,7 @@ def baseline_loop(n, period_ns, statistics, scratch):
         statistics.counters[STEPS] += 1
 
 
-def servo_baseline(
-    n: int = 1000, rate_hz: float = 1000.0, realtime: bool = True
-) -> dict[str, object]:
+def servo_baseline(n: int = 1000, rate_hz: float = 1000.0, realtime: bool = True) -> dict[str, object]:
     """Lateness of n deadlines of the bare clock loop, scheduled as the servo is.
 
     Returns {rate_hz, steps, missed, skipped, scheduler, clock_baseline_us: {p50, p99, p999, max}}.
@@ -294,9 +292,7 @@ def servo_baseline(
 def compile_servo(servo: Servo) -> None:
     """Compile both drivers for this servo, or load them from the cache, without running a tick."""
     for driver in (servo_run, servo_loop):
-        arguments = (
-            (typeof(servo), typeof(1)) if driver is servo_run else (typeof(servo),)
-        )
+        arguments = (typeof(servo), typeof(1)) if driver is servo_run else (typeof(servo),)
         driver.compile(arguments)
     request_stop.compile((typeof(servo),))
     tick_count.compile((typeof(servo),))
@@ -350,7 +346,7 @@ class ServoThread:
                 self.scheduler = request_realtime()[1]
             self._ready.set()
             servo_loop(self.servo)
-        except BaseException as error:  # noqa: BLE001 - join raises it in the thread that can tell the user
+        except BaseException as error:  # join raises it where the user can be told
             self.error = error
         finally:
             self._ready.set()

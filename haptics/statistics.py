@@ -31,9 +31,7 @@ class Statistics(NamedTuple):
 
 def make_statistics() -> Statistics:
     """Statistics of a servo that has not run."""
-    return Statistics(
-        np.zeros(4, np.int64), np.zeros((2, BINS), np.int64), np.zeros(2, np.int64)
-    )
+    return Statistics(np.zeros(4, np.int64), np.zeros((2, BINS), np.int64), np.zeros(2, np.int64))
 
 
 @njit(nogil=True, cache=True)
@@ -66,10 +64,7 @@ def summarise_duration(statistics: Statistics, kind: int) -> dict[str, float]:
     histogram = statistics.histograms[kind]
     shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
     # a bin's upper edge may lie above the largest value that fell into it
-    summary = {
-        name: min(percentile_us(histogram, share), largest)
-        for name, share in shares.items()
-    }
+    summary = {name: min(percentile_us(histogram, share), largest) for name, share in shares.items()}
     return summary | {"max": float(largest)}
 
 

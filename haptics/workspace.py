@@ -32,9 +32,7 @@ def quaternion_from_axis_angle(axis: ArrayLike, angle: float) -> NDArray[np.floa
     direction = np.asarray(axis, dtype=np.float64)
     length = float(np.linalg.norm(direction))
     if not np.isfinite(length) or (length < 1e-12 and angle != 0.0):
-        raise HapticsError(
-            f"rotation axis {direction.tolist()} must be finite and not zero"
-        )
+        raise HapticsError(f"rotation axis {direction.tolist()} must be finite and not zero")
     unit = direction / length if length > 0.0 else direction
     return np.concatenate([[np.cos(angle / 2.0)], np.sin(angle / 2.0) * unit])
 
@@ -55,11 +53,7 @@ def quaternion_product(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     """Quaternions p q, shapes (..., 4)."""
     a, b = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     w = a[..., 0] * b[..., 0] - np.sum(a[..., 1:] * b[..., 1:], axis=-1)
-    v = (
-        a[..., :1] * b[..., 1:]
-        + b[..., :1] * a[..., 1:]
-        + np.cross(a[..., 1:], b[..., 1:])
-    )
+    v = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + np.cross(a[..., 1:], b[..., 1:])
     return np.concatenate([w[..., None], v], axis=-1)
 
 
@@ -78,9 +72,7 @@ def make_workspace(
     quaternion = np.array(rotation, dtype=np.float64)
     norm = float(np.linalg.norm(quaternion))
     if quaternion.shape != (4,) or not (np.isfinite(norm) and norm > 1e-6):
-        raise HapticsError(
-            f"workspace rotation {quaternion.tolist()} must be a quaternion (w, x, y, z)"
-        )
+        raise HapticsError(f"workspace rotation {quaternion.tolist()} must be a quaternion (w, x, y, z)")
     quaternion /= norm
     gain = scale if force_scale is None else force_scale
     return Workspace(
@@ -92,24 +84,14 @@ def make_workspace(
     )
 
 
-def positions_to_device(
-    workspace: Workspace, positions: ArrayLike
-) -> NDArray[np.float64]:
+def positions_to_device(workspace: Workspace, positions: ArrayLike) -> NDArray[np.float64]:
     """Device positions (n, 3) [m] that map to these scene positions."""
-    return (
-        (np.asarray(positions, dtype=np.float64) - workspace.offset)
-        @ workspace.rotation
-        / workspace.scale
-    )
+    return (np.asarray(positions, dtype=np.float64) - workspace.offset) @ workspace.rotation / workspace.scale
 
 
-def orientations_to_device(
-    workspace: Workspace, orientations: ArrayLike
-) -> NDArray[np.float64]:
+def orientations_to_device(workspace: Workspace, orientations: ArrayLike) -> NDArray[np.float64]:
     """Device quaternions (n, 4) that map to these scene quaternions."""
-    return quaternion_product(
-        workspace.quaternion * [1.0, -1.0, -1.0, -1.0], orientations
-    )
+    return quaternion_product(workspace.quaternion * [1.0, -1.0, -1.0, -1.0], orientations)
 
 
 @njit(inline="always")
@@ -118,9 +100,7 @@ def pose_to_scene(workspace, device_port, port):
     R, s = workspace.rotation, workspace.scale
     x, v, w = device_port.position, device_port.velocity, device_port.angular_velocity
     for i in range(3):
-        port.position[i] = (
-            s * (R[i, 0] * x[0] + R[i, 1] * x[1] + R[i, 2] * x[2]) + workspace.offset[i]
-        )
+        port.position[i] = s * (R[i, 0] * x[0] + R[i, 1] * x[1] + R[i, 2] * x[2]) + workspace.offset[i]
         port.velocity[i] = s * (R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2])
         port.angular_velocity[i] = R[i, 0] * w[0] + R[i, 1] * w[1] + R[i, 2] * w[2]
     p, q = workspace.quaternion, device_port.orientation

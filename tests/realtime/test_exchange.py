@@ -76,12 +76,8 @@ def test_ten_million_publications_between_two_threads_never_tear_nor_go_back_in_
         np.zeros(CACHE_LINE, dtype=np.int64),
     )
     verdict = []
-    writer = threading.Thread(
-        target=write_frames, args=(frames, control, done, PUBLICATIONS)
-    )
-    reader = threading.Thread(
-        target=lambda: verdict.append(read_frames(frames, control, done))
-    )
+    writer = threading.Thread(target=write_frames, args=(frames, control, done, PUBLICATIONS))
+    reader = threading.Thread(target=lambda: verdict.append(read_frames(frames, control, done)))
     reader.start()
     writer.start()
     writer.join()
@@ -145,9 +141,7 @@ def test_every_row_of_the_ring_arrives_once_in_order_and_every_refusal_is_counte
     verdict, refused = [], []
     threads = [
         threading.Thread(target=lambda: verdict.append(consume(rows, ring, done))),
-        threading.Thread(
-            target=lambda: refused.append(produce(rows, ring, done, ROWS))
-        ),
+        threading.Thread(target=lambda: refused.append(produce(rows, ring, done, ROWS))),
     ]
     for thread in threads:
         thread.start()

@@ -1,0 +1,37 @@
+"""The mock device: a stylus of a real device's mass, friction, resolution and force, in a simulated hand."""
+
+from numpy.typing import ArrayLike
+
+from haptics.device import DeviceSpec, VirtualDevice, make_virtual_device
+
+
+def make_mock(
+    spec: DeviceSpec,
+    positions: ArrayLike,
+    orientations: ArrayLike | None = None,
+    buttons: ArrayLike | None = None,
+    *,
+    hand_stiffness: float = 400.0,
+    hand_damping: float = 4.0,
+    velocity_cutoff_hz: float = 30.0,
+    dt: float = 1e-3,
+) -> VirtualDevice:
+    """A simulated `spec` whose hand follows the target table, one row a tick, the last one held.
+
+    positions (n, 3) [m] and orientations (n, 4), device axes. hand_stiffness [N/m] and hand_damping
+    [N s/m]: a hand that holds a stylus firmly. velocity_cutoff_hz: low-pass of the reported velocity.
+    Raises HapticsError as `make_virtual_device` does.
+    """
+    return make_virtual_device(
+        positions,
+        orientations,
+        buttons,
+        held=True,
+        mass=spec.mass,
+        friction=spec.friction,
+        hand_stiffness=hand_stiffness,
+        hand_damping=hand_damping,
+        resolution=spec.resolution,
+        velocity_cutoff_hz=velocity_cutoff_hz,
+        dt=dt,
+    )
