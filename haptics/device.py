@@ -25,8 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 from haptics.errors import HapticsError
 from physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
 
-TABLE, MAILBOX = 0, 1
-"""Where a virtual device's target comes from: a table of one row a tick, or the newest message."""
+TABLE, MAILBOX, RECORDED = 0, 1, 2
+"""Where a virtual device's target comes from: a table of one row a tick, the newest message, or a recording
+whose inputs, velocities included, are reported as they were."""
 
 DEVICE_OK = 0
 SUBSTEPS = 4
@@ -64,7 +65,7 @@ class VirtualDevice(NamedTuple):
     """Parameters and state of a virtual device; positions [m], velocities [m/s], device axes."""
 
     source: int
-    """TABLE or MAILBOX."""
+    """TABLE, MAILBOX or RECORDED."""
     held: int
     """1: a hand pulls the stylus toward the target; 0: the stylus is the target."""
     positions: NDArray[np.float64]
@@ -73,6 +74,8 @@ class VirtualDevice(NamedTuple):
     """Target quaternions, shape (n, 4)."""
     buttons: NDArray[np.int64]
     """Button bit masks, shape (n,)."""
+    velocities: NDArray[np.float64]
+    """Velocities and angular velocities that RECORDED reports, shape (n, 6)."""
     mail: NDArray[np.float64]
     """Target messages (position, orientation, buttons), shape (3, 8), behind the buffer `mail_control`."""
     mail_control: NDArray[np.int64]
@@ -145,6 +148,7 @@ def make_virtual_device(
         positions=table,
         orientations=turns,
         buttons=masks,
+        velocities=np.zeros((1, 6)),
         mail=np.zeros((SLOTS, 8)),
         mail_control=make_control(),
         mass=float(mass),
@@ -228,9 +232,25 @@ def _take_target(device, tick, port):
     port.buttons[0] = device.buttons[0]
 
 
+@njit(inline="always")
+def _repeat(device, tick, port):
+    """Report the recorded inputs of this tick, the last ones for ever."""
+    row = min(tick, device.positions.shape[0] - 1)
+    for i in range(3):
+        port.position[i] = device.positions[row, i]
+        port.velocity[i] = device.velocities[row, i]
+        port.angular_velocity[i] = device.velocities[row, 3 + i]
+    for i in range(4):
+        port.orientation[i] = device.orientations[row, i]
+    port.buttons[0] = device.buttons[row]
+
+
 @njit(nogil=True, cache=True)
 def device_read(device, tick, port):
     """Report pose, velocities and buttons at this tick into the port; returns DEVICE_OK."""
+    if device.source == RECORDED:
+        _repeat(device, tick, port)
+        return DEVICE_OK
     _take_target(device, tick, port)
     if not device.held:
         for i in range(3):

@@ -79,7 +79,8 @@ class Recorder:
             os.close(self._descriptor)
             self.path.unlink()
             raise HapticsError(self.error)
-        self._file: h5py.File | None = self._create(text)
+        self._file = self._create(text)
+        self._open = True
 
     def _create(self, meta: str) -> h5py.File:
         file = h5py.File(self.path, "w", libver="latest")
@@ -139,7 +140,7 @@ class Recorder:
         if self.error is not None:
             return
         try:
-            self._append("servo", self._columns, rows.T)
+            self._append("servo", self._columns, list(rows.T))
             for table, columns, queue in (
                 ("low_steps", self._low_columns, self._low_steps),
                 ("events", EVENT_COLUMNS, self._events),
@@ -181,14 +182,14 @@ class Recorder:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-        if self._file is None:
+        if not self._open:
             return
+        self._open = False
         if self.error is None:
             self._write(np.empty((0, len(self._columns))))
-        file, self._file = self._file, None
         try:
-            file["closed"][0] = 1
-            file.close()
+            self._file["closed"][0] = 1
+            self._file.close()
             _give_back(self._descriptor)
         except (OSError, RuntimeError) as error:
             self.error = self.error or f"{self.path}: the recording could not be closed ({error})"

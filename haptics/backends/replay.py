@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 from scipy.signal import butter, sosfiltfilt
 
-from haptics.device import VirtualDevice, make_virtual_device
+from haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
-from haptics.recording import read_recording
+from haptics.recording import Recording, read_recording
 from haptics.workspace import quaternion_matrix, quaternion_product
 
 UNITS = {"m": 1.0, "mm": 1e-3}
@@ -50,15 +50,15 @@ def read_trajectory(path: str | Path, unit: str = "m", columns: dict[str, int] |
             f"{path}: no such file; a trajectory is an .h5 recording, a CSV or whitespace columns"
         )
     if h5py.is_hdf5(path):
-        return _checked(path, *_from_recording(path), first_row=0)
-    names, table, first_row = _read_table(path)
+        return _checked(path, *_from_recording(path))
+    names, table = _read_table(path)
     wanted = _column_indices(path, names, table.shape[1], columns)
     positions = table[:, [wanted[name] for name in POSITION[1:]]] * UNITS[unit]
     turns = table[:, [wanted[name] for name in ORIENTATION]] if ORIENTATION[0] in wanted else None
-    return _checked(path, table[:, wanted["t"]], positions, turns, first_row)
+    return _checked(path, table[:, wanted["t"]], positions, turns)
 
 
-def _from_recording(path: str | Path):
+def _from_recording(path: str | Path) -> tuple[NDArray[np.float64], ...]:
     columns = read_recording(path).columns
     pose = [
         np.stack([columns[name] for name in names], axis=1) for names in (("px", "py", "pz"), ORIENTATION)
@@ -66,8 +66,8 @@ def _from_recording(path: str | Path):
     return columns["time_s"], *pose
 
 
-def _read_table(path: str | Path) -> tuple[list[str] | None, NDArray[np.float64], int]:
-    """(column names or None, table, line number of the first row)."""
+def _read_table(path: str | Path) -> tuple[list[str] | None, NDArray[np.float64]]:
+    """(column names or None, table)."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
@@ -80,7 +80,7 @@ def _read_table(path: str | Path) -> tuple[list[str] | None, NDArray[np.float64]
     if not _is_number(first[0]):
         names = [name.strip().lower() for name in first]
         rows = rows[1:]
-    return names, _parse_rows(path, rows, len(first)), rows[0][0] if rows else 0
+    return names, _parse_rows(path, rows, len(first))
 
 
 def _split(line: str) -> list[str]:
@@ -138,7 +138,6 @@ def _checked(
     times: NDArray[np.float64],
     positions: NDArray[np.float64],
     quaternions: NDArray[np.float64] | None,
-    first_row: int,
 ) -> Trajectory:
     if len(times) < 2:
         raise HapticsError(f"{path}: has {len(times)} rows and must have at least 2")
@@ -232,3 +231,19 @@ def make_replay(
     resolution [m] rounds the reported position as an encoder would; 0 does not.
     """
     return make_virtual_device(positions, orientations, buttons, resolution=resolution, dt=dt)
+
+
+def make_recorded(recording: Recording) -> VirtualDevice:
+    """A device that reports, tick by tick, the very inputs of a recording: pose, velocities and buttons.
+
+    They are those of the scene, so the servo that reads it takes the identity workspace; a replay of a
+    threaded run then differs from it only by the frames that the slow loop published.
+    """
+    columns = recording.columns
+    position, orientation, velocity, spin = (
+        np.stack([columns[name] for name in names], axis=1)
+        for names in (("px", "py", "pz"), ORIENTATION, ("vx", "vy", "vz"), ("wx", "wy", "wz"))
+    )
+    device = make_virtual_device(position, orientation, columns["buttons"], source=RECORDED)
+    # as recorded: even a normalisation would change the last bit
+    return device._replace(orientations=orientation, velocities=np.hstack([velocity, spin]))

@@ -74,7 +74,7 @@ def exchange(typing_context, array, index, value):
 
 @intrinsic
 def call_tick(typing_context, address, data):
-    """Call the C function `int32 f(void *)` at an int64 address with an int64 data address; returns its status.
+    """Call the C function `int32 f(void *)` at an int64 address on an int64 data address; returns its status.
 
     The caller guarantees that both addresses stay valid: keep the cfunc object and the data arrays alive.
     """

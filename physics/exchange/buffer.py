@@ -21,7 +21,7 @@ _FRESH, _SLOT = 4, 3  # bits of the middle word: a frame the reader has not take
 
 
 def make_control() -> NDArray[np.int64]:
-    """Control words of an empty triple buffer, shape (24,): the middle, the writer's and the reader's lines."""
+    """Control words of an empty triple buffer, shape (24,): the middle, the writer's, the reader's line."""
     control = np.zeros(3 * CACHE_LINE, dtype=np.int64)
     control[_WRITER], control[_MIDDLE], control[_READER] = 0, 1, 2
     return control

@@ -1,4 +1,4 @@
-"""The device port: what a tick reads from the device and what it leaves for it, in scene axes and SI units."""
+"""The device port: what a tick reads from the device and leaves for it, in scene axes and SI units."""
 
 from typing import NamedTuple
 

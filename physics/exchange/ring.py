@@ -1,4 +1,4 @@
-"""Wait-free single-producer single-consumer ring: every row in order, the newest dropped and counted when full.
+"""Wait-free single-producer single-consumer ring: rows in order, the newest dropped and counted when full.
 
 Only the indices live here; the rows are the user's arrays with the ring's capacity as leading dimension.
 Producer: slot = ring_push_slot(ring); if slot >= 0, fill rows[slot] and ring_commit(ring).

@@ -1,16 +1,19 @@
 """Trajectories: what is read, what is refused and in which words, and a resampling without steps."""
 
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from haptics.backends.replay import make_replay, place, read_trajectory, resample
-from haptics.device import make_virtual_device
+from haptics.backends.mock import make_mock
+from haptics.backends.replay import make_recorded, make_replay, place, read_trajectory, resample
+from haptics.device import TOUCH, make_virtual_device
 from haptics.errors import HapticsError
 from haptics.path import waypoint_path
-from haptics.recording import Recorder
-from haptics.servo import servo_run
+from haptics.recording import Recorder, read_recording
+from haptics.row import NAMES
+from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from haptics.workspace import quaternion_from_axis_angle
 from tests.realtime.wall import make_wall
 
@@ -60,6 +63,24 @@ def test_a_recording_of_ours_replays_the_very_poses_it_holds(tmp_path):
     # the spline passes through its samples to rounding
     assert again.positions == pytest.approx(path, abs=1e-15)
     assert again.quaternions == pytest.approx(turns, abs=1e-12)
+
+
+def test_the_recorded_inputs_of_a_threaded_run_give_its_forces_again_bit_for_bit(tmp_path):
+    path, turns = waypoint_path([[0.0] * 4, [0.3, 0.01, 0.02, 0.0]], turns=[[0, 1, 0, 0.0], [0, 1, 0, 0.5]])
+    wall = make_wall(make_mock(TOUCH, path, turns), 300.0)
+    recorder = Recorder(tmp_path / "run.h5", {}).start(wall.servo)
+    with ServoThread(wall.servo) as servo:
+        while tick_count(wall.servo) < 400 and servo.running:
+            time.sleep(0.01)
+    recorder.close()
+    recording = read_recording(tmp_path / "run.h5")
+    again = make_wall(make_recorded(recording), 300.0)
+    servo_run(again.servo, len(recording.columns["tick"]))
+    rows = drain_rows(again.servo)
+    repeated = NAMES[: NAMES.index("sent_x")]  # what was sent includes the fade at the end of the run
+    assert np.abs(recording.columns["force_x"]).max() > 0.5
+    for name in repeated:
+        assert (rows[:, NAMES.index(name)] == recording.columns[name]).all(), name
 
 
 @pytest.mark.parametrize(
