@@ -67,6 +67,8 @@ def write_report(
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("picture_[0-9][0-9]_*.png"):
+            old.unlink()
         page = _page(folder, result, series, pictures, config_text, machine, no_pictures)
         (folder / PAGE).write_text(page, encoding="utf-8")
     except OSError as error:

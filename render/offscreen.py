@@ -192,7 +192,7 @@ def render_picture(
 
     Raises RenderUnavailable, in one sentence, where EGL or OpenGL 3.3 is missing.
     """
-    if camera is None:
-        camera = Camera.looking("perspective", visible_points(geometry, state), width / height)
     with Offscreen(geometry, state, width, height) as photographer:
+        if camera is None:
+            camera = Camera.looking("perspective", visible_points(geometry, state), width / height)
         return photographer.picture(state, camera, overlays, title)

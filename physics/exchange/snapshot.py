@@ -8,7 +8,8 @@ in newtons, world axes, y up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -42,8 +43,8 @@ def _no_indices() -> Indices:
 class Drawable:
     """One shape of the scene: where its vertices are among all of them, and how they are joined.
 
-    A `surface` is a triangle mesh wound counter-clockwise from outside; a `tube` a polyline of beam nodes with
-    a `radius` [m]; a `plane` the four corners of a plate (`plane_corners`), drawn as ground.
+    A `surface` is a triangle mesh wound counter-clockwise from outside; a `tube` a polyline of beam nodes
+    with a `radius` [m]; a `plane` the four corners of a plate (`plane_corners`), drawn as ground.
     """
 
     name: str
@@ -83,7 +84,7 @@ class SceneGeometry:
 
 
 def make_geometry(drawables: Sequence[Drawable], vertices: Floats) -> SceneGeometry:
-    """Join the shapes with their first positions (n_vertices, 3) [m]; raises InputError if they do not fit."""
+    """Join the shapes with their first positions (n_vertices, 3) [m]; InputError if they do not fit."""
     drawables = tuple(drawables)
     vertices = np.asarray(vertices, float)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not np.isfinite(vertices).all():
@@ -111,7 +112,7 @@ def _check(d: Drawable, n_vertices: int) -> None:
 
 
 def plane_corners(point: Floats, normal: Floats, half_width: float) -> Floats:
-    """Corners (4, 3) [m] of a square plate around `point`, counter-clockwise seen from the `normal`'s side."""
+    """Corners (4, 3) [m] of a square plate around `point`, counter-clockwise seen against `normal`."""
     n = np.asarray(normal, float) / np.linalg.norm(normal)
     u = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
     u /= np.linalg.norm(u)
@@ -158,8 +159,7 @@ class SceneState:
 
     def copy(self) -> SceneState:
         """A frame that stays as it is when its slot is written again."""
-        arrays = {k: v.copy() for k, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return replace(self, **arrays)
+        return deepcopy(self)
 
 
 def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0) -> Snapshot:

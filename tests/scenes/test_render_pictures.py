@@ -1,0 +1,236 @@
+"""Pictures drawn without a display: what has to be seen in them, not their pixels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from physics.exchange.snapshot import (
+    BILATERAL,
+    OPEN,
+    SLIP,
+    STICK,
+    Drawable,
+    SceneState,
+    make_geometry,
+    plane_corners,
+)
+from render import gl, palette
+from render.camera import Camera
+from render.offscreen import EglContext, Offscreen, RenderUnavailable, render_picture
+from render.overlays import Overlays
+from render.solids import BALL, unit_shapes
+
+WIDTH, HEIGHT = 480, 360
+BARE = Overlays(
+    **dict.fromkeys(
+        ("grid", "shadow", "contacts", "forces", "device", "fixed", "attachments", "axes", "labels"), False
+    )
+)
+FRONT = Camera((0.0, 0.0, 0.0), 1.0, 0.0, 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def graphics():
+    try:
+        EglContext().close()
+    except RenderUnavailable as why:
+        pytest.skip(str(why))
+
+
+def ball_scene(radius=0.1, extra=(), **state):
+    """A ball at the origin, with more drawables of their own vertices behind it."""
+    rows, triangles = unit_shapes()[BALL]
+    vertices = radius * rows[:, :3].astype(float)
+    drawables = [Drawable("ball", "surface", 0, len(vertices), triangles, colour=(0.8, 0.5, 0.4))]
+    for drawable, points in extra:
+        drawables.append(replace(drawable, first_vertex=len(vertices), n_vertices=len(points)))
+        vertices = np.vstack([vertices, points])
+    return make_geometry(drawables, vertices), SceneState(vertices, **state)
+
+
+def picture(scene, camera=FRONT, overlays=BARE):
+    return render_picture(*scene, camera, WIDTH, HEIGHT, overlays).astype(int)
+
+
+def background(camera=FRONT):
+    """The same view of a scene whose only body is a speck far behind."""
+    return picture(ball_scene(1e-6), camera)
+
+
+def seen(image, other):
+    return np.abs(image - other).max(axis=2) > 8
+
+
+def pixels_like(image, colour, tolerance=60):
+    """Pixels near a colour in its direction from grey, so that light and shade do not matter."""
+    rgb = image / 255.0
+    hue = rgb - rgb.mean(axis=2, keepdims=True)
+    wanted = np.array(colour) - np.mean(colour)
+    along = hue @ wanted / np.linalg.norm(wanted)
+    across = np.linalg.norm(hue - along[..., None] * wanted / np.linalg.norm(wanted), axis=2)
+    return (along > 0.15) & (across < along * np.tan(np.radians(tolerance / 4)))
+
+
+def test_a_ball_covers_the_disc_that_perspective_gives_it():
+    covered = seen(picture(ball_scene(0.1)), background())
+    pixels = HEIGHT / (2 * np.tan(np.radians(FRONT.field_of_view) / 2))
+    radius = pixels * np.tan(np.arcsin(0.1 / FRONT.distance))
+    rows, columns = np.nonzero(covered)
+    assert (columns.mean(), rows.mean()) == pytest.approx(((WIDTH - 1) / 2, (HEIGHT - 1) / 2), abs=0.5)
+    # A silhouette of 20 sides has 1.6 % less area, and edge pixels count whole (one in a radius of 67).
+    assert covered.sum() == pytest.approx(np.pi * radius**2, rel=0.03)
+
+
+def test_a_body_moves_in_the_picture_with_its_vertices():
+    geometry, state = ball_scene(0.05)
+    moved = replace(state, vertices=state.vertices + np.array([0.1, 0.05, 0.0]))
+    with Offscreen(geometry, state, WIDTH, HEIGHT) as photographer:
+        first, second = (photographer.picture(s, FRONT, BARE).astype(int) for s in (state, moved))
+    rows, columns = np.nonzero(seen(second, background()))
+    expected = FRONT.project([[0.1, 0.05, 0.0]], WIDTH, HEIGHT)[0]
+    assert (columns.mean(), rows.mean()) == pytest.approx(expected, abs=1.5)
+    assert seen(first, second).any()
+
+
+def test_light_comes_from_above_whichever_way_the_faces_are_wound():
+    geometry, state = ball_scene(0.1)
+    inside_out = make_geometry(
+        [replace(geometry.drawables[0], triangles=geometry.drawables[0].triangles[:, ::-1])], state.vertices
+    )
+    up, down = (HEIGHT // 2 - 50, WIDTH // 2), (HEIGHT // 2 + 50, WIDTH // 2)
+    for g in (geometry, inside_out):
+        image = picture((g, state))
+        assert image[up].sum() > image[down].sum() + 60
+
+
+def test_edges_are_drawn_on_request():
+    scene = ball_scene(0.1)
+    plain, edged = picture(scene), picture(scene, overlays=replace(BARE, wireframe=True))
+    assert edged[seen(plain, background())].mean() < plain[seen(plain, background())].mean() - 5
+
+
+def test_a_beam_is_as_thick_as_its_radius():
+    nodes = np.linspace([-0.2, 0.0, 0.0], [0.2, 0.0, 0.0], 5)
+    radius = 0.03
+    scene = make_geometry([Drawable("wire", "tube", 0, 5, radius=radius)], nodes), SceneState(nodes)
+    column = seen(picture(scene), background())[:, WIDTH // 2]
+    pixels = HEIGHT / (2 * np.tan(np.radians(FRONT.field_of_view) / 2))
+    # The two pixels at the edges count whole, however little of them is covered.
+    assert column.sum() == pytest.approx(2 * radius * pixels / FRONT.distance, abs=2)
+
+
+@pytest.mark.parametrize("contact", [OPEN, STICK, SLIP, BILATERAL])
+def test_a_contact_point_shows_the_colour_of_its_state(contact):
+    point = np.array([[0.02, 0.03, 0.105]])
+    scene = ball_scene(contact_point=point, contact_force=np.zeros((1, 3)), contact_state=np.array([contact]))
+    image = picture(scene, overlays=replace(BARE, contacts=True))
+    x, y = FRONT.project(point, WIDTH, HEIGHT)[0].astype(int)
+    shown = image[y, x] / 255.0
+    distances = {k: np.linalg.norm(shown - np.array(c)) for k, c in palette.CONTACT.items()}
+    assert min(distances, key=distances.get) == contact
+
+
+def test_a_contact_inside_a_body_shows_through():
+    scene = ball_scene(
+        contact_point=np.zeros((1, 3)), contact_force=np.zeros((1, 3)), contact_state=np.array([STICK])
+    )
+    middle = (HEIGHT // 2, WIDTH // 2)
+    hidden, shown = picture(scene)[middle], picture(scene, overlays=replace(BARE, contacts=True))[middle]
+    assert hidden[0] > hidden[1]  # the body is reddish
+    assert shown[1] > shown[0] + 10  # the mark is green
+
+
+@pytest.mark.parametrize("direction", [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0.6, 0.8, 0]])
+def test_a_force_arrow_points_along_its_force_and_is_as_long_as_its_scale_says(direction):
+    point, force, scale = np.array([[0.0, 0.0, 0.12]]), 2.0 * np.array([direction], float), 0.06
+    scene = ball_scene(contact_point=point, contact_force=force, contact_state=np.array([STICK]))
+    image = picture(scene, overlays=replace(BARE, forces=True, force_scale=scale))
+    rows, columns = np.nonzero(pixels_like(image, palette.FORCE, 30))
+    tail, tip = FRONT.project(np.vstack([point, point + scale * force]), WIDTH, HEIGHT)
+    along = np.c_[columns, rows] - tail
+    unit = (tip - tail) / np.linalg.norm(tip - tail)
+    assert along.mean(axis=0) @ unit > 0.3 * np.linalg.norm(tip - tail)
+    assert abs(along.mean(axis=0) @ [unit[1], -unit[0]]) < 1.5
+    assert (along @ unit).max() == pytest.approx(
+        np.linalg.norm(tip - tail), abs=4
+    )  # the tip is thinner than a pixel
+
+
+def test_device_hold_and_the_line_between_them_are_seen():
+    scene = ball_scene(device_point=np.array([-0.1, 0.14, 0.0]), held_point=np.array([0.1, 0.14, 0.0]))
+    image = picture(scene, overlays=replace(BARE, device=True))
+    blue = pixels_like(image, palette.DEVICE)
+    (x0, y), (x1, _) = FRONT.project([scene[1].device_point, scene[1].held_point], WIDTH, HEIGHT).astype(int)
+    assert blue[y, x0]
+    between = blue[y - 2 : y + 3, x0:x1].any(axis=0)
+    assert 0.3 < between.mean() < 0.9  # dashed
+    assert image[y, x1].sum() < 330  # the held point is dark
+
+
+def test_a_plane_carries_the_body_and_its_shadow():
+    corners = plane_corners([0, -0.1, 0], [0, 1, 0], 0.8)
+    scene = ball_scene(0.1, [(Drawable("floor", "plane", 0, 0, static=True), corners)])
+    camera = replace(FRONT, elevation=30.0)
+    without, floor = picture(scene, camera), picture(scene, camera, replace(BARE, grid=True))
+    shaded = picture(scene, camera, replace(BARE, grid=True, shadow=True))
+    assert seen(without, floor).mean() > 0.05
+    darker = (floor - shaded).sum(axis=2) > 20
+    assert darker.sum() > 200
+    columns = np.nonzero(darker)[1]
+    assert columns.mean() > WIDTH / 2  # the light comes from the left, so the shadow falls to the right
+
+
+def test_a_plane_seen_from_below_does_not_hide_the_body():
+    corners = plane_corners([0, -0.1, 0], [0, 1, 0], 0.8)
+    scene = ball_scene(0.1, [(Drawable("floor", "plane", 0, 0, static=True), corners)])
+    camera = replace(FRONT, elevation=-40.0)
+    image = picture(scene, camera, replace(BARE, grid=True))
+    assert seen(image, picture(ball_scene(1e-6), camera))[HEIGHT // 2, WIDTH // 2]
+    assert pixels_like(image, (0.8, 0.5, 0.4))[HEIGHT // 2, WIDTH // 2]
+
+
+def test_clamped_vertices_are_marked():
+    geometry, state = ball_scene(0.1)
+    lowest = np.array([np.argmin(state.vertices[:, 1])], np.int32)
+    geometry = make_geometry([replace(geometry.drawables[0], fixed=lowest)], state.vertices)
+    marked = seen(picture((geometry, state), overlays=replace(BARE, fixed=True)), picture((geometry, state)))
+    rows, columns = np.nonzero(marked)
+    x, y = FRONT.project(state.vertices[lowest], WIDTH, HEIGHT)[0]
+    assert (columns.mean(), rows.mean()) == pytest.approx((x, y), abs=3)
+
+
+def test_the_legend_stands_in_its_corner_and_leaves_the_rest_alone():
+    scene = ball_scene(
+        contact_point=np.zeros((1, 3)), contact_force=np.ones((1, 3)), contact_state=np.array([SLIP])
+    )
+    options = replace(BARE, contacts=True, forces=True)
+    changed = seen(picture(scene, overlays=replace(options, labels=True)), picture(scene, overlays=options))
+    assert changed[: HEIGHT // 10, : WIDTH // 3].any()  # the time
+    assert changed[3 * HEIGHT // 4 :, : WIDTH // 2].any()
+    assert not changed[:, WIDTH // 2 :].any()
+
+
+def test_a_frame_that_went_wrong_is_still_a_picture():
+    geometry, state = ball_scene(contact_point=np.full((1, 3), np.nan), contact_force=np.full((1, 3), np.nan))
+    state.contact_state = np.array([STICK])
+    state.vertices = np.full_like(state.vertices, np.nan)
+    assert render_picture(geometry, state, width=WIDTH, height=HEIGHT).shape == (HEIGHT, WIDTH, 3)
+
+
+def test_a_scene_without_bodies_is_still_a_picture():
+    corners = plane_corners([0, 0, 0], [0, 1, 0], 0.5)
+    geometry = make_geometry([Drawable("floor", "plane", 0, 4)], corners)
+    assert render_picture(geometry, SceneState(corners), width=64, height=48).std() > 0
+
+
+def test_an_impossible_size_is_refused():
+    with pytest.raises(ValueError, match="0 x 10"):
+        render_picture(*ball_scene(), width=0, height=10)
+
+
+def test_a_process_that_has_a_window_is_told_why_it_cannot_draw_offscreen(monkeypatch):
+    monkeypatch.setattr(gl, "_platform", "")
+    monkeypatch.setenv("PYOPENGL_PLATFORM", "x11")
+    with pytest.raises(RenderUnavailable, match="already bound to x11"):
+        gl.load("egl")
