@@ -15,7 +15,7 @@ from render import palette
 from render.camera import Camera
 from render.ground import grid_spacing
 from render.overlays import Overlays, round_number
-from render.scene_view import triad_camera, triad_corner
+from render.scene_view import triad_camera, triad_corner, visible_points
 
 Picture = NDArray[np.uint8]
 Ink = tuple[int, int, int]
@@ -88,11 +88,12 @@ def _legend(
     if not entries:
         return
     em = pen.em
-    line, left, gap = 1.75 * em, 1.4 * em, 0.8 * em
+    line, gap = 1.75 * em, 0.8 * em
     marks = max(width for width, _, _ in entries)
     box_width = marks + max(pen.length(words) for _, words, _ in entries) + 2 * gap + 0.9 * em
     box_height = line * len(entries) + 1.1 * em
-    top = pen.height - 1.4 * em - box_height
+    points = camera.project(visible_points(geometry, state), pen.width, pen.height)
+    left, top = _free_corner(pen, points, box_width, box_height)
     pen.draw.rounded_rectangle(
         (left, top, left + box_width, top + box_height), 0.6 * em, PANEL, PANEL_EDGE, max(1, int(0.05 * em))
     )
@@ -100,6 +101,21 @@ def _legend(
         y = top + 0.55 * em + line * (i + 0.5)
         mark(left + gap, y, marks)
         pen.text(left + gap + marks + 0.9 * em, y, words)
+
+
+def _free_corner(pen: _Pen, points: NDArray[np.float64], width: float, height: float) -> tuple[float, float]:
+    """Upper left corner of a box (width, height) where it hides the fewest of the `points` (n, 2)."""
+    edge = 1.4 * pen.em
+    bottom, right = pen.height - edge - height, pen.width - edge - width
+    # The heading stands in the upper left, the axes in the lower right; the first of equals is taken.
+    corners = ((edge, bottom), (right, edge), (edge, 2.4 * edge))
+
+    def hidden(corner: tuple[float, float]) -> int:
+        return int(
+            np.count_nonzero(((points > corner) & (points < np.add(corner, (width, height)))).all(axis=1))
+        )
+
+    return min(corners, key=hidden)
 
 
 def _entries(
