@@ -38,7 +38,7 @@ MAILBOX_SMOOTHING = 0.02
 
 @dataclass(frozen=True)
 class DeviceSpec:
-    """A device's limits, SI units, from its data sheet."""
+    """A device's nominal limits and mechanics, SI units."""
 
     name: str
     max_force: float
