@@ -7,8 +7,7 @@ block tridiagonal, hence O(n). Freedoms of frame i are (velocity, angular veloci
 
 The gyroscopic torque is implicit, frame by frame (physics/dynamics/rigid.py), and enters as the impulse that
 carries w to the spin of the free body; A_h stays symmetric and any spin is stable at any h.
-K includes the string stiffness of elements in tension (physics/fem/beam.py), C does not: damping that followed
-the string's stiffness would brake a taut beam that turns rigidly.
+A_h also holds what a taut beam needs of the string's stiffness at this h (physics/fem/beam.py).
 """
 
 from typing import Literal, NamedTuple
@@ -100,7 +99,11 @@ def rigid_model(
     inertia = np.array(inertia, dtype=np.float64)
     if not mass > 0.0:
         raise InputError(f"rigid body mass is {mass!r} kg but must be positive.")
-    if inertia.shape != (3, 3) or not np.allclose(inertia, inertia.T) or np.linalg.eigvalsh(inertia)[0] <= 0.0:
+    if (
+        inertia.shape != (3, 3)
+        or not np.allclose(inertia, inertia.T)
+        or np.linalg.eigvalsh(inertia)[0] <= 0.0
+    ):
         raise InputError(
             f"rigid body inertia is {inertia.tolist()} kg m2 but must be a symmetric positive definite 3 by 3 tensor."
         )
@@ -238,14 +241,16 @@ def add_mass(model, state, weight, D, U):
 
 
 @njit(nogil=True, cache=True)
-def add_elastic(model, state, weight, tension_weight, D, U, f):
-    """Set D, U to weight K + tension_weight K_t and f (n, 6) to f_int [N, N m]."""
+def add_elastic(model, state, weight, h, D, U, f):
+    """Set D, U to weight K + the string term of a step h, and f (n, 6) to f_int [N, N m]."""
     D[:] = 0.0
     f[:] = 0.0
     for i in range(model.rest_length.size):
+        mass = 0.5 * (model.mass[i] + model.mass[i + 1])
         add_beam(
             state.x[i], state.x[i + 1], state.q[i], state.q[i + 1], model.rest_first[i], model.rest_second[i],
-            model.rest_length[i], model.stiffness[i], weight, tension_weight, D[i], D[i + 1], U[i], f[i], f[i + 1],
+            model.rest_length[i], model.stiffness[i], weight, h, mass,
+            D[i], D[i + 1], U[i], f[i], f[i + 1],
         )  # fmt: skip
 
 
@@ -291,7 +296,7 @@ def chain_assemble(model, state, h, work):
     """
     D, U, rhs = work.D, work.U, work.rhs
     work.held[0] = -1
-    add_elastic(model, state, h * (model.beta + h), h * h, D, U, rhs)
+    add_elastic(model, state, h * (model.beta + h), h, D, U, rhs)
     add_mass(model, state, h * model.alpha, D, U)
     for i in range(D.shape[0]):
         for r in range(6):

@@ -13,9 +13,7 @@ from physics.bodies.chain import (
     chain_advance,
     chain_assemble,
     chain_energy,
-    chain_factor,
     chain_momentum,
-    chain_solve,
     chain_substeps,
     chain_work,
     rest_state,
@@ -42,8 +40,8 @@ def _dense(D: NDArray, U: NDArray) -> NDArray:
 class ChainBody:
     """A chain of frames as a low-rate body; freedoms (v, w) of the free frames, 6 each, world axes.
 
-    K (n_dof, n_dof) is the stiffness inside A_h: the warped material stiffness and the string stiffness of
-    elements in tension; C = alpha M + beta K_material. M, K, C are those of the last `linearise`.
+    M, K, C = alpha M + beta K, shape (n_dof, n_dof), are those of the last `linearise`; K is the warped material
+    stiffness. The factor adds to A_h the string stiffness that elements in tension need at its h.
     """
 
     def __init__(self, name: str, model: ChainModel, state: ChainState) -> None:
@@ -86,10 +84,11 @@ class ChainBody:
         slot = np.where(self.model.fixed, -1, np.cumsum(~self.model.fixed) - 1)[np.asarray(frames)]
         return np.where(slot[:, None] >= 0, 6 * slot[:, None] + np.arange(6), -1).astype(np.int32)
 
-    def _elastic(self, weight: float, tension_weight: float) -> tuple[NDArray, NDArray]:
+    def _elastic(self, weight: float, h: float) -> tuple[NDArray, NDArray]:
+        """weight K + the string term of a step h, and f_int, over the free freedoms."""
         n = self.model.mass.size
         D, U, f = np.zeros((n, 6, 6)), np.zeros((max(n - 1, 0), 6, 6)), np.zeros((n, 6))
-        add_elastic(self.model, self.state, weight, tension_weight, D, U, f)
+        add_elastic(self.model, self.state, weight, h, D, U, f)
         return _dense(D, U)[np.ix_(self._dofs, self._dofs)], f.ravel()[self._dofs]
 
     def linearise(self) -> None:
@@ -98,9 +97,8 @@ class ChainBody:
         D, U = np.zeros((n, 6, 6)), np.zeros((max(n - 1, 0), 6, 6))
         add_mass(self.model, self.state, 1.0, D, U)
         self.M = _dense(D, U)[np.ix_(self._dofs, self._dofs)]
-        material, _ = self._elastic(1.0, 0.0)
-        self.K, _ = self._elastic(1.0, 1.0)
-        self.C = self.model.alpha * self.M + self.model.beta * material
+        self.K, _ = self._elastic(1.0, 0.0)
+        self.C = self.model.alpha * self.M + self.model.beta * self.K
 
     def undamped_force(self) -> NDArray:
         """f_ext + f_int(x), shape (n_dof,); without the gyroscopic torque, which each step takes implicitly."""
@@ -113,8 +111,9 @@ class ChainBody:
         return self.undamped_force() - self.C @ self.v
 
     def factor(self, h: float) -> DenseFactor:
-        """Factor of A_h = M + h C + h^2 K of the last `linearise`."""
-        return DenseFactor(self.M + h * self.C + h * h * self.K)
+        """Factor of A_h = M + h C + h^2 K of the last `linearise`, with the string term of the present state."""
+        string, _ = self._elastic(0.0, h)
+        return DenseFactor(self.M + h * self.C + h * h * self.K + string)
 
     def free_velocity(self, factor: DenseFactor, h: float, f: NDArray | None = None) -> NDArray:
         """v + dv with A_h dv = h (force - h K v + f) + the gyroscopic impulse, shape (n_dof,)."""

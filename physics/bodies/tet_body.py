@@ -152,9 +152,7 @@ class TetBody:
 
     def energy(self) -> float:
         """Kinetic + elastic + gravity potential about the origin [J]."""
-        elastic = elastic_energy(
-            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats
-        )
+        elastic = elastic_energy(self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats)
         return float(0.5 * self.v @ (self.M @ self.v) + elastic - np.sum(self._weight * self.x))
 
     def momentum(self) -> tuple[NDArray, NDArray]:

@@ -19,7 +19,9 @@ class DenseFactor:
         try:
             self._factor = cho_factor(system, lower=True)
         except (np.linalg.LinAlgError, ValueError) as error:
-            raise FloatingPointError("the system matrix of a beam or rigid body is not positive definite.") from error
+            raise FloatingPointError(
+                "the system matrix of a beam or rigid body is not positive definite."
+            ) from error
 
     def solve(self, b: NDArray) -> NDArray:
         """A_h^-1 b, shape (n,)."""

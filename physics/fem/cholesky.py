@@ -421,7 +421,9 @@ class CholeskyFactor:
         self.height = 3 * int(heights.max())
         self.n = 3 * symbolic.order.size
 
-    def refactor(self, stiffness: NDArray, mass: NDArray, stiffness_weight: float, mass_weight: float) -> None:
+    def refactor(
+        self, stiffness: NDArray, mass: NDArray, stiffness_weight: float, mass_weight: float
+    ) -> None:
         """Factorise stiffness_weight K + mass_weight M, K lower blocks (b, 9) and M weights (b,).
 
         Raises FloatingPointError if the matrix is not positive definite, as after a non-finite state.
