@@ -41,11 +41,8 @@ class Body(Protocol):
     """True if no node is fixed."""
     x: NDArray[np.float64]
     """Positions of all nodes or frames [m], shape (n, 3)."""
-
-    @property
-    def v(self) -> NDArray[np.float64]:
-        """Velocities of the free freedoms, shape (n_dof,); assignable."""
-        ...
+    v: NDArray[np.float64]
+    """Velocities of the free freedoms, shape (n_dof,)."""
 
     def linearise(self) -> None:
         """Refresh the tangent stiffness at the present state."""
@@ -78,7 +75,8 @@ class Body(Protocol):
     def substeps(self, factor: Factor, h: float, forces: NDArray, slots: NDArray) -> None:
         """Integrate n_steps of size h in one compiled call.
 
-        forces (n_steps, n_slots, 3 or 6): load at each step of the nodes or frames listed in slots (n_slots,).
+        forces (n_steps, n_slots, 3 or 6): load at each step of the nodes or frames listed in slots
+        (n_slots,).
         """
         ...
 

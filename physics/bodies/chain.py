@@ -28,11 +28,12 @@ MassMatrix = Literal["lumped", "averaged", "consistent"]
 class ChainModel(NamedTuple):
     """What never changes. n frames, n - 1 elements.
 
-    mass (n,): diagonal translational mass [kg]; coupling (n - 1,): mass shared by neighbours, zero if lumped [kg].
+    mass (n,): diagonal translational mass [kg].
+    coupling (n - 1,): mass shared by neighbours, zero if lumped [kg].
     weight (n,): mass that gravity pulls at each frame [kg].  inertia (n, 3, 3): in body axes [kg m2].
     rest_length (n - 1,) [m]; stiffness (n - 1, 6): element_constants of fem/beam.py.
-    rest_first, rest_second (n - 1, 4): quaternions from the axes of an element's first and second frame to the
-    element's own at rest, so that the rest line may be curved.
+    rest_first, rest_second (n - 1, 4): quaternions from the axes of an element's first and second frame to
+    the element's own at rest, so that the rest line may be curved.
     fixed (n,): clamped frames.  alpha [1/s], beta [s].  gravity (3,) [m/s2].
     """
 
@@ -82,9 +83,9 @@ class ChainWork(NamedTuple):
 def chain_work(n: int) -> ChainWork:
     """Workspace for n frames."""
     return ChainWork(
-        np.zeros((n, 6, 6)), np.zeros((max(n - 1, 0), 6, 6)), np.zeros((n, 6)), np.full(1, -1, dtype=np.int32),
-        np.zeros(6, dtype=np.bool_), np.zeros((6, 6)), np.zeros((6, 6)), np.zeros((6, 6)), np.zeros(6),
-        np.zeros((2, 6, 6)),
+        np.zeros((n, 6, 6)), np.zeros((max(n - 1, 0), 6, 6)), np.zeros((n, 6)),
+        np.full(1, -1, dtype=np.int32), np.zeros(6, dtype=np.bool_), np.zeros((6, 6)), np.zeros((6, 6)),
+        np.zeros((6, 6)), np.zeros(6), np.zeros((2, 6, 6)),
     )  # fmt: skip
 
 
@@ -105,7 +106,8 @@ def rigid_model(
         or np.linalg.eigvalsh(inertia)[0] <= 0.0
     ):
         raise InputError(
-            f"rigid body inertia is {inertia.tolist()} kg m2 but must be a symmetric positive definite 3 by 3 tensor."
+            f"rigid body inertia is {inertia.tolist()} kg m2 but must be a symmetric positive "
+            "definite 3 by 3 tensor."
         )
     none = np.zeros((0, 4))
     return ChainModel(
@@ -161,9 +163,9 @@ def beam_model(
 ) -> tuple[ChainModel, ChainState]:
     """Model and rest state of the beam along nodes (n, 3) [m], n >= 2, of one section (a circle by default).
 
-    fixed: clamped frames. mass_matrix: translational mass lumped, consistent with linear interpolation, or the
-    mean of both, whose frequency errors of opposite sign cancel to leading order: 0.4% instead of 3% in the
-    third mode of a cantilever of ten elements. The small rotary inertia is lumped in each.
+    fixed: clamped frames. mass_matrix: translational mass lumped, consistent with linear interpolation, or
+    the mean of both, whose frequency errors of opposite sign cancel to leading order: 0.4% instead of 3% in
+    the third mode of a cantilever of ten elements. The small rotary inertia is lumped in each.
     Raises InputError for fewer than two nodes, coincident neighbours or a fixed index out of range.
     """
     x = np.array(nodes, dtype=np.float64)
@@ -325,8 +327,8 @@ def chain_assemble(model, state, h, work):
 def chain_hold_direct(work, state, i, mask, v_imposed):
     """Impose the freedoms mask (6,) of frame i to have the velocity v_imposed (6,) after the step, exactly.
 
-    Call between chain_assemble and chain_factor, for one frame. The known columns move to the right-hand side,
-    so that the matrix stays symmetric; the rows are kept for chain_reaction.
+    Call between chain_assemble and chain_factor, for one frame. The known columns move to the right-hand
+    side, so that the matrix stays symmetric; the rows are kept for chain_reaction.
     """
     D, U, rhs = work.D, work.U, work.rhs
     n = D.shape[0]
@@ -529,8 +531,8 @@ def chain_advance(model, state, v_new, h):
 def chain_substeps(model, state, h, forces, slots, work, v_new):
     """n_steps of size h, each assembled and factored anew; v_new (n, 6) is scratch.
 
-    forces (n_steps, n_slots, 6) [N, N m, world axes] act at frames slots (n_slots,). Returns the status of the
-    first failing factorisation, else 0.
+    forces (n_steps, n_slots, 6) [N, N m, world axes] act at frames slots (n_slots,). Returns the status of
+    the first failing factorisation, else 0.
     """
     for step in range(forces.shape[0]):
         chain_assemble(model, state, h, work)

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from physics.bodies.body import Factor
 from physics.bodies.chain import (
     ChainModel,
     ChainState,
@@ -40,8 +41,8 @@ def _dense(D: NDArray, U: NDArray) -> NDArray:
 class ChainBody:
     """A chain of frames as a low-rate body; freedoms (v, w) of the free frames, 6 each, world axes.
 
-    M, K, C = alpha M + beta K, shape (n_dof, n_dof), are those of the last `linearise`; K is the warped material
-    stiffness. The factor adds to A_h the string stiffness that elements in tension need at its h.
+    M, K, C = alpha M + beta K, shape (n_dof, n_dof), are those of the last `linearise`; K is the warped
+    material stiffness. The factor adds to A_h the string stiffness that elements in tension need at its h.
     """
 
     def __init__(self, name: str, model: ChainModel, state: ChainState) -> None:
@@ -101,7 +102,7 @@ class ChainBody:
         self.C = self.model.alpha * self.M + self.model.beta * self.K
 
     def undamped_force(self) -> NDArray:
-        """f_ext + f_int(x), shape (n_dof,); without the gyroscopic torque, which each step takes implicitly."""
+        """f_ext + f_int(x), shape (n_dof,), without the gyroscopic torque, implicit in each step."""
         _, f = self._elastic(0.0, 0.0)
         f.reshape(-1, 6)[:, :3] += self.model.weight[self.free, None] * self.model.gravity
         return f
@@ -111,17 +112,17 @@ class ChainBody:
         return self.undamped_force() - self.C @ self.v
 
     def factor(self, h: float) -> DenseFactor:
-        """Factor of A_h = M + h C + h^2 K of the last `linearise`, with the string term of the present state."""
+        """Factor of A_h of the last `linearise`, with the string term of the present state."""
         string, _ = self._elastic(0.0, h)
         return DenseFactor(self.M + h * self.C + h * h * self.K + string)
 
-    def free_velocity(self, factor: DenseFactor, h: float, f: NDArray | None = None) -> NDArray:
+    def free_velocity(self, factor: Factor, h: float, f: NDArray | None = None) -> NDArray:
         """v + dv with A_h dv = h (force - h K v + f) + the gyroscopic impulse, shape (n_dof,)."""
         chain_assemble(self.model, self.state, h, self._work)
         rhs = self._work.rhs.ravel()[self._dofs]
         return self.v + factor.solve(rhs if f is None else rhs + h * f)
 
-    def correction_velocity(self, factor: DenseFactor, h: float, f: NDArray) -> NDArray:
+    def correction_velocity(self, factor: Factor, h: float, f: NDArray) -> NDArray:
         """dv = h A_h^-1 f, shape (n_dof,)."""
         return factor.solve(h * f)
 
@@ -130,7 +131,7 @@ class ChainBody:
         self._v_new.ravel()[self._dofs] = v_new
         chain_advance(self.model, self.state, self._v_new, h)
 
-    def substeps(self, factor: DenseFactor | None, h: float, forces: NDArray, slots: NDArray) -> None:
+    def substeps(self, factor: Factor | None, h: float, forces: NDArray, slots: NDArray) -> None:
         """n_steps of size h under wrenches (n_steps, n_slots, 6) [N, N m] at frames slots (n_slots,).
 
         Forces of 3 columns carry no moment. Each step assembles and factors anew, which is O(n) and cheaper

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from physics.bodies.body import Factor
 from physics.errors import InputError
 from physics.fem import tet4
 from physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
@@ -21,8 +22,8 @@ class TetBody:
 
     fixed: indices of clamped nodes. gravity [m/s2], shape (3,). mass_matrix: "lumped" keeps the response to a
     short load positive everywhere; "consistent" is more accurate in frequency on coarse meshes.
-    State: x [m], shape (n_nodes, 3), of all nodes; v [m/s], shape (n_dof,), of the free ones in ascending order.
-    Raises InputError for an element without volume, a fixed index out of range, or no free node.
+    State: x [m], shape (n_nodes, 3), of all nodes; v [m/s], shape (n_dof,), of the free ones in ascending
+    order. Raises InputError for an element without volume, a fixed index out of range, or no free node.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class TetBody:
         return force[self.free].ravel()
 
     def force(self) -> NDArray:
-        """f_ext + f_int(x) - C v [N], shape (n_dof,), with rotations found anew and C of the last `linearise`."""
+        """f_ext + f_int(x) - C v [N], shape (n_dof,), rotations found anew, C of the last `linearise`."""
         m = self.material
         return self.undamped_force() - m.alpha * (self.M @ self.v) - m.beta * (self.K @ self.v)
 
@@ -120,15 +121,16 @@ class TetBody:
         factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
         return factor
 
-    def free_velocity(self, factor: CholeskyFactor, h: float, f: NDArray | None = None) -> NDArray:
+    def free_velocity(self, factor: Factor, h: float, f: NDArray | None = None) -> NDArray:
         """v + dv with A_h dv = h (force - h K v + f), shape (n_dof,).
 
-        Since A_h v = M v + h (C + h K) v, this is A_h^-1 (M v + h (f_ext + f_int + f)): K need not be applied.
+        Since A_h v = M v + h (C + h K) v, this is A_h^-1 (M v + h (f_ext + f_int + f)): K need not be
+        applied.
         """
         load = self.undamped_force() if f is None else self.undamped_force() + f
         return factor.solve(self.M @ self.v + h * load)
 
-    def correction_velocity(self, factor: CholeskyFactor, h: float, f: NDArray) -> NDArray:
+    def correction_velocity(self, factor: Factor, h: float, f: NDArray) -> NDArray:
         """dv = h A_h^-1 f, shape (n_dof,)."""
         return factor.solve(h * f)
 
@@ -137,12 +139,14 @@ class TetBody:
         self.v = v_new
         self.x[self.free] += h * v_new.reshape(-1, 3)
 
-    def substeps(self, factor: CholeskyFactor, h: float, forces: NDArray, slot_nodes: NDArray) -> None:
+    def substeps(self, factor: Factor, h: float, forces: NDArray, slot_nodes: NDArray) -> None:
         """n_steps of size h with one factor and the internal force found anew in each.
 
-        forces (n_steps, n_slots, 3) [N] act at slot_nodes (n_slots,), which may repeat; on a fixed node they do
-        nothing. The stiffness inside the factor stays that of `linearise`, which the implicit step tolerates.
+        forces (n_steps, n_slots, 3) [N] act at slot_nodes (n_slots,), which may repeat; on a fixed node they
+        do nothing. The stiffness inside the factor stays that of `linearise`, which the implicit step
+        tolerates.
         """
+        assert isinstance(factor, CholeskyFactor)
         self.v = np.array(self.v)
         _substeps(
             self._tets, self._gradients, self._volumes, *self._lame, self._quats, self._weight, self.free,

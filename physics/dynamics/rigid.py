@@ -81,7 +81,7 @@ def _newton_step(inertia, h, w, y, r):
 def free_spin(inertia, w0, h):
     """Angular velocity [rad/s] after a free step of h [s], in the body axes of the step's start.
 
-    inertia (3, 3) [kg m2] in body axes; w0: 3 floats. Returns 3 floats, whose energy never exceeds that of w0.
+    inertia (3, 3) [kg m2] in body axes; w0: 3 floats. Returns 3 floats, of no more energy than w0.
     """
     momentum = _multiply(inertia, w0)
     size = momentum[0] ** 2 + momentum[1] ** 2 + momentum[2] ** 2

@@ -17,7 +17,8 @@ LOCAL_PAIRS = [(a, b) for a in range(4) for b in range(a + 1)]
 class BlockPattern(NamedTuple):
     """Where the 3x3 blocks of a body's matrices live.
 
-    slots (n_nodes,): slot of a node, -1 where it is fixed.    rows, cols (n_blocks,): block (rows, cols), rows >= cols.
+    slots (n_nodes,): slot of a node, -1 where it is fixed.
+    rows, cols (n_blocks,): block (rows, cols), rows >= cols.
     pair_block (m, 10): block of each local pair of an element, -1 if a node is fixed.
     indptr, indices: scalar compressed columns of the full symmetric matrix over 3 n freedoms.
     lower, upper (n_blocks,): position in the data of entry (0, 0) of the block and of its mirror image.
@@ -34,7 +35,7 @@ class BlockPattern(NamedTuple):
 
 
 def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray) -> BlockPattern:
-    """Pattern over the free nodes; every row of tets (m, 4) must be sorted so that local pairs are lower blocks."""
+    """Pattern over the free nodes; rows of tets (m, 4) must ascend, so that local pairs are lower blocks."""
     free = np.ones(n_nodes, dtype=bool)
     free[fixed] = False
     slots = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)

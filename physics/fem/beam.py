@@ -2,8 +2,9 @@
 
 The element frame E has e1 along the chord and its roll from the mean of the two node orientations. The
 deformation left in it is the stretch u and the two rotation vectors theta_1, theta_2 of the nodes, linear
-elastic with shear:  N = EA u / l0,  m_1 = k_ii theta_1 + k_ij theta_2,  m_2 = k_ij theta_1 + k_ii theta_2  with
-k_ii = EI (4 + phi) / (l0 (1 + phi)),  k_ij = EI (2 - phi) / (l0 (1 + phi)),  phi = 12 EI / (k G A l0^2).
+elastic with shear:
+    N = EA u / l0,  m_1 = k_ii theta_1 + k_ij theta_2,  m_2 = k_ij theta_1 + k_ii theta_2,
+    k_ii = EI (4 + phi) / (l0 (1 + phi)),  k_ij = EI (2 - phi) / (l0 (1 + phi)),  phi = 12 EI / (k G A l0^2).
 Shear forces follow from the moments and the present chord, so that force and moment balance exactly.
 Source: the beams of Dervaux et al. (IROS 2013) are those of Duriez et al., New approaches to catheter
 navigation (CAS 2006); Przemieniecki, Theory of Matrix Structural Analysis, section 5.6, for the local
@@ -24,8 +25,8 @@ MIN_CHORD = 1e-6
 """A chord shorter than this part of its rest length has no direction of its own; the node axes give it."""
 
 STRING_ONSET = 64.0
-"""The string term is whole from h^2 N / l = m / 64 on; explicitly it is stable to m. A wire carrying 15,000 times
-its weight hangs still at every h with 64; with 4 it chatters at 2 and 5 ms as its elements turn slack and taut."""
+"""The string term is whole from h^2 N / l = m / 64 on; explicitly it is stable to m. A wire under 1,600 times
+its weight hangs still at every h with 64; with 4 it chatters at 2 and 5 ms, slack and taut by turns."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def product(a, b):
 
 @njit(nogil=True, cache=True)
 def conjugate_moment(theta, m):
-    """Moment conjugate to the spin of a node whose rotation vector theta carries m: J_l(theta)^-T m (3 floats)."""
+    """Moment conjugate to the spin of a node with rotation vector theta: J_l(theta)^-T m (3 floats)."""
     a, b, c = theta
     squared = a * a + b * b + c * c
     # (1 - (t/2) cot(t/2)) / t^2, by series where the quotient cancels
@@ -178,11 +179,12 @@ def beam_energy(x1, x2, q1, q2, c1, c2, length, k):
 def add_beam(x1, x2, q1, q2, c1, c2, length, k, weight, h, mass, d1, d2, u, f1, f2):
     """Add one element: f_int to f1, f2 (6,), weight K + its string term to d1, d2 (6, 6); sets u (6, 6).
 
-    K = B^T K_l B is the warped stiffness without geometric term. A taut wire needs one piece of that term, the
-    string stiffness h^2 N / l (I - e1 e1^T) of a tensile N: without it a step longer than the string's shortest
-    period diverges. With a = h^2 N / l and the mean nodal mass m [kg] it enters as a min(1, STRING_ONSET a / m): whole
-    where the step is long, and of order h^4 where it is short and the explicit treatment stable by itself, since
-    it does not vanish on rigid rotations and costs angular momentum. Positive semidefinite either way.
+    K = B^T K_l B is the warped stiffness without geometric term. A taut wire needs one piece of that term,
+    the string stiffness h^2 N / l (I - e1 e1^T) of a tensile N: without it a step longer than the string's
+    shortest period diverges. With a = h^2 N / l and the mean nodal mass m [kg] it enters as a min(1,
+    STRING_ONSET a / m): whole where the step is long, and of order h^4 where it is short and the explicit
+    treatment stable by itself, since it does not vanish on rigid rotations and costs angular momentum.
+    Positive semidefinite either way.
     """
     frame, t1, t2, chord, e = deformation(x1, x2, q1, q2, c1, c2, length)
     m1, m2 = local_moments(k, t1, t2)

@@ -25,7 +25,7 @@ class Symbolic(NamedTuple):
     """Pattern of the factor; positions are the nodes in elimination order, freedoms 3 a node.
 
     order (n,): node at each position.  column (s+1,): first position of each supernode.
-    row_ptr (s+1,), rows: positions below the supernode's own.  panel (s+1,): offset of its column-major panel.
+    row_ptr (s+1,), rows: positions below the supernode's own.  panel (s+1,): offset of its panel.
     seg_ptr (s+1,), seg_target, seg_begin, seg_end: runs of its rows that are columns of one later supernode;
     rel_ptr, rel: place in the target's panel of each row from seg_begin on.
     block_offset, block_ld, block_mirrored (n_blocks,): where a block of the matrix goes.
@@ -161,9 +161,9 @@ def analyse(n: int, rows: NDArray, cols: NDArray) -> Symbolic:
         return np.asarray(a, dtype=np.int32)
 
     return Symbolic(
-        i32(order), i32(column), i32(row_ptr), i32(np.concatenate([*tails, np.zeros(0)])), panel.astype(np.int64),
-        i32(seg_ptr), i32(seg[:, 0]), i32(seg[:, 1]), i32(seg[:, 2]), i32(rel_ptr), i32(np.concatenate(rel)),
-        offset.astype(np.int64), i32(ld), place[rows] < place[cols],
+        i32(order), i32(column), i32(row_ptr), i32(np.concatenate([*tails, np.zeros(0)])),
+        panel.astype(np.int64), i32(seg_ptr), i32(seg[:, 0]), i32(seg[:, 1]), i32(seg[:, 2]), i32(rel_ptr),
+        i32(np.concatenate(rel)), offset.astype(np.int64), i32(ld), place[rows] < place[cols],
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def scatter(symbolic, stiffness, mass, stiffness_weight, mass_weight, panels):
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _subtract_columns(panels, source, ld, count, weight_row, target, length):
-    """panels[target:+length] -= sum_k panels[source + k ld:+length] * panels[weight_row + k ld], k < count."""
+    """Column at target -= sum_k (column at source + k ld) panels[weight_row + k ld], k < count."""
     k = 0
     while k + 4 <= count:
         a, b = source + k * ld, source + (k + 1) * ld
@@ -249,7 +249,7 @@ def factorise(symbolic, panels, temp):
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _product(panels, source, ld, count, out, length):
-    """out[:length] = sum_k panels[source + k ld:+length] * panels[source + k ld], k < count (a multiple of 3)."""
+    """out[:length] = sum_k (column at source + k ld) panels[source + k ld], k < count, a multiple of 3."""
     for k in range(0, count, 3):
         a, b, c = source + k * ld, source + (k + 1) * ld, source + (k + 2) * ld
         wa, wb, wc = panels[a], panels[b], panels[c]
@@ -263,7 +263,7 @@ def _product(panels, source, ld, count, out, length):
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
 def solve_one(symbolic, panels, b, out, y, t):
-    """out = A^-1 b for one right-hand side (3 n,); y (3 n,) and t (tallest panel,) are scratch; out may be b."""
+    """out = A^-1 b for one right-hand side (3 n,); y (3 n,), t (tallest panel,): scratch; out may be b."""
     column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
     n = symbolic.order.size
     for p in range(n):

@@ -22,7 +22,7 @@ from numba import njit
 MAX_NEWTON = 8
 """From 60 degrees away Newton needs five iterations; more means a degenerate element."""
 CONVERGED = 1e-13
-"""Bound on |omega|^2 of the last step: it converges quadratically, so the rotation is then exact to rounding."""
+"""Bound on |omega|^2 of the last step; convergence being quadratic, the rotation is exact to rounding."""
 DEGENERATE = 1e-7
 """Smallest pivot of the Hessian, relative to the size of F, that Newton is trusted with."""
 
@@ -199,7 +199,7 @@ def elastic_energy(x, tets, g, volumes, lam, mu, quats):
 def assemble_warped_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, blocks):
     """Lower blocks of the sum of R K0 R^T [N/m], shape (n_blocks, 9); refreshes quats.
 
-    pair_block (m, 10): block of the local pairs (0,0) (1,0) (1,1) (2,0) ... (3,3), or -1 where a node is fixed.
+    pair_block (m, 10): block of local pairs (0,0) (1,0) (1,1) (2,0) ... (3,3), or -1 where a node is fixed.
     """
     blocks[:] = 0.0
     t = np.empty((4, 3))

@@ -21,7 +21,8 @@ def gradients(nodes: NDArray, tets: NDArray) -> tuple[NDArray, NDArray]:
     flat = np.flatnonzero(~(volumes > 1e-14 * size**3))
     if flat.size:
         raise InputError(
-            f"tetrahedron {flat[0]} has volume {volumes[flat[0]]:.3g} m3 but needs a positive one (nodes in right-handed order)."
+            f"tetrahedron {flat[0]} has volume {volumes[flat[0]]:.3g} m3 but needs a positive one "
+            "(nodes in right-handed order)."
         )
     g = np.empty((len(tets), 4, 3))
     g[:, 1:] = np.linalg.inv(edges).transpose(0, 2, 1)
@@ -30,7 +31,7 @@ def gradients(nodes: NDArray, tets: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def stiffness(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
-    """K0 [N/m], shape (m, 12, 12), freedoms (node, axis): K_ab = V (lam g_a g_b^T + mu g_b g_a^T + mu g_a.g_b I)."""
+    """K0 [N/m], shape (m, 12, 12): K_ab = V (lam g_a g_b^T + mu g_b g_a^T + mu g_a.g_b I)."""
     blocks = (
         lam * np.einsum("eai,ebj->eaibj", g, g)
         + mu * np.einsum("ebi,eaj->eaibj", g, g)

@@ -49,7 +49,8 @@ def test_tet_cantilever_converges_to_beam_theory_at_second_order():
     assert np.all(np.diff(tips) > 0.0)
     errors = 1.0 - tips / theory
     orders = np.log2(errors[:-1] / errors[1:])
-    # energy is second order; the edges of the clamp, where the stress is singular, and the coarse mesh take from it
+    # energy is second order; the edges of the clamp, where the stress is singular, and the coarse mesh take
+    # from it
     assert orders[-1] > 1.6
     assert orders[-1] < 2.2
     # Richardson's limit against Timoshenko, itself an approximation of the order of (side / length)^2 / 10
@@ -58,7 +59,7 @@ def test_tet_cantilever_converges_to_beam_theory_at_second_order():
 
 
 def elastica_tip(alpha: float) -> tuple[float, float]:
-    """End point (x, y) over L of an inextensible cantilever under a dead transverse load, alpha = P L^2 / E I."""
+    """End point (x, y) over L of an inextensible cantilever under a dead end load, alpha = P L^2 / E I."""
 
     def shoot(curvature: float):
         return solve_ivp(

@@ -77,8 +77,8 @@ def test_free_fall_is_the_exact_sum_of_backward_euler(make, mass, h):
     n = 25
     for _ in range(n):
         step(body, h)
-    # x_n = x_0 + g h^2 n (n + 1) / 2, and nothing deforms: only rounding, of 1e-16 m times a stiffness of 1e6 N/m
-    # over a mass of 1e-3 kg, over 25 steps
+    # x_n = x_0 + g h^2 n (n + 1) / 2, and nothing deforms: only rounding, of 1e-16 m times a stiffness of
+    # 1e6 N/m over a mass of 1e-3 kg, over 25 steps
     fall = start + GRAVITY * h * h * n * (n + 1) / 2.0
     assert np.abs(body.x - fall).max() < 1e-10
     assert np.abs(body.v.reshape(len(body.x), -1)[:, :3] - GRAVITY * n * h).max() < 1e-9
@@ -122,8 +122,8 @@ def test_angular_momentum_of_a_free_body_is_lost_at_most_in_proportion_to_the_st
 @pytest.mark.parametrize(("make", "mass"), BODIES)
 def test_energy_never_grows_without_input(make, mass, fixed, h):
     body = make(fixed, mass_matrix=mass)
-    # nodes move by at most 1e-3 of an element a step: one linearisation turns a rotation of a into a stretch of
-    # a^2 / 2, the scheme's own and not what is tested here
+    # nodes move by at most 1e-3 of an element a step: one linearisation turns a rotation of a into a stretch
+    # of a^2 / 2, the scheme's own and not what is tested here
     shake(body, 1e-3 * 0.02 / h * (1.0 if isinstance(body, TetBody) else 0.05))
     energy = [body.energy()]
     for _ in range(200):
@@ -171,7 +171,8 @@ def test_free_velocity_solves_the_equation_of_the_scheme(make, h):
     A = M + h * (alpha * M + beta * K) + h * h * K
     dv = np.linalg.solve(A, h * (body.force() - h * (K @ body.v) + load))
     v_new = body.free_velocity(body.factor(h), h, load)
-    # the gyroscopic impulse (quadratic in spins of 1e-3 rad/s) and a beam's string term are 1e-5 of the change
+    # the gyroscopic impulse (quadratic in spins of 1e-3 rad/s) and a beam's string term are 1e-5 of the
+    # change
     tolerance = 1e-9 if isinstance(body, TetBody) else 1e-4
     assert np.abs(v_new - body.v - dv).max() < tolerance * np.abs(dv).max()
     correction = body.correction_velocity(body.factor(h), h, load)
@@ -253,10 +254,14 @@ def test_sparse_right_hand_sides_and_half_solves_give_the_compliance():
 def test_factors_of_two_steps_built_in_two_threads_equal_those_built_alone():
     body, alone = bent_block(), bent_block()
     b = np.random.default_rng(0).standard_normal(body.n_dof)
+
+    def build(h: float, into: dict) -> None:
+        into[h] = body.factor(h)
+
     expected = {h: alone.factor(h).solve(b) for h in STEPS}
     for _ in range(20):
         built = {}
-        threads = [threading.Thread(target=lambda h=h: built.update({h: body.factor(h)})) for h in STEPS]
+        threads = [threading.Thread(target=build, args=(h, built)) for h in STEPS]
         for t in threads:
             t.start()
         for t in threads:

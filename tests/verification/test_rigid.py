@@ -59,7 +59,7 @@ def test_a_body_spun_about_a_principal_axis_turns_uniformly_at_any_step():
 
 
 def precession_error(h: float) -> float:
-    """Error of the angle [rad] by which the axis of a torque-free symmetric top has turned after half a second."""
+    """Error [rad] of the axis of a torque-free symmetric top after half a second."""
     transverse, axial = 2e-5, 3e-5
     body = RigidBody("top", 0.1, np.diag([transverse, transverse, axial]), gravity=STILL)
     spin = np.array([1.0, 0.0, 10.0])
