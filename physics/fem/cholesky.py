@@ -15,8 +15,13 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
+from physics.errors import InputError
+
 CHUNK = 32
 """Right-hand sides solved together: a row of them is four cache lines."""
+STRIDE = 3 * 2**15 + 8
+"""Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises; it bounds
+the height of a panel [freedoms] and takes no memory that is not touched."""
 FAST = {"contract", "reassoc", "nsz"}
 """Sums may be reordered so that they vectorise; NaN and infinity keep their meaning."""
 
@@ -184,81 +189,81 @@ def scatter(symbolic, stiffness, mass, stiffness_weight, mass_weight, panels):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def _subtract_columns(panels, source, ld, count, weight_row, target, length):
-    """Column at target -= sum_k (column at source + k ld) panels[weight_row + k ld], k < count."""
-    k = 0
-    while k + 4 <= count:
-        a, b = source + k * ld, source + (k + 1) * ld
-        c, d = source + (k + 2) * ld, source + (k + 3) * ld
-        w = weight_row + k * ld
-        wa, wb, wc, wd = panels[w], panels[w + ld], panels[w + 2 * ld], panels[w + 3 * ld]
+def _products(panels, source, ld, count, out, length):
+    """out[c, r] = sum_k P[k, r] P[k, c], c < 3, r < length, k < count (a multiple of 3), out's rows STRIDE apart.
+
+    P[k] is the column at source + k ld. Three by three columns at a time, so that an entry loaded is used thrice.
+    """
+    out[:length] = 0.0
+    out[STRIDE : STRIDE + length] = 0.0
+    out[2 * STRIDE : 2 * STRIDE + length] = 0.0
+    for k in range(0, count, 3):
+        a = source + k * ld
+        b, c = a + ld, a + 2 * ld
+        a0, a1, a2 = panels[a], panels[a + 1], panels[a + 2]
+        b0, b1, b2 = panels[b], panels[b + 1], panels[b + 2]
+        c0, c1, c2 = panels[c], panels[c + 1], panels[c + 2]
         for r in range(length):
-            panels[target + r] -= (
-                wa * panels[a + r] + wb * panels[b + r] + wc * panels[c + r] + wd * panels[d + r]
-            )
-        k += 4
-    while k < count:
-        a, wa = source + k * ld, panels[weight_row + k * ld]
-        for r in range(length):
-            panels[target + r] -= wa * panels[a + r]
-        k += 1
+            x, y, z = panels[a + r], panels[b + r], panels[c + r]
+            out[r] += a0 * x + b0 * y + c0 * z
+            out[STRIDE + r] += a1 * x + b1 * y + c1 * z
+            out[2 * STRIDE + r] += a2 * x + b2 * y + c2 * z
+
+
+@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+def _factor_node(panels, diagonal, ld, length):
+    """Cholesky of three columns of a panel from their diagonal down; False if a pivot is not positive."""
+    for c in range(3):
+        column = diagonal + c * ld
+        for k in range(c):
+            other = diagonal + k * ld
+            w = panels[other + c]
+            for r in range(c, length):
+                panels[column + r] -= w * panels[other + r]
+        pivot = panels[column + c]
+        if not pivot > 0.0:
+            return False
+        scale = 1.0 / np.sqrt(pivot)
+        for r in range(c, length):
+            panels[column + r] *= scale
+    return True
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
 def factorise(symbolic, panels, temp):
     """Turn the panels of a matrix into those of its Cholesky factor, in place.
 
-    temp: scratch of at least one column of the tallest panel. Returns 0, or 1 + the position of the first
-    node whose pivot is not positive.
+    temp (3 STRIDE,): scratch. Returns 0, or 1 + the position of the first node whose pivot is not positive.
+    Entries above the diagonal of a panel are never read and hold anything.
     """
-    column, row_ptr, panel = symbolic.column, symbolic.row_ptr, symbolic.panel
+    column, row_ptr, panel, rel = symbolic.column, symbolic.row_ptr, symbolic.panel, symbolic.rel
     for s in range(column.size - 1):
         width = 3 * (column[s + 1] - column[s])
         ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
         base = panel[s]
-        for c in range(width):
+        for c in range(0, width, 3):
             diagonal = base + c * ld + c
-            _subtract_columns(panels, base + c, ld, c, base + c, diagonal, ld - c)
-            pivot = panels[diagonal]
-            if not pivot > 0.0:
+            if c > 0:
+                _products(panels, base + c, ld, c, temp, ld - c)
+                for i in range(3):
+                    for r in range(ld - c):
+                        panels[diagonal + i * ld + r] -= temp[i * STRIDE + r]
+            if not _factor_node(panels, diagonal, ld, ld - c):
                 return 1 + column[s] + c // 3
-            scale = 1.0 / np.sqrt(pivot)
-            for r in range(ld - c):
-                panels[diagonal + r] *= scale
         for g in range(symbolic.seg_ptr[s], symbolic.seg_ptr[s + 1]):
             t, begin, end = symbolic.seg_target[g], symbolic.seg_begin[g], symbolic.seg_end[g]
             t_ld = 3 * (column[t + 1] - column[t] + row_ptr[t + 1] - row_ptr[t])
-            first = width + 3 * begin
-            length = ld - first
-            rel0 = symbolic.rel_ptr[g]
-            for c in range(3 * (end - begin)):
-                _product(panels, base + first + c, ld, width, temp, length - c)
-                t_column = panel[t] + (3 * symbolic.rel[rel0 + c // 3] + c % 3) * t_ld
-                node = c // 3
-                # the first node's rows above the diagonal are left out
-                for i in range(c % 3, 3):
-                    panels[t_column + 3 * symbolic.rel[rel0 + node] + i] -= temp[3 * node + i - c]
-                for node in range(c // 3 + 1, length // 3):
-                    row = t_column + 3 * symbolic.rel[rel0 + node]
-                    k = 3 * node - c
-                    panels[row] -= temp[k]
-                    panels[row + 1] -= temp[k + 1]
-                    panels[row + 2] -= temp[k + 2]
+            for node in range(begin, end):
+                first = width + 3 * node
+                place = symbolic.rel_ptr[g] + node - begin
+                _products(panels, base + first, ld, width, temp, ld - first)
+                target = panel[t] + 3 * rel[place] * t_ld
+                for k in range((ld - first) // 3):
+                    row = target + 3 * rel[place + k]
+                    for c in range(3):
+                        for i in range(3):
+                            panels[row + c * t_ld + i] -= temp[c * STRIDE + 3 * k + i]
     return 0
-
-
-@njit(nogil=True, cache=True, fastmath=FAST)
-def _product(panels, source, ld, count, out, length):
-    """out[:length] = sum_k (column at source + k ld) panels[source + k ld], k < count, a multiple of 3."""
-    for k in range(0, count, 3):
-        a, b, c = source + k * ld, source + (k + 1) * ld, source + (k + 2) * ld
-        wa, wb, wc = panels[a], panels[b], panels[c]
-        if k == 0:
-            for r in range(length):
-                out[r] = wa * panels[a + r] + wb * panels[b + r] + wc * panels[c + r]
-        else:
-            for r in range(length):
-                out[r] += wa * panels[a + r] + wb * panels[b + r] + wc * panels[c + r]
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
@@ -277,12 +282,15 @@ def solve_one(symbolic, panels, b, out, y, t):
             t[r] = y[own + r]
         for r in range(width, ld):
             t[r] = 0.0
-        for c in range(width):
-            base = panel[s] + c * ld
-            t[c] /= panels[base + c]
-            tc = t[c]
-            for r in range(c + 1, ld):
-                t[r] -= tc * panels[base + r]
+        for c in range(0, width, 3):
+            c0 = panel[s] + c * ld
+            c1, c2 = c0 + ld, c0 + 2 * ld
+            p = t[c] / panels[c0 + c]
+            q = (t[c + 1] - p * panels[c0 + c + 1]) / panels[c1 + c + 1]
+            w = (t[c + 2] - p * panels[c0 + c + 2] - q * panels[c1 + c + 2]) / panels[c2 + c + 2]
+            t[c], t[c + 1], t[c + 2] = p, q, w
+            for r in range(c + 3, ld):
+                t[r] -= p * panels[c0 + r] + q * panels[c1 + r] + w * panels[c2 + r]
         for r in range(width):
             y[own + r] = t[r]
         for k in range(row_ptr[s + 1] - row_ptr[s]):
@@ -298,12 +306,18 @@ def solve_one(symbolic, panels, b, out, y, t):
             row = 3 * rows[row_ptr[s] + k]
             for i in range(3):
                 t[width + 3 * k + i] = y[row + i]
-        for c in range(width - 1, -1, -1):
-            base = panel[s] + c * ld
-            total = 0.0
-            for r in range(c + 1, ld):
-                total += panels[base + r] * t[r]
-            t[c] = (t[c] - total) / panels[base + c]
+        for c in range(width - 3, -1, -3):
+            c0 = panel[s] + c * ld
+            c1, c2 = c0 + ld, c0 + 2 * ld
+            p, q, w = t[c], t[c + 1], t[c + 2]
+            for r in range(c + 3, ld):
+                p -= panels[c0 + r] * t[r]
+                q -= panels[c1 + r] * t[r]
+                w -= panels[c2 + r] * t[r]
+            w /= panels[c2 + c + 2]
+            q = (q - w * panels[c1 + c + 2]) / panels[c1 + c + 1]
+            p = (p - q * panels[c0 + c + 1] - w * panels[c0 + c + 2]) / panels[c0 + c]
+            t[c], t[c + 1], t[c + 2] = p, q, w
         for r in range(width):
             y[own + r] = t[r]
     for p in range(n):
@@ -412,6 +426,7 @@ class CholeskyFactor:
     """A_h = L L^T of one body at one step size; refreshed in place by `refactor`.
 
     Solves may run in several threads at once, but not during a `refactor` of the same factor.
+    Raises InputError for a mesh whose elimination needs a denser front than STRIDE.
     """
 
     def __init__(self, symbolic: Symbolic) -> None:
@@ -419,6 +434,8 @@ class CholeskyFactor:
         self.panels = np.empty(int(symbolic.panel[-1]))
         heights = np.diff(symbolic.column) + np.diff(symbolic.row_ptr)
         self.height = 3 * int(heights.max())
+        if self.height > STRIDE:
+            raise InputError(f"a front of {self.height} freedoms exceeds {STRIDE}; the mesh must be coarser.")
         self.n = 3 * symbolic.order.size
 
     def refactor(
@@ -429,7 +446,7 @@ class CholeskyFactor:
         Raises FloatingPointError if the matrix is not positive definite, as after a non-finite state.
         """
         scatter(self.symbolic, stiffness, mass, stiffness_weight, mass_weight, self.panels)
-        status = factorise(self.symbolic, self.panels, np.empty(self.height))
+        status = factorise(self.symbolic, self.panels, np.empty(3 * STRIDE))
         if status:
             node = self.symbolic.order[status - 1]
             raise FloatingPointError(f"the system matrix lost its positive pivot at free node {node}.")
