@@ -20,8 +20,8 @@ from physics.errors import InputError
 CHUNK = 32
 """Right-hand sides solved together: a row of them is four cache lines."""
 STRIDE = 3 * 2**15 + 8
-"""Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises; it bounds
-the height of a panel [freedoms] and takes no memory that is not touched."""
+"""Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises. It
+bounds the height of a panel [freedoms] and takes no memory that is not touched."""
 FAST = {"contract", "reassoc", "nsz"}
 """Sums may be reordered so that they vectorise; NaN and infinity keep their meaning."""
 
@@ -190,9 +190,10 @@ def scatter(symbolic, stiffness, mass, stiffness_weight, mass_weight, panels):
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _products(panels, source, ld, count, out, length):
-    """out[c, r] = sum_k P[k, r] P[k, c], c < 3, r < length, k < count (a multiple of 3), out's rows STRIDE apart.
+    """out[c STRIDE + r] = sum_k P[k, r] P[k, c], c < 3, r < length, k < count, a multiple of 3.
 
-    P[k] is the column at source + k ld. Three by three columns at a time, so that an entry loaded is used thrice.
+    P[k] is the column at source + k ld. Three by three columns at a time, so that an entry loaded serves
+    three times.
     """
     out[:length] = 0.0
     out[STRIDE : STRIDE + length] = 0.0
