@@ -334,7 +334,7 @@ def slot_orientation(frame, f, state, slot, turn, scratch, out):
         quat_multiply(scratch, frame.slot_q[f, slot], out)
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def store(frame, f, state, base_tick):
     """Write the state back into slot f as its new base, with all ticks before base_tick contained."""
     for k in range(frame.head[f, N_MODES]):

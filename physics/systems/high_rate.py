@@ -73,7 +73,7 @@ from physics.exchange.port import (
     Port,
 )
 from physics.exchange.tool_state import ToolState
-from physics.math3 import dot3, quat_difference, quat_rotate
+from physics.math3 import dot3, quat_difference, quat_multiply, quat_rotate
 from physics.reduction.interface_model import (
     InterfaceState,
     add_slot_force,
@@ -85,7 +85,7 @@ from physics.reduction.interface_model import (
     slot_position,
     slot_step,
 )
-from physics.systems.hold import Hold, apply_hold, coupling_force
+from physics.systems.hold import Hold, apply_hold, coupling_force, held_point
 
 OK, NOT_FINITE = 0, 1
 """Status of a tick."""
@@ -148,15 +148,16 @@ class HighRate(NamedTuple):
 def _h1_pose(s):
     """H1: the device's pose becomes the hold's target; its velocity is the target's own change."""
     h, hold, port = s.value[STEP], s.hold, s.port
-    turn = s.scratch[0]
-    quat_difference(port.orientation, hold.target_q, turn)
+    turn, aim = s.scratch[0], s.scratch[1]
+    quat_multiply(port.orientation, hold.rest, aim)
+    quat_difference(aim, hold.target_q, turn)
     first = s.counter[TICK] == 0
     for i in range(3):
         hold.target_v[i] = 0.0 if first else (port.position[i] - hold.target[i]) / h
         hold.target_w[i] = 0.0 if first else turn[i] / h
         hold.target[i] = port.position[i]
     for i in range(4):
-        hold.target_q[i] = port.orientation[i]
+        hold.target_q[i] = aim[i]
 
 
 @njit(nogil=True, cache=True)
@@ -500,11 +501,11 @@ def _feedback(s):
     else:
         coupling_force(hold, s.tool)
     total = port.info[INFO_SUM : INFO_SUM + 3]
+    held_point(hold, s.tool, port.info[INFO_HELD : INFO_HELD + 3])
     for c in range(3):
         total[c] = 0.0
         for k in range(s.pull.shape[0]):
             total[c] += s.pull[k, c]
-        port.info[INFO_HELD + c] = s.tool.x[i, c]
         reaction = s.setting[FEEDBACK] == HOLD_REACTION
         port.force[c] = -hold.force[c] if reaction else total[c]
         port.torque[c] = -hold.force[3 + c]

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from physics.bodies.chain import chain_hold_direct
-from physics.math3 import quat_difference
+from physics.math3 import cross3, dot3, quat_difference, quat_rotate
 
 # Entries of Hold.gain
 STIFFNESS, DAMPING, TURN_STIFFNESS, TURN_DAMPING = range(4)
@@ -25,6 +25,8 @@ class Hold(NamedTuple):
     direct: NDArray[np.int64]  # (1,) 1 imposes the pose, 0 couples it
     turns: NDArray[np.int64]  # (1,) 1 where the orientation is held too
     gain: NDArray[np.float64]  # (4,) [N/m], [N s/m], [N m/rad], [N m s/rad]
+    lever: NDArray[np.float64]  # (3,) held point in the frame's axes [m]
+    rest: NDArray[np.float64]  # (4,) orientation of the frame when the device's is the identity
     target: NDArray[np.float64]  # (3,) [m]
     target_q: NDArray[np.float64]  # (4,)
     target_v: NDArray[np.float64]  # (3,) [m/s]
@@ -32,15 +34,25 @@ class Hold(NamedTuple):
     force: NDArray[np.float64]  # (6,) of the hold on the tool at the end of the tick [N], [N m]
     twist: NDArray[np.float64]  # (6,) scratch
     mask: NDArray[np.bool_]  # (6,) scratch
+    scratch: NDArray[np.float64]  # (4, 3)
 
 
-def make_hold(frame: int, direct: bool, turns: bool, gain: tuple[float, float, float, float]) -> Hold:
-    """A hold of one frame with the four gains of `Hold.gain`."""
+def make_hold(
+    frame: int,
+    direct: bool,
+    turns: bool,
+    gain: tuple[float, float, float, float],
+    lever: NDArray[np.float64] | None = None,
+    rest: NDArray[np.float64] | None = None,
+) -> Hold:
+    """A hold of one frame with the four gains of `Hold.gain`, at a point `lever` (3,) off its origin."""
     return Hold(
         np.array([frame], np.int64),
         np.array([direct], np.int64),
         np.array([turns], np.int64),
-        np.array(gain),
+        np.array(gain, float),
+        np.zeros(3) if lever is None else np.array(lever, float),
+        np.array([1.0, 0.0, 0.0, 0.0]) if rest is None else np.array(rest, float),
         np.zeros(3),
         np.array([1.0, 0.0, 0.0, 0.0]),
         np.zeros(3),
@@ -48,33 +60,67 @@ def make_hold(frame: int, direct: bool, turns: bool, gain: tuple[float, float, f
         np.zeros(6),
         np.zeros(6),
         np.zeros(6, np.bool_),
+        np.zeros((4, 3)),
     )
+
+
+@njit(inline="always")
+def _arm(hold, state, arm, velocity):
+    """World arm of the held point from its frame's origin, and the point's velocity."""
+    i = hold.frame[0]
+    quat_rotate(state.q[i], hold.lever, arm)
+    cross3(state.w[i], arm, velocity)
+    for c in range(3):
+        velocity[c] += state.v[i, c]
 
 
 @njit(nogil=True, cache=True)
 def apply_hold(hold, state, h, work):
-    """Add the hold to an assembled chain: D += h b + h^2 k, rhs += h (k (x_t - x - h v) + b (v_t - v))."""
+    """Add the hold to an assembled chain: D += h b + h^2 k, rhs += h (k (x_t - x - h v) + b (v_t - v)).
+
+    A direct hold imposes the pose instead; where it leaves the orientation free its lever must be zero.
+    """
     i = hold.frame[0]
     turn = hold.twist[3:6]
+    arm, velocity, pull, moment = hold.scratch[0], hold.scratch[1], hold.scratch[2], hold.scratch[3]
     quat_difference(hold.target_q, state.q[i], turn)
     if hold.direct[0] == 1:
+        quat_rotate(hold.target_q, hold.lever, arm)
         for c in range(3):
-            hold.twist[c] = (hold.target[c] - state.x[i, c]) / h
+            hold.twist[c] = (hold.target[c] - arm[c] - state.x[i, c]) / h
             turn[c] /= h
             hold.mask[c] = True
             hold.mask[3 + c] = hold.turns[0] == 1
         chain_hold_direct(work, state, i, hold.mask, hold.twist)
         return
+    _arm(hold, state, arm, velocity)
     k, b = hold.gain[STIFFNESS], hold.gain[DAMPING]
+    weight = h * b + h * h * k
+    d = work.D[i]
     for c in range(3):
-        work.D[i, c, c] += h * b + h * h * k
-        work.rhs[i, c] += h * (
-            k * (hold.target[c] - state.x[i, c] - h * state.v[i, c]) + b * (hold.target_v[c] - state.v[i, c])
+        d[c, c] += weight
+        pull[c] = h * (
+            k * (hold.target[c] - state.x[i, c] - arm[c] - h * velocity[c])
+            + b * (hold.target_v[c] - velocity[c])
         )
+        work.rhs[i, c] += pull[c]
+    # the arm's share of J^T weight J with J = (1, -[arm]x)
+    square = dot3(arm, arm)
+    for r in range(3):
+        for c in range(3):
+            d[3 + r, 3 + c] += weight * ((square if r == c else 0.0) - arm[r] * arm[c])
+    for sign, r, c, a in ((1.0, 0, 1, 2), (1.0, 1, 2, 0), (1.0, 2, 0, 1)):
+        d[r, 3 + c] += sign * weight * arm[a]
+        d[3 + c, r] += sign * weight * arm[a]
+        d[c, 3 + r] -= sign * weight * arm[a]
+        d[3 + r, c] -= sign * weight * arm[a]
+    cross3(arm, pull, moment)
+    for c in range(3):
+        work.rhs[i, 3 + c] += moment[c]
     if hold.turns[0] == 1:
         k, b = hold.gain[TURN_STIFFNESS], hold.gain[TURN_DAMPING]
         for c in range(3):
-            work.D[i, 3 + c, 3 + c] += h * b + h * h * k
+            d[3 + c, 3 + c] += h * b + h * h * k
             work.rhs[i, 3 + c] += h * (
                 k * (turn[c] - h * state.w[i, c]) + b * (hold.target_w[c] - state.w[i, c])
             )
@@ -82,16 +128,26 @@ def apply_hold(hold, state, h, work):
 
 @njit(nogil=True, cache=True)
 def coupling_force(hold, state):
-    """hold.force = force and moment of a coupling on the tool at its present state."""
+    """hold.force = force on the tool at the held point, and moment of the orientation's coupling, now."""
     i = hold.frame[0]
     turn = hold.twist[3:6]
+    arm, velocity = hold.scratch[0], hold.scratch[1]
+    _arm(hold, state, arm, velocity)
     quat_difference(hold.target_q, state.q[i], turn)
     for c in range(3):
-        hold.force[c] = hold.gain[STIFFNESS] * (hold.target[c] - state.x[i, c]) + hold.gain[DAMPING] * (
-            hold.target_v[c] - state.v[i, c]
-        )
+        hold.force[c] = hold.gain[STIFFNESS] * (
+            hold.target[c] - state.x[i, c] - arm[c]
+        ) + hold.gain[DAMPING] * (hold.target_v[c] - velocity[c])
         hold.force[3 + c] = 0.0
         if hold.turns[0] == 1:
             hold.force[3 + c] = hold.gain[TURN_STIFFNESS] * turn[c] + hold.gain[TURN_DAMPING] * (
                 hold.target_w[c] - state.w[i, c]
             )
+
+
+@njit(nogil=True, cache=True)
+def held_point(hold, state, out):
+    """out = world position of the held point [m]."""
+    quat_rotate(state.q[hold.frame[0]], hold.lever, out)
+    for c in range(3):
+        out[c] += state.x[hold.frame[0], c]

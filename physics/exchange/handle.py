@@ -1,0 +1,141 @@
+"""A handle to a NamedTuple of arrays: one pointer, inside compiled code and behind a C callback.
+
+numba passes a NamedTuple by value, which for a tuple of a hundred arrays means a thousand arguments at
+every call and minutes of compilation. A `Handle` passes the address of the tuple's native form instead;
+inside a kernel `handle.field` loads that array only, and a nested tuple's field is a handle again. The
+address alone, `handle.address`, is the user data of a C callback, which gets the handle back by
+`handle_reader`.
+
+The native form is written once: fields cannot be rebound, only the arrays' contents change.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types, typeof
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+
+class Handle:
+    """A tuple of arrays and the block of memory that holds its native form. Keeps both alive."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self.block = np.zeros(int(_size(state)), np.uint8)
+        self.address = int(self.block.ctypes.data)
+        _store(self.address, state)
+        self._numba_type = HandleType(typeof(state))
+
+
+class HandleType(types.Type):
+    """numba's type of a Handle to a tuple of type `content`."""
+
+    def __init__(self, content: types.Type) -> None:
+        self.content = content
+        super().__init__(name=f"Handle({content})")
+
+
+@typeof_impl.register(Handle)
+def _typeof_handle(value: Handle, context: Any) -> HandleType:
+    return value._numba_type
+
+
+@register_model(HandleType)
+class _HandleModel(models.PrimitiveModel):
+    def __init__(self, data_model_manager: Any, fe_type: HandleType) -> None:
+        super().__init__(data_model_manager, fe_type, ir.IntType(64))
+
+
+@unbox(HandleType)
+def _unbox_handle(handle_type, obj, c):
+    address = c.pyapi.object_getattr_string(obj, "address")
+    native = c.pyapi.long_as_longlong(address)
+    c.pyapi.decref(address)
+    return NativeValue(native, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+
+
+@infer_getattr
+class _HandleAttributes(AttributeTemplate):
+    key = HandleType
+
+    def generic_resolve(self, handle, attribute):
+        content = handle.content
+        if attribute not in content.fields:
+            return None
+        field = content.types[content.fields.index(attribute)]
+        return HandleType(field) if isinstance(field, types.BaseNamedTuple) else field
+
+
+@lower_getattr_generic(HandleType)
+def _lower_field(context, builder, handle, value, attribute):
+    content = handle.content
+    index = content.fields.index(attribute)
+    field = content.types[index]
+    base = builder.inttoptr(value, context.get_value_type(content).as_pointer())
+    zero = ir.Constant(ir.IntType(32), 0)
+    place = builder.gep(base, [zero, ir.Constant(ir.IntType(32), index)], inbounds=True)
+    if isinstance(field, types.BaseNamedTuple):
+        return builder.ptrtoint(place, ir.IntType(64))
+    loaded = builder.load(place)
+    if isinstance(field, types.Array):
+        # borrowed: no reference is counted, since the Handle's tuple keeps the array alive
+        for counted in (0, 1):
+            member = loaded.type.elements[counted]
+            loaded = builder.insert_value(loaded, ir.Constant(member, None), counted)
+    return loaded
+
+
+@intrinsic
+def _write_at(typing_context, address, state):
+    def codegen(context, builder, signature, args):
+        pointer = builder.inttoptr(args[0], context.get_value_type(signature.args[1]).as_pointer())
+        builder.store(args[1], pointer)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, state), codegen
+
+
+@intrinsic
+def _size_of(typing_context, state):
+    def codegen(context, builder, signature, args):
+        return ir.Constant(
+            ir.IntType(64), context.get_abi_sizeof(context.get_value_type(signature.args[0]))
+        )
+
+    return types.int64(state), codegen
+
+
+@njit(cache=True)
+def _store(address, state):
+    _write_at(address, state)
+
+
+@njit(cache=True)
+def _size(state):
+    return _size_of(state)
+
+
+def handle_reader(content: types.Type) -> Any:
+    """An intrinsic `handle_at(pointer)`: the user data of a C callback as a handle to such a tuple."""
+    handle = HandleType(content)
+
+    @intrinsic
+    def handle_at(typing_context, pointer):
+        def codegen(context, builder, signature, args):
+            return builder.ptrtoint(args[0], ir.IntType(64))
+
+        return handle(types.voidptr), codegen
+
+    return handle_at

@@ -1,0 +1,86 @@
+"""Putting a scene's high-rate state together."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.chain import ChainState, chain_work
+from physics.collision.proximity import make_contacts, make_proximity_work
+from physics.collision.topology import STATIC
+from physics.contact.memory import make_contact_memory
+from physics.contact.rows import make_point_state, make_rows
+from physics.exchange.constraint_frame import ConstraintFrame
+from physics.exchange.force_log import ForceLog
+from physics.exchange.port import Port
+from physics.exchange.tool_state import ToolState
+from physics.reduction.interface_model import make_interface_state
+from physics.systems.high_rate import (
+    FEEDBACK,
+    MAX_SWEEPS,
+    REACH,
+    SKIN,
+    SLOW_SPEED,
+    STEP,
+    TOLERANCE,
+    HighRate,
+)
+from physics.systems.hold import held_point
+from physics.systems.scene import Scene
+
+
+def make_high_rate(
+    scene: Scene,
+    tool: ChainState,
+    port: Port,
+    frame: ConstraintFrame,
+    frame_control: NDArray[np.int64],
+    state: ToolState,
+    state_control: NDArray[np.int64],
+    log: ForceLog,
+) -> HighRate:
+    """A tick's state at tick 0, with the tool where it is and nothing to touch yet."""
+    numbers, capacity = scene.numbers, scene.capacity
+    n = len(tool.x)
+    value = np.zeros(8)
+    value[[STEP, TOLERANCE, SKIN, REACH]] = numbers.dt, numbers.tolerance, numbers.skin, numbers.reach
+    value[SLOW_SPEED] = 1.0
+    setting = np.zeros(8, np.int64)
+    setting[[FEEDBACK, MAX_SWEEPS]] = numbers.feedback, numbers.sweeps_high
+    points = make_point_state(capacity.points)
+    static = scene.topology.body_role[scene.topology.point_body] == STATIC
+    points.x[static] = scene.rest[static]
+    hold = type(scene.hold)(*(a.copy() for a in scene.hold))
+    held_point(hold, tool, port.position)
+    port.orientation[:] = [1.0, 0.0, 0.0, 0.0]
+    hold.target[:], hold.target_q[:] = port.position, hold.rest
+    return HighRate(
+        port=port,
+        counter=np.zeros(8, np.int64),
+        setting=setting,
+        value=value,
+        topology=scene.topology,
+        mu=scene.mu,
+        model=scene.model,
+        tool=tool,
+        work=chain_work(n),
+        hold=hold,
+        inverse=np.zeros((6 * n, 6 * n)),
+        twist=np.zeros((n, 6)),
+        change=np.zeros((n, 6)),
+        pull=np.zeros((n, 6)),
+        tool_points=scene.tool_points,
+        moving=scene.moving,
+        attachments=scene.attachments,
+        points=points,
+        contacts=make_contacts(capacity.contacts),
+        proximity=make_proximity_work(capacity.pairs),
+        memory=make_contact_memory(capacity.contacts),
+        rows=make_rows(len(scene.attachments.kind), capacity.contacts, n),
+        leftover=np.zeros((capacity.contacts, 3)),
+        frame=frame,
+        frame_control=frame_control,
+        interface=make_interface_state(capacity),
+        log=log,
+        state=state,
+        state_control=state_control,
+        scratch=np.zeros((8, 4)),
+    )

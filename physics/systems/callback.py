@@ -1,0 +1,61 @@
+"""The high-rate tick as a C function: what the servo and a device's own scheduler call.
+
+Its user data is the address of a `Handle` to a `HighRate`. The type of that tuple depends on dimensions
+and dtypes only, so that one compiled callback, cached on disk, serves every scene.
+"""
+
+import numpy as np
+from numba import cfunc, typeof, types
+
+from physics.bodies.chain import rest_state, rigid_model
+from physics.collision.topology import TOOL, Shape, join_shapes
+from physics.contact.rows import Attachments, ToolPoints
+from physics.exchange.constraint_frame import Capacity
+from physics.exchange.handle import Handle, handle_reader
+from physics.systems.high_rate import HighRate, MovingPoints, tick
+from physics.systems.hold import make_hold
+from physics.systems.lock_step import make_exchange
+from physics.systems.scene import Numbers, Scene
+
+
+def smallest_scene() -> Scene:
+    """One rigid ball in empty space: the least that a tick can be run on."""
+    none = np.zeros((0, 3), np.int32)
+    shape = Shape(1, none, np.array([[0, 0]], np.int32), 0.01, TOOL)
+    topology, _ = join_shapes([shape])
+    return Scene(
+        names=["ball"],
+        topology=topology,
+        rest=np.zeros((1, 3)),
+        members=[],
+        model=rigid_model(0.03, 1e-6 * np.eye(3)),
+        tool=rest_state(np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]])),
+        hold=make_hold(0, False, True, (500.0, 1.0, 1.0, 1e-3)),
+        tool_points=ToolPoints(np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 3))),
+        moving=MovingPoints(np.zeros(0, np.int32), np.zeros((0, 1, 3)), np.zeros((0, 1, 4))),
+        attachments=Attachments(
+            np.zeros(0, np.int32), np.zeros((0, 2, 3), np.int32), np.zeros((0, 2, 3)), np.zeros((0, 4)),
+            np.zeros((0, 3)),
+        ),
+        mu=np.zeros((1, 1)),
+        ignored=frozenset(),
+        numbers=Numbers(dt=1e-3, ratio=20),
+        capacity=Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1),
+    )  # fmt: skip
+
+
+_CONTENT = typeof(make_exchange(smallest_scene()))
+_handle_at = handle_reader(_CONTENT)
+
+
+@cfunc(types.int32(types.voidptr), cache=True)
+def high_rate_tick(data):
+    """One tick of the HighRate behind `data`; its status."""
+    return tick(_handle_at(data))
+
+
+def tick_data(high: HighRate) -> Handle:
+    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
+    if typeof(high) != _CONTENT:
+        raise TypeError("this high-rate state is not laid out as the compiled tick expects")
+    return Handle(high)

@@ -1,0 +1,135 @@
+"""The two rates in one thread, in the exact ratio of the rates and without a clock.
+
+A frame becomes visible one low period after its low step begins, as it does in threads; or at once, which
+the result of a run then names (`latency`). Everything is reproducible bit for bit.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.exchange.buffer import make_control
+from physics.exchange.constraint_frame import make_frame
+from physics.exchange.force_log import make_force_log
+from physics.exchange.handle import Handle
+from physics.exchange.port import (
+    INFO_DEPTH,
+    INFO_HELD,
+    INFO_RESIDUAL,
+    INFO_SUM,
+    STATUS_CONTACTS,
+    STATUS_SWEEPS,
+    make_port,
+)
+from physics.exchange.tool_state import make_tool_state
+from physics.systems.assembly import make_high_rate
+from physics.systems.high_rate import OK, HighRate, tick
+from physics.systems.multirate import READY_SHARE, LowRate, make_low_rate
+from physics.systems.scene import Scene
+
+LOG_TICKS = 2048
+"""Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
+
+LOG_POINTS = 256
+"""Low-rate points under load in one tick."""
+
+
+def make_exchange(scene: Scene) -> HighRate:
+    """The servo's side of a scene with all its buffers."""
+    tool = type(scene.tool)(*(a.copy() for a in scene.tool))
+    contacts = scene.capacity.contacts
+    return make_high_rate(
+        scene, tool, make_port(), make_frame(scene.capacity), make_control(),
+        make_tool_state(len(tool.x), contacts), make_control(), make_force_log(LOG_TICKS, LOG_POINTS),
+    )  # fmt: skip
+
+
+class LockStep:
+    """Both rates of a scene. The scene's bodies move: one scene serves one run."""
+
+    def __init__(self, scene: Scene, kind: str = "krylov", latency: str = "period") -> None:
+        self.scene, self.kind, self.latency = scene, kind, latency
+        self.high = make_exchange(scene)
+        self.handle = Handle(self.high)
+        self.low: LowRate = make_low_rate(kind, scene, self.high)
+        self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio
+        self.tick = 0
+        self._begun = False
+
+    def close(self) -> None:
+        """End the low loop's worker threads."""
+        self.low.close()
+
+    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
+        """n ticks, made by `ticks(k)` in spans of k, with the low steps that fall between them."""
+        stop = self.tick + n
+        while self.tick < stop:
+            if self.tick % self.ratio == 0:
+                self._low_step()
+            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
+            ticks(span)
+            self.tick += span
+            if self.kind == "monolithic":
+                self.low.finish(self.tick)
+
+    def _low_step(self) -> None:
+        """Low work that is due before this tick."""
+        low = self.low
+        if self.kind == "monolithic":
+            low.begin()
+        elif self.latency == "none":
+            low.begin()
+            low.finish(self.tick)
+        else:
+            if self._begun:
+                # the full integration ends while the frame's algebra is still to be done
+                behind = round(READY_SHARE * self.ratio) if self.kind == "krylov" else 0
+                low.finish(max(low.tick, self.tick - behind))
+            low.begin()
+            self._begun = True
+
+    def run(
+        self, positions: NDArray[np.float64], orientations: NDArray[np.float64] | None = None
+    ) -> dict[str, NDArray]:
+        """Lead the hand's target along positions (n, 3) [m], one a tick, without any device between.
+
+        Returns by name, one row a tick: force (n, 3) the constraint sum, reaction (n, 3) of the hold on the
+        hand, held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick that
+        fails.
+        """
+        n = len(positions)
+        port, high = self.high.port, self.high
+        trace = {
+            "force": np.zeros((n, 3)), "reaction": np.zeros((n, 3)), "held": np.zeros((n, 3)),
+            "tool": np.zeros((n, len(high.tool.x), 3)), "depth": np.zeros(n), "residual": np.zeros(n),
+            "contacts": np.zeros(n, np.int64), "sweeps": np.zeros(n, np.int64), "rows": np.zeros(n, np.int64),
+        }  # fmt: skip
+        failed = [n]
+
+        def ticks(span: int) -> None:
+            for _ in range(span):
+                i = self._row
+                if failed[0] < n:
+                    return
+                port.position[:] = positions[i]
+                if orientations is not None:
+                    port.orientation[:] = orientations[i]
+                if tick(self.handle) != OK:
+                    failed[0] = i
+                    return
+                trace["force"][i] = port.info[INFO_SUM : INFO_SUM + 3]
+                trace["reaction"][i] = -high.hold.force[:3]
+                trace["held"][i] = port.info[INFO_HELD : INFO_HELD + 3]
+                trace["tool"][i] = high.tool.x
+                trace["depth"][i], trace["residual"][i] = port.info[INFO_DEPTH], port.info[INFO_RESIDUAL]
+                trace["contacts"][i], trace["sweeps"][i] = port.status[STATUS_CONTACTS], port.status[STATUS_SWEEPS]
+                trace["rows"][i] = high.rows.count[1]
+                self._row += 1
+
+        self._row = 0
+        while self._row < n and failed[0] == n:
+            self.advance(1, ticks)
+        return {name: values[: failed[0]] for name, values in trace.items()}
+
+    _row = 0

@@ -1,0 +1,265 @@
+"""The low-rate loop: what every interface kind shares.
+
+A low step has two halves. `begin` finds candidates, linearises and does the expensive algebra; `finish`
+publishes the frame. In threads the second half follows when the first is done; in lock-step it waits until
+the frame would have become visible. The times of the named steps are kept for the report.
+"""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.collision.broadphase import BroadPhase
+from physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from physics.collision.topology import LOW
+from physics.exchange.buffer import acquire, publish, writer_slot
+from physics.exchange.constraint_frame import (
+    BASE_TICK,
+    BEGIN_TICK,
+    FRESH,
+    GEOMETRY,
+    ID,
+    MOTION,
+    N_NEAR,
+    N_PAIRS,
+    N_SLOTS,
+)
+from physics.exchange.ring import ring_release
+from physics.math3 import quat_rotate
+from physics.systems.high_rate import SLOW_SPEED, HighRate
+from physics.systems.scene import Scene
+
+
+class LowRate:
+    """State of the low-rate loop and the steps that its kinds have in common.
+
+    `high` is the servo's side of the exchange: frames go to its buffer, tool states and forces come back.
+    """
+
+    kind = ""
+
+    def __init__(self, scene: Scene, high: HighRate) -> None:
+        self.scene, self.high = scene, high
+        numbers = scene.numbers
+        self.dt, self.DT = numbers.dt, numbers.low_dt
+        self.frame_id = 0
+        self.tick = 0
+        """Ticks whose forces the full bodies contain."""
+        self.x = scene.rest.copy()
+        self.u = np.zeros_like(self.x)
+        self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
+        self.broadphase = BroadPhase(
+            scene.topology, scene.rest, scene.capacity.pairs, numbers.alarm, numbers.acceleration, scene.ignored
+        )
+        self.times: dict[str, list[float]] = {}
+        self.pairs, self.clearance = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
+        self.tool_slot = 0
+        self.lost_slots = 0
+        self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
+        points = scene.attachments.points
+        roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
+        self.attached = np.unique(points[(points >= 0) & (roles == LOW)])
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self.pool.shutdown()
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Book the wall time of a named step [s]."""
+        start = time.perf_counter()
+        yield
+        self.times.setdefault(name, []).append(time.perf_counter() - start)
+
+    def begin(self) -> None:
+        """First half of a low step."""
+        raise NotImplementedError
+
+    def finish(self, until: int) -> None:
+        """Second half: publish the frame; `until` is the last tick whose forces it may contain."""
+        raise NotImplementedError
+
+    # ---- steps in common
+
+    def read_tool(self) -> None:
+        """Take the newest tool state and make all points and their velocities present."""
+        self.tool_slot, _ = acquire(self.high.state_control)
+        state, points = self.high.state, self.scene.tool_points
+        k = self.tool_slot
+        if state.tick[k] < 0:
+            tool = self.scene.tool
+            state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
+        span = points.span
+        _tool_points(span[0], span[1], points.frame, points.lever, state.x[k], state.q[k], state.v[k],
+                     state.w[k], self.x, self.u)  # fmt: skip
+        for member in self.scene.members:
+            self.x[member.first : member.first + member.count] = member.positions()
+            self.u[member.first : member.first + member.count] = member.velocities()
+
+    def find_pairs(self, horizon: float) -> None:
+        """L1: candidate pairs for the next `horizon` seconds, and the clearance of each."""
+        self.pairs, self.clearance = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
+
+    def choose_slots(self) -> tuple[NDArray[np.int32], int]:
+        """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
+
+        Attached points come first, then those under load, then candidates by clearance.
+        """
+        capacity = self.scene.capacity
+        points, key = self._pair_points()
+        order = np.argsort(key, kind="stable")
+        points = points[order]
+        points = np.concatenate([self.attached, self.loaded, points]).astype(np.int32)
+        _, first = np.unique(points, return_index=True)
+        chosen = points[np.sort(first)]
+        self.lost_slots = max(0, len(chosen) - capacity.slots)
+        chosen = chosen[: capacity.slots]
+        return chosen, min(len(chosen), capacity.near)
+
+    def _pair_points(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Low-rate points of all candidate pairs with the clearance of their pair."""
+        topology, pairs = self.scene.topology, self.pairs
+        point_triangle = pairs.kind == POINT_TRIANGLE
+        edge_edge = pairs.kind == EDGE_EDGE
+        columns, keys = [], []
+
+        def add(points: NDArray[np.int32], key: NDArray[np.float64]) -> None:
+            columns.append(points.reshape(-1))
+            keys.append(np.repeat(key, points.shape[1] if points.ndim == 2 else 1))
+
+        add(pairs.first[~edge_edge], self.clearance[~edge_edge])
+        add(topology.triangles[pairs.second[point_triangle]], self.clearance[point_triangle])
+        for side in (pairs.first, pairs.second):
+            add(topology.edges[side[edge_edge]], self.clearance[edge_edge])
+            add(topology.edge_opposite[side[edge_edge]], self.clearance[edge_edge] + 1.0)
+        points, key = np.concatenate(columns), np.concatenate(keys)
+        kept = points >= 0
+        points, key = points[kept], key[kept]
+        low = topology.body_role[topology.point_body[points]] == LOW
+        return points[low], key[low]
+
+    def open_frame(self, motion: int, chosen: NDArray[np.int32], near: int) -> int:
+        """Writer's slot with its slots, pairs and heads filled; members and contacts are still to come."""
+        scene, frame = self.scene, self.high.frame
+        f = int(writer_slot(self.high.frame_control))
+        self.frame_id += 1
+        head = frame.head[f]
+        head[:] = 0
+        head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
+        head[[BASE_TICK, BEGIN_TICK]] = self.tick, self.tick
+        frame.slot_of[f] = -1
+        frame.slot_of[f, chosen] = np.arange(len(chosen))
+        frame.slot_point[f, : len(chosen)] = chosen
+        frame.slot_step[f, : len(chosen)] = 0.0
+        frame.slot_v[f, : len(chosen)] = 0.0
+        frame.gravity[f] = scene.numbers.gravity
+        frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
+        frame.compliance[f, : 3 * near, : 3 * near] = 0.0
+        frame.mode_body[f] = 0
+        self._write_pairs(f)
+        return f
+
+    def _write_pairs(self, f: int) -> None:
+        """Pairs whose low-rate points all have a slot."""
+        frame, topology, pairs = self.high.frame, self.scene.topology, self.pairs
+        has = frame.slot_of[f] >= 0
+        has |= topology.body_role[topology.point_body] != LOW
+        ok = np.ones(len(pairs.kind), bool)
+        edge_edge = pairs.kind == EDGE_EDGE
+        ok[~edge_edge] = has[pairs.first[~edge_edge]]
+        triangle = pairs.kind == POINT_TRIANGLE
+        ok[triangle] &= has[topology.triangles[pairs.second[triangle]]].all(axis=1)
+        for side in (pairs.first, pairs.second):
+            ok[edge_edge] &= has[topology.edges[side[edge_edge]]].all(axis=1)
+            opposite = topology.edge_opposite[side[edge_edge]]
+            ok[edge_edge] &= (has[np.maximum(opposite, 0)] | (opposite < 0)).all(axis=1)
+        n = int(ok.sum())
+        frame.pair_kind[f, :n] = pairs.kind[ok]
+        frame.pair_first[f, :n] = pairs.first[ok]
+        frame.pair_second[f, :n] = pairs.second[ok]
+        frame.head[f, N_PAIRS] = n
+
+    def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """For each member: its slots and its local numbers there."""
+        out = []
+        for member in self.scene.members:
+            slots = np.flatnonzero((chosen >= member.first) & (chosen < member.first + member.count))
+            out.append((slots, chosen[slots].astype(np.intp) - member.first))
+        return out
+
+    def hand_over(self, f: int) -> None:
+        """Publish slot f."""
+        # the servo bounds the travel of soft points by twice the fastest of them, and never below a crawl
+        low = self.scene.topology.body_role[self.scene.topology.point_body] == LOW
+        fastest = np.sqrt((self.u[low] ** 2).sum(axis=1)).max(initial=0.0)
+        self.high.value[SLOW_SPEED] = 2.0 * fastest + 0.05
+        publish(self.high.frame_control)
+
+    def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
+        log = self.high.log
+        n = until - self.tick
+        mask = len(log.tick) - 1
+        entries = np.arange(self.tick, until) & mask
+        points = np.unique(np.concatenate([log.point[e, : log.count[e]] for e in entries] or [np.zeros(0, np.int32)]))
+        forces = np.zeros((n, len(points), 3))
+        where = np.zeros(len(self.x), np.int64)
+        where[points] = np.arange(len(points))
+        _gather(log.count, log.point, log.force, entries, where, forces)
+        return points, forces
+
+    def integrate_members(self, factors: list[Any], points: NDArray[np.int32], forces: NDArray[np.float64]) -> None:
+        """The full bodies over the ticks of `forces`, with the servo's own forces: action equals reaction."""
+
+        def one(pair: tuple[Any, Any]) -> None:
+            member, factor = pair
+            own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
+            local = points[own].astype(np.intp) - member.first
+            member.integrate(factor, self.dt, np.ascontiguousarray(forces[:, own]), local)
+
+        list(self.pool.map(one, zip(self.scene.members, factors, strict=True)))
+        self.loaded = points.astype(np.intp)
+
+    def release(self, ticks: int) -> None:
+        """Give log entries back to the servo."""
+        ring_release(self.high.log.ring, ticks)
+
+    def invalid(self) -> str:
+        """Name of a body whose state is not finite, or an empty string."""
+        for member in self.scene.members:
+            if member.body.invalid():
+                return self.scene.names[member.number]
+        return ""
+
+
+@njit(nogil=True, cache=True)
+def _tool_points(start, stop, frame, lever, x, q, v, w, out_x, out_u):
+    """Positions and velocities of the tool's points."""
+    for p in range(start, stop):
+        k = frame[p]
+        quat_rotate(q[k], lever[p], out_x[p])
+        arm = out_x[p]
+        out_u[p, 0] = v[k, 0] + w[k, 1] * arm[2] - w[k, 2] * arm[1]
+        out_u[p, 1] = v[k, 1] + w[k, 2] * arm[0] - w[k, 0] * arm[2]
+        out_u[p, 2] = v[k, 2] + w[k, 0] * arm[1] - w[k, 1] * arm[0]
+        for i in range(3):
+            out_x[p, i] += x[k, i]
+
+
+@njit(nogil=True, cache=True)
+def _gather(count, point, force, entries, where, out):
+    """out[t, where[p]] += force on point p at entry t."""
+    for t in range(entries.shape[0]):
+        e = entries[t]
+        for k in range(count[e]):
+            j = where[point[e, k]]
+            for i in range(3):
+                out[t, j, i] += force[e, k, i]
+
+

@@ -1,0 +1,201 @@
+"""The low-rate bodies as members of a scene: their points among the scene's, and forces on those points.
+
+A member answers for a contiguous range of global points: its nodes (or frames, or surface points) and,
+where it has frames, their rotations after them. Everything here is per member and at low rate.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.body import Factor
+from physics.bodies.chain_body import BeamBody, RigidBody
+from physics.bodies.tet_body import TetBody
+from physics.reduction.rational_krylov import best_rotation, rigid_motions
+
+
+class Member(Protocol):
+    """A low-rate body of a scene. Local numbers count from `first`."""
+
+    body: TetBody | BeamBody | RigidBody
+    number: int
+    """Body number in the topology."""
+    first: int
+    count: int
+    """Points and rotations."""
+    floating: bool
+    """Moves as a whole: its reduced model has rigid motions of its own."""
+
+    def positions(self) -> NDArray[np.float64]:
+        """World positions [m] of the points, zeros for rotations, (count, 3)."""
+        ...
+
+    def velocities(self) -> NDArray[np.float64]:
+        """Velocities [m/s] or [rad/s], (count, 3)."""
+        ...
+
+    def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Orientation of each rotation, (k, 4); the identity for points."""
+        ...
+
+    def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        """1 where a local number is a rotation, (k,)."""
+        ...
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        """J^T of unit forces on those points, (n_dof, 3 k)."""
+        ...
+
+    def integrate(
+        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
+    ) -> None:
+        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
+        ...
+
+
+class TetMember:
+    """Tetrahedra: every node is a point; free bodies float."""
+
+    def __init__(self, body: TetBody, number: int, first: int) -> None:
+        self.body, self.number, self.first = body, number, first
+        self.count = len(body.x)
+        self.floating = body.floating
+        self.mass_free = body.node_mass[body.free]
+
+    def positions(self) -> NDArray[np.float64]:
+        return self.body.x
+
+    def velocities(self) -> NDArray[np.float64]:
+        return self.body.node_velocities()
+
+    def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.tile([1.0, 0.0, 0.0, 0.0], (len(local), 1))
+
+    def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        return np.zeros(len(local), np.int32)
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        return unit_columns(self.body.n_dof, self.body.dofs_of(local))
+
+    def integrate(
+        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
+    ) -> None:
+        self.body.substeps(factor, h, forces, local.astype(np.int32))
+
+    def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia about the centre [kg m2]."""
+        m, x = self.mass_free, self.body.x
+        total = m.sum()
+        centre = m @ x / total
+        r = x - centre
+        p = (self.body.M @ self.body.v).reshape(-1, 3)
+        inertia = np.eye(3) * (m * (r * r).sum(axis=1)).sum() - (m[:, None] * r).T @ r
+        spin = np.linalg.solve(inertia, np.cross(r, p).sum(axis=0))
+        return centre, p.sum(axis=0) / total, spin, inertia
+
+    def rotation_since(self, rest: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rotation (3, 3) of the whole body since it had the centred positions rest (n, 3)."""
+        x = self.body.x
+        return best_rotation(rest, x - self.mass_free @ x / self.mass_free.sum(), self.mass_free)
+
+
+class BeamMember:
+    """A beam: a point and a rotation for each frame. It never floats: its modes carry all of its motion."""
+
+    floating = False
+
+    def __init__(self, body: BeamBody, number: int, first: int) -> None:
+        self.body, self.number, self.first = body, number, first
+        self.n = len(body.x)
+        self.count = 2 * self.n
+
+    def positions(self) -> NDArray[np.float64]:
+        return np.vstack([self.body.x, np.zeros((self.n, 3))])
+
+    def velocities(self) -> NDArray[np.float64]:
+        return np.vstack([self.body.state.v, self.body.state.w])
+
+    def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self.body.q[local % self.n]
+
+    def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        return (local >= self.n).astype(np.int32)
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        dofs = self.body.dofs_of(local % self.n).reshape(-1, 2, 3)
+        return unit_columns(self.body.n_dof, dofs[np.arange(len(local)), self.turns(local)])
+
+    def integrate(
+        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
+    ) -> None:
+        wrench = np.zeros((len(forces), self.n, 2, 3))
+        for k, (frame, turn) in enumerate(zip(local % self.n, self.turns(local), strict=True)):
+            wrench[:, frame, turn] += forces[:, k]
+        self.body.substeps(None, h, wrench.reshape(len(forces), self.n, 6), np.arange(self.n))
+
+
+class RigidMember:
+    """A rigid body: its surface points, then the one rotation."""
+
+    floating = True
+
+    def __init__(self, body: RigidBody, number: int, first: int) -> None:
+        self.body, self.number, self.first = body, number, first
+        assert body.vertices is not None
+        self.points: NDArray[np.float64] = body.vertices
+        self.count = len(self.points) + 1
+
+    def _axes(self) -> NDArray[np.float64]:
+        w, x, y, z = self.body.q[0]
+        return np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+
+    def positions(self) -> NDArray[np.float64]:
+        return np.vstack([self.body.x[0] + self.points @ self._axes().T, np.zeros((1, 3))])
+
+    def velocities(self) -> NDArray[np.float64]:
+        v, w = self.body.state.v[0], self.body.state.w[0]
+        return np.vstack([v + np.cross(w, self.points @ self._axes().T), w])
+
+    def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.where(self.turns(local)[:, None] == 1, self.body.q[0], np.array([1.0, 0.0, 0.0, 0.0]))
+
+    def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        return (local == len(self.points)).astype(np.int32)
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        out = np.zeros((6, len(local), 3))
+        arms = np.vstack([self.points @ self._axes().T, np.zeros((1, 3))])[local]
+        fields = rigid_motions(arms).reshape(len(local), 3, 6)
+        out[:] = np.moveaxis(fields, 2, 0)
+        turning = self.turns(local) == 1
+        out[:, turning] = 0.0
+        out[3:, turning] = np.eye(3)[:, None]
+        return np.ascontiguousarray(out.reshape(6, -1))
+
+    def integrate(
+        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
+    ) -> None:
+        for step in forces:
+            wrench = self.columns(local) @ step.reshape(-1)
+            self.body.substeps(factor, h, wrench.reshape(1, 1, 6), np.zeros(1, np.int32))
+
+    def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia in body axes [kg m2]."""
+        state = self.body.state
+        return state.x[0].copy(), state.v[0].copy(), state.w[0].copy(), self.body.model.inertia[0].copy()
+
+
+def unit_columns(n_dof: int, dofs: NDArray[np.int32]) -> NDArray[np.float64]:
+    """(n_dof, 3 k) with a one at each freedom of dofs (k, 3); zero columns where it is -1 (fixed)."""
+    out = np.zeros((n_dof, dofs.size))
+    flat = dofs.reshape(-1)
+    kept = np.flatnonzero(flat >= 0)
+    out[flat[kept], kept] = 1.0
+    return out

@@ -1,0 +1,75 @@
+"""A scene as the loops need it: bodies, their points, what joins them, and every fixed number."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.chain import ChainModel, ChainState
+from physics.collision.topology import Topology
+from physics.contact.rows import Attachments, ToolPoints
+from physics.exchange.constraint_frame import Capacity
+from physics.systems.high_rate import MovingPoints
+from physics.systems.hold import Hold
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Every number of a scene that is not a body's."""
+
+    dt: float
+    """Servo period [s]."""
+    ratio: int
+    """Servo steps in one low period."""
+    skin: float = 5e-4
+    """Contact distance: the gap that contacts keep [m]."""
+    reach: float = 1e-3
+    """A contact is a row when its gap is below this [m]."""
+    alarm: float = 3e-3
+    """Distance at which pairs at rest become candidates [m]."""
+    acceleration: float = 20.0
+    """Largest acceleration of a hand that no candidate search may miss [m/s2]."""
+    tolerance: float = 1e-6
+    sweeps_high: int = 50
+    sweeps_low: int = 500
+    shifts: int = 2
+    max_columns: int = 160
+    max_distance: float = 5e-3
+    max_time: float = 0.02
+    feedback: int = 0
+    gravity: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, -9.81, 0.0]))
+
+    @property
+    def low_dt(self) -> float:
+        """Low period [s]."""
+        return self.dt * self.ratio
+
+
+@dataclass
+class Scene:
+    """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models."""
+
+    names: list[str]
+    """Names of the bodies, by body number."""
+    topology: Topology
+    rest: NDArray[np.float64]
+    """Positions of all points at rest [m], (points, 3); static points keep theirs."""
+    members: list[Any]
+    model: ChainModel
+    tool: ChainState
+    hold: Hold
+    tool_points: ToolPoints
+    moving: MovingPoints
+    attachments: Attachments
+    mu: NDArray[np.float64]
+    ignored: frozenset[tuple[int, int]]
+    numbers: Numbers
+    capacity: Capacity
+
+    def masses(self) -> dict[str, float]:
+        """Mass of each moving body [kg]."""
+        masses = {self.names[m.number]: float(m.body.mass) for m in self.members}
+        tool = int(self.topology.point_body[self.tool_points.span[0]])
+        masses[self.names[tool]] = float(self.model.weight.sum())
+        return masses
