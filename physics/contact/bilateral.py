@@ -12,6 +12,9 @@ from numba import njit
 REGULARISATION = 1e-10
 """Relative compliance added to W_bb: two attachments of the same point stay solvable, sharing the force."""
 
+HELD = 1e-6
+"""Share of its own normal compliance below which a contact counts as held by the attachments."""
+
 
 @njit(nogil=True, cache=True)
 def eliminate(w, b, n_bilateral, n_rows, factor):
@@ -19,6 +22,7 @@ def eliminate(w, b, n_bilateral, n_rows, factor):
 
     w (rows, rows), b (rows,): bilateral rows first. Writes the Cholesky factor L of W_bb into
     factor[:n_bilateral, :n_bilateral] and Y = L^-1 W_bc, y = L^-1 b_b over the bilateral rows of w and b.
+    A contact whose normal the attachments leave no compliance is taken as open: no force could part it.
     Returns 0, or 1 where W_bb is not positive definite (or not finite).
     """
     m = n_bilateral
@@ -48,12 +52,15 @@ def eliminate(w, b, n_bilateral, n_rows, factor):
             w[i, c] *= inverse
         b[i] *= inverse
     for r in range(m, n_rows):
+        alone = w[r, r]
         for i in range(m):
             y = w[i, r]
             if y != 0.0:
                 for c in range(m, n_rows):
                     w[r, c] -= y * w[i, c]
                 b[r] -= y * b[i]
+        if (r - m) % 3 == 0 and w[r, r] < HELD * alone:
+            b[r] = max(b[r], 0.0)
     return 0
 
 
