@@ -116,9 +116,11 @@ class Recorder:
 
     def drain(self, servo: Servo) -> None:
         """Write and flush what the servo's ring, the low steps and the events hold."""
-        if self.error is not None:
-            return
-        rows = drain_rows(servo)
+        if self.error is None:
+            self.write(drain_rows(servo))
+
+    def write(self, rows: NDArray[np.float64]) -> None:
+        """Write rows (n, len(columns)) that somebody else drained, with the low steps and events so far."""
         for first in range(0, max(len(rows), 1), BATCH):
             self._write(rows[first : first + BATCH])
 

@@ -51,6 +51,8 @@ class LowRate:
         self.frame_id = 0
         self.tick = 0
         """Ticks whose forces the full bodies contain."""
+        self.present = 0
+        """Ticks whose forces the last published frame contains."""
         self.x = scene.rest.copy()
         self.u = np.zeros_like(self.x)
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
@@ -81,8 +83,12 @@ class LowRate:
         """First half of a low step."""
         raise NotImplementedError
 
-    def finish(self, until: int) -> None:
-        """Second half: publish the frame; `until` is the last tick whose forces it may contain."""
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Second half: publish the frame; the full bodies contain the forces of the ticks before `until`.
+
+        present: the tick up to which the frame itself is brought, where a kind does that; a replay of a run in
+        threads gives the one that was recorded.
+        """
         raise NotImplementedError
 
     # ---- steps in common

@@ -26,7 +26,7 @@ from physics.exchange.constraint_frame import (
 from physics.exchange.force_log import make_force_log
 from physics.exchange.handle import Handle
 from physics.exchange.port import make_port
-from physics.exchange.ring import ring_release
+from physics.exchange.ring import ring_available, ring_release
 from physics.exchange.tool_state import make_tool_state
 from physics.math3 import rotate_by
 from physics.reduction.interface_model import adopt, make_interface_state, replay, store
@@ -77,8 +77,11 @@ class Krylov(LowRate):
         room = self.scene.numbers.max_columns // (3 * len(self.shifts))
         return local[:room]
 
-    def finish(self, until: int) -> None:
-        """L6: the full bodies up to `until` under the servo's forces. L7: reduce, replay, publish."""
+    def finish(self, until: int, present: int | None = None) -> None:
+        """L6: the full bodies up to `until` under the servo's forces. L7: reduce, replay, publish.
+
+        In threads the frame is brought up to the tick `present`, by default to all that the log holds then.
+        """
         with self.timed("L6 integrate"):
             points, forces = self.drain(until)
             self.integrate_members([t.factors[0] for t in self.tangents], points, forces)
@@ -92,7 +95,7 @@ class Krylov(LowRate):
                 write_reduced(
                     tangent, self.high.frame, f, low, slots, local, self.scene.capacity.modes, near, self.dt
                 )
-            self._replay_known(f)
+            self._replay_known(f, present)
             self.hand_over(f)
 
     def _with_loaded(self) -> tuple[NDArray[np.int32], int]:
@@ -101,20 +104,21 @@ class Krylov(LowRate):
         room = self.scene.capacity.slots - len(missing)
         return np.concatenate([self.chosen[:room], missing]), self.near
 
-    def _replay_known(self, f: int) -> None:
-        """Bring the frame up to the newest tick in the log; the servo replays what comes after."""
-        log, newest = self.high.log, int(self.high.log.tick.max(initial=-1))
-        ring_release(log.ring, max(0, self.tick - self._released))
-        self._released = self.tick
-        if self.lock_step or newest < self.tick:
+    def _replay_known(self, f: int, present: int | None) -> None:
+        """Bring the frame up to `present` ticks; the servo replays what comes after."""
+        ring_release(self.high.log.ring, max(0, self.tick - self._released))
+        self._released = self.present = self.tick
+        if self.lock_step:
+            return
+        # ticks still being written are not in the log: its ring says how many are complete
+        self.present = self.tick + int(ring_available(self.high.log.ring)) if present is None else present
+        if self.present == self.tick:
             return
         adopt(self.frame, f, self.model, self.dt)
-        mask = len(log.tick) - 1
-        done = self.tick
-        while log.tick[done & mask] == done and done <= newest:
+        mask = len(self.high.log.tick) - 1
+        for done in range(self.tick, self.present):
             replay(self.frame, f, self.model, self.log, done & mask, self.dt)
-            done += 1
-        store(self.frame, f, self.model, done)
+        store(self.frame, f, self.model, self.present)
 
     lock_step = True
     _released = 0
@@ -256,10 +260,10 @@ class Literal(LowRate):
             load = member.columns(local) @ forces[own].reshape(-1)
             body.advance(motion.free[0] + body.correction_velocity(motion.factors[0], self.DT, load), self.DT)
 
-    def finish(self, until: int) -> None:
+    def finish(self, until: int, present: int | None = None) -> None:
         """Publish what `begin` made ready."""
         ring_release(self.high.log.ring, until - self.tick)
-        self.tick = until
+        self.tick = self.present = until
         self.high.frame.head[self._ready, BASE_TICK] = until
         self.hand_over(self._ready)
 
@@ -306,7 +310,7 @@ class Monolithic(LowRate):
         factor = body.factor(self.dt)
         return _Motion(member, [factor], [body.free_velocity(factor, self.dt)])
 
-    def finish(self, until: int) -> None:
+    def finish(self, until: int, present: int | None = None) -> None:
         """Correct the bodies with the forces of the tick that has just been made."""
         with self.timed("L7 correct"):
             points, forces = self.drain(until)
