@@ -205,8 +205,9 @@ def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, margin, horizon, scratch, 
 
 @njit(nogil=True, cache=True)
 def query_trees(
-    topology, x, u, tree_1, prim_1, tree_2, prim_2, margin, horizon, speed, stack, scratch, pairs, clearance, count
-):
+    topology, x, u, tree_1, prim_1, tree_2, prim_2, margin, horizon, speed,
+    stack, scratch, pairs, clearance, count,
+):  # fmt: skip
     """Append the candidate pairs of two bodies.
 
     margin [m]: thickness + alarm + a horizon^2 / 2; horizon [s]; speed [m/s]: bound on the relative
@@ -301,9 +302,7 @@ class BroadPhase:
             if topology.body_role[b] != STATIC
             and (min(b, topology.plane_body[k]), max(b, topology.plane_body[k])) not in ignored
         ]
-        # far more room than is kept, so that what is dropped is what is farthest
-        self._pairs = Pairs(*(np.zeros(8 * capacity, np.int32) for _ in range(3)))
-        self._clearance = np.zeros(8 * capacity)
+        self._make_room(8 * capacity)
         self._stack = np.zeros((4096, 2), np.int32)
         self._scratch = np.zeros((2, 3))
         for b, primitives in enumerate(self.primitives):
@@ -318,6 +317,27 @@ class BroadPhase:
         x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the clearance
         [m] of each pair, (n,): its distance now less all that it can travel; the smaller, the likelier.
         """
+        count = self._query(x, u, horizon, skin)
+        while count[1]:
+            # only with all of them at hand can the farthest be told
+            self._make_room(int(2 * count.sum()))
+            count = self._query(x, u, horizon, skin)
+        n = int(count[0])
+        keep = np.arange(n)
+        self.dropped = max(0, n - self.capacity)
+        if self.dropped:
+            keep = np.argpartition(self._clearance[:n], self.capacity)[: self.capacity]
+        keep = keep[np.lexsort((self._pairs.second[keep], self._pairs.first[keep], self._pairs.kind[keep]))]
+        return Pairs(*(a[keep] for a in self._pairs)), self._clearance[keep]
+
+    def _make_room(self, n: int) -> None:
+        self._pairs = Pairs(*(np.zeros(n, np.int32) for _ in range(3)))
+        self._clearance = np.zeros(n)
+
+    def _query(
+        self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float
+    ) -> NDArray[np.int64]:
+        """Fill the room with candidates; returns (candidates kept, candidates that found no room)."""
         topology = self.topology
         count = np.zeros(2, np.int64)
         speed = np.zeros(len(topology.body_role))
@@ -337,14 +357,7 @@ class BroadPhase:
                 topology, x, u, self.first[b], self.first[b + 1], plane, margin, horizon, self.used,
                 self._pairs, self._clearance, count,
             )  # fmt: skip
-        n = int(count[0])
-        keep = np.arange(n)
-        self.dropped = int(count[1])
-        if n > self.capacity:
-            self.dropped += n - self.capacity
-            keep = np.argpartition(self._clearance[:n], self.capacity)[: self.capacity]
-        keep = keep[np.lexsort((self._pairs.second[keep], self._pairs.first[keep], self._pairs.kind[keep]))]
-        return Pairs(*(a[keep] for a in self._pairs)), self._clearance[keep]
+        return count
 
     def _margin(self, a: int, b: int, horizon: float, skin: float) -> float:
         """Distance [m] at which a pair of bodies at rest becomes a candidate."""

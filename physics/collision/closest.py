@@ -14,6 +14,15 @@ INTERIOR, AT_START, AT_END = 0, 1, 2
 """Feature codes of a segment."""
 
 
+FLAT = 1e-24
+"""Squared sine of an angle below which a triangle counts as having no area."""
+
+
+@njit(inline="always")
+def _clamp01(t):
+    return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
+
+
 @njit(inline="always")
 def _edge_weights(weights, i, j, t):
     weights[0] = 0.0
@@ -24,15 +33,41 @@ def _edge_weights(weights, i, j, t):
 
 
 @njit(nogil=True, cache=True)
+def _nearest_edge(p, a, b, c, weights):
+    """Closest point of a triangle without area: the best of its three edges."""
+    feature, best = VERTEX_A, 1e300
+    for k in range(3):
+        u = a if k == 0 else (b if k == 1 else c)
+        w = b if k == 0 else (c if k == 1 else a)
+        length2, along = 0.0, 0.0
+        for i in range(3):
+            length2 += (w[i] - u[i]) ** 2
+            along += (w[i] - u[i]) * (p[i] - u[i])
+        t = _clamp01(along / length2) if length2 > 0.0 else 0.0
+        d2 = 0.0
+        for i in range(3):
+            d2 += (p[i] - u[i] - t * (w[i] - u[i])) ** 2
+        if d2 < best:
+            best = d2
+            _edge_weights(weights, k, (k + 1) % 3, t)
+            feature = EDGE_AB + k if 0.0 < t < 1.0 else VERTEX_A + (k if t <= 0.0 else (k + 1) % 3)
+    return feature
+
+
+@njit(nogil=True, cache=True)
 def point_triangle(p, a, b, c, weights):
     """Closest point of the triangle (a, b, c) to the point p.
 
-    Writes its barycentric weights, shape (3,), and returns the feature code that carries it. A
-    degenerate triangle falls to one of its edges or vertices and never divides by zero.
+    Writes its barycentric weights, shape (3,), and returns the feature code that carries it. A triangle
+    without area is its edges.
     """
     ab0, ab1, ab2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     ac0, ac1, ac2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
     ap0, ap1, ap2 = p[0] - a[0], p[1] - a[1], p[2] - a[2]
+    n0, n1, n2 = ab1 * ac2 - ab2 * ac1, ab2 * ac0 - ab0 * ac2, ab0 * ac1 - ab1 * ac0
+    sides = (ab0 * ab0 + ab1 * ab1 + ab2 * ab2) * (ac0 * ac0 + ac1 * ac1 + ac2 * ac2)
+    if n0 * n0 + n1 * n1 + n2 * n2 <= FLAT * sides:
+        return _nearest_edge(p, a, b, c, weights)
     d1 = ab0 * ap0 + ab1 * ap1 + ab2 * ap2
     d2 = ac0 * ap0 + ac1 * ap1 + ac2 * ap2
     if d1 <= 0.0 and d2 <= 0.0:
@@ -46,7 +81,7 @@ def point_triangle(p, a, b, c, weights):
         return VERTEX_B
     vc = d1 * d4 - d3 * d2
     if vc <= 0.0 and d1 >= 0.0 and d3 <= 0.0:
-        _edge_weights(weights, 0, 1, d1 / (d1 - d3) if d1 != d3 else 0.0)
+        _edge_weights(weights, 0, 1, d1 / (d1 - d3))
         return EDGE_AB
     cp0, cp1, cp2 = p[0] - c[0], p[1] - c[1], p[2] - c[2]
     d5 = ab0 * cp0 + ab1 * cp1 + ab2 * cp2
@@ -56,23 +91,18 @@ def point_triangle(p, a, b, c, weights):
         return VERTEX_C
     vb = d5 * d2 - d1 * d6
     if vb <= 0.0 and d2 >= 0.0 and d6 <= 0.0:
-        _edge_weights(weights, 0, 2, d2 / (d2 - d6) if d2 != d6 else 0.0)
+        _edge_weights(weights, 0, 2, d2 / (d2 - d6))
         return EDGE_CA
     va = d3 * d6 - d5 * d4
     e1, e2 = d4 - d3, d5 - d6
     if va <= 0.0 and e1 >= 0.0 and e2 >= 0.0:
-        _edge_weights(weights, 1, 2, e1 / (e1 + e2) if e1 + e2 > 0.0 else 0.0)
+        _edge_weights(weights, 1, 2, e1 / (e1 + e2))
         return EDGE_BC
     denominator = 1.0 / (va + vb + vc)
     weights[1] = vb * denominator
     weights[2] = vc * denominator
     weights[0] = 1.0 - weights[1] - weights[2]
     return FACE
-
-
-@njit(inline="always")
-def _clamp01(t):
-    return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
 
 
 @njit(inline="always")
@@ -84,8 +114,8 @@ def _end(t):
 def segment_segment(p0, p1, q0, q1, st):
     """Closest points p0 + s (p1 - p0) and q0 + t (q1 - q0) of two segments.
 
-    Writes st = (s, t) in [0, 1] and returns the two feature codes. Parallel segments take the middle
-    of their overlap's lower end (s = 0 clamped), which is one of the equally close pairs.
+    Writes st = (s, t) in [0, 1] and returns the two feature codes. Of the equally close pairs of parallel
+    segments, it takes the one nearest to the first segment's start.
     """
     d10, d11, d12 = p1[0] - p0[0], p1[1] - p0[1], p1[2] - p0[2]
     d20, d21, d22 = q1[0] - q0[0], q1[1] - q0[1], q1[2] - q0[2]
@@ -127,4 +157,3 @@ def triangle_normal(a, b, c, n):
     scale = 1.0 / length if length > 0.0 else 0.0
     for i in range(3):
         n[i] *= scale
-

@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 class Contacts(NamedTuple):
     """Contacts of one tick; body 1 is the side of `Pairs.first`, the normal points from body 2 to body 1."""
 
-    count: NDArray[np.int64]  # (2,) number of contacts, number lost to the capacity
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) number of contacts, number lost to the capacity
     identity: NDArray[np.int64]  # (capacity,) equal at two ticks iff the same features touch
     points: NDArray[np.int32]  # (capacity, 2, 3) points of each side, -1 where unused
     weights: NDArray[np.float64]  # (capacity, 2, 3) their weights
@@ -65,7 +65,7 @@ class ProximityWork(NamedTuple):
     """Scratch of `find_contacts`."""
 
     due: NDArray[np.float64]  # (pairs capacity,) [m] odometer reading at which a pair must be looked at again
-    index: NDArray[np.int32]  # (GROUP_CAPACITY,)
+    index: NDArray[np.int32]  # type: ignore[assignment]  # (GROUP_CAPACITY,)
     feature: NDArray[np.int32]  # (GROUP_CAPACITY, 3)
     weights: NDArray[np.float64]  # (GROUP_CAPACITY, 3)
     distance: NDArray[np.float64]  # (GROUP_CAPACITY,)
@@ -347,9 +347,7 @@ def _edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, 
         c, g = topology.edges[f, 0], topology.edges[f, 1]
         s, t = work.weights[k, 0], work.weights[k, 1]
         for i in range(3):
-            d[i] = (
-                x[a, i] + s * (x[b, i] - x[a, i]) - x[c, i] - t * (x[g, i] - x[c, i])
-            ) / work.distance[k]
+            d[i] = (x[a, i] + s * (x[b, i] - x[a, i]) - x[c, i] - t * (x[g, i] - x[c, i])) / work.distance[k]
         side = 1.0
         end_2 = work.feature[k, 0]
         if end_2 == INTERIOR:
@@ -446,5 +444,3 @@ def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, 
                         topology, x, first, k, pairs.second[k], odometer, reach, skin, mu, work, contacts
                     )
         start = stop
-
-

@@ -78,7 +78,7 @@ def join_shapes(shapes: list[Shape]) -> tuple[Topology, NDArray[np.int32]]:
             plane_body.append(b)
 
     def stack(parts: list, columns: int, dtype: type) -> NDArray:
-        kept = [np.asarray(p, dtype).reshape(-1, columns) for p in parts]
+        kept: list[NDArray] = [np.asarray(p, dtype).reshape(-1, columns) for p in parts]
         return np.ascontiguousarray(np.vstack(kept)) if kept else np.zeros((0, columns), dtype)
 
     topology = Topology(

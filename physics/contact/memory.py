@@ -12,13 +12,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from physics.contact.laws import STICK
-
 
 class ContactMemory(NamedTuple):
     """Two generations, of which `count[2]` says which one is the present."""
 
-    count: NDArray[np.int64]  # (3,) contacts of generation 0 and 1; the present generation
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) contacts of generation 0 and 1; the present generation
     identity: NDArray[np.int64]  # (2, capacity)
     force: NDArray[np.float64]  # (2, capacity, 3) [N] world axes
     offset: NDArray[np.float64]  # (2, capacity, 3) [m] world axes
@@ -64,7 +62,7 @@ def recall(memory, contacts, c, k, rows):
 def remember(memory, contacts, rows, offset):
     """Make the contacts of this tick the present generation.
 
-    offset (contacts, 3): tangential offset left at the end of the tick in (n, t1, t2); kept while sticking.
+    offset (contacts, 3): tangential offset from the anchor that the next tick starts from, in (n, t1, t2).
     """
     g = 1 - memory.count[2]
     n = contacts.count[0]
@@ -77,11 +75,9 @@ def remember(memory, contacts, rows, offset):
                 + rows.direction[k, 1, i] * rows.r[3 * k + 1]
                 + rows.direction[k, 2, i] * rows.r[3 * k + 2]
             )
-            memory.offset[g, c, i] = 0.0
-            if rows.status[k] == STICK:
-                memory.offset[g, c, i] = (
-                    rows.direction[k, 1, i] * offset[c, 1] + rows.direction[k, 2, i] * offset[c, 2]
-                )
+            memory.offset[g, c, i] = (
+                rows.direction[k, 1, i] * offset[c, 1] + rows.direction[k, 2, i] * offset[c, 2]
+            )
             for s in range(2):
                 memory.points[g, c, s, i] = contacts.points[c, s, i]
                 memory.weights[g, c, s, i] = contacts.weights[c, s, i]

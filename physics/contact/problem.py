@@ -31,7 +31,8 @@ class ContactProblem:
         if not (np.isfinite(self.w).all() and np.isfinite(self.b).all() and np.isfinite(self.mu).all()):
             raise InputError("a contact problem must be finite; W, b or mu holds NaN or infinity")
         if n and self.mu.min() < 0.0:
-            raise InputError(f"friction coefficient mu[{int(self.mu.argmin())}] = {self.mu.min()} is negative")
+            worst = int(self.mu.argmin())
+            raise InputError(f"friction coefficient mu[{worst}] = {self.mu[worst]} is negative")
 
     @property
     def n_contacts(self) -> int:

@@ -52,7 +52,7 @@ class ToolPoints(NamedTuple):
 class Rows(NamedTuple):
     """Blocks of one tick, B = capacity; forces are world-free, in the block's own directions."""
 
-    count: NDArray[np.int64]  # (2,) attachment blocks, contact blocks
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) attachment blocks, contact blocks
     direction: NDArray[np.float64]  # (B, 3, 3) one unit vector a row
     tool_frame: NDArray[np.int32]  # (B, 2) up to two frames, -1 unused
     jacobian: NDArray[np.float64]  # (B, 2, 3, 6) rows of J on those frames
@@ -135,7 +135,10 @@ def _tool_side(rows, k, frame, sign, arm, rotation):
 
 
 @njit(inline="always")
-def _side(rows, k, side, points, weights, contact_arm, rotation, topology, tool_points, tool_x, state, frame, f, model):
+def _side(
+    rows, k, side, points, weights, contact_arm, rotation, topology, tool_points, tool_x,
+    state, frame, f, model,
+):  # fmt: skip
     """Both what side `side` of block k moves, and what its free motion adds to b."""
     sign = 1.0 if side == 0 else -1.0
     arm = rows.scratch[0]
@@ -153,8 +156,10 @@ def _side(rows, k, side, points, weights, contact_arm, rotation, topology, tool_
             rows.share[k, 3 * side + i] = sign * weights[i]
             for d in range(3):
                 row = rows.direction[k, d]
-                rows.b[3 * k + d] += sign * weights[i] * (
-                    row[0] * state.step[p, 0] + row[1] * state.step[p, 1] + row[2] * state.step[p, 2]
+                rows.b[3 * k + d] += (
+                    sign
+                    * weights[i]
+                    * (row[0] * state.step[p, 0] + row[1] * state.step[p, 1] + row[2] * state.step[p, 2])
                 )
     p = points[0]
     if p >= 0 and topology.body_role[topology.point_body[p]] == LOW:

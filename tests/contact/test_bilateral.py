@@ -27,7 +27,8 @@ def test_elimination_is_the_solution_of_the_dense_saddle_problem(blocks, contact
     recover(w, b, m, m + n, factor, r)
     expected = -np.linalg.solve(full[:m, :m], offset[:m] + full[:m, m:] @ r_contact)
     # the regularisation is felt in proportion to the condition of W_bb, here below 100
-    np.testing.assert_allclose(r[:m], expected, rtol=0, atol=100 * REGULARISATION * (1 + np.abs(expected).max()))
+    tolerance = 100 * REGULARISATION * (1 + np.abs(expected).max())
+    np.testing.assert_allclose(r[:m], expected, rtol=0, atol=tolerance)
     u_full = full @ r + offset
     u_condensed = w[m:, m:] @ r_contact + b[m:]
     np.testing.assert_allclose(u_condensed, u_full[m:], rtol=0, atol=1e-7)

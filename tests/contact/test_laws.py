@@ -95,7 +95,7 @@ def test_a_sliding_contact_without_coupling_bears_mu_times_its_normal_force_agai
 
 
 def test_tangential_coupling_changes_the_normal_force_of_a_sliding_contact_as_worked_by_hand():
-    """With u_n = w_nn r_n + w_nt r_t + b_n = 0 and r_t = -mu r_n (slip along +t1): r_n = -b_n / (w_nn - mu w_nt)."""
+    """0 = w_nn r_n + w_nt r_t + b_n and, slipping along +t1, r_t = -mu r_n: r_n = -b_n / (w_nn - mu w_nt)."""
     w_nn, w_nt, mu, b_n = 2e-3, 8e-4, 0.5, -1e-3
     w = np.array([[w_nn, w_nt, 0.0], [w_nt, 1e-3, 0.0], [0.0, 0.0, 1e-3]])
     r, status = solved(w, [b_n, 5e-3, 0.0], mu)

@@ -1,0 +1,330 @@
+"""Contacts: exact distances, flat plates without seams, convex features, nothing missed."""
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from physics.collision.broadphase import BroadPhase
+from physics.collision.closest import point_triangle, segment_segment
+from physics.collision.proximity import (
+    EDGE_EDGE,
+    POINT_TRIANGLE,
+    Contacts,
+    Pairs,
+    find_contacts,
+    make_contacts,
+    make_proximity_work,
+)
+from physics.collision.topology import LOW, STATIC, TOOL, Shape, Topology, join_shapes
+from physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
+
+NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32)
+SKIN = 5e-4
+
+
+def ball(radius: float, role: int = TOOL) -> Shape:
+    return Shape(1, NO_TRIANGLES, np.array([[0, 0]]), radius, role)
+
+
+def capsule(radius: float, role: int = TOOL) -> Shape:
+    return Shape(2, NO_TRIANGLES, np.array([[0, 1]]), radius, role)
+
+
+def chain(n: int, radius: float, role: int = TOOL) -> Shape:
+    return Shape(n, NO_TRIANGLES, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), radius, role)
+
+
+def surface(mesh, role: int = LOW) -> Shape:
+    return Shape(len(mesh.vertices), mesh.triangles, NO_EDGES, 0.0, role)
+
+
+def everything(topology: Topology) -> Pairs:
+    """All pairs between the first body and the second, by enumeration."""
+    first, second = topology.point_body == 0, topology.point_body == 1
+    used = np.zeros(len(first), bool)
+    used[topology.triangles] = used[topology.edges] = True
+    edges = [np.flatnonzero(side[topology.edges[:, 0]]) for side in (first, second)]
+    triangles = [np.flatnonzero(side[topology.triangles[:, 0]]) for side in (first, second)]
+    rows = [(POINT_TRIANGLE, p, t) for p in np.flatnonzero(first & used) for t in triangles[1]]
+    rows += [(POINT_TRIANGLE, p, t) for p in np.flatnonzero(second & used) for t in triangles[0]]
+    # the line's edge comes first where only one of the bodies has faces
+    swap = len(triangles[0]) and not len(triangles[1])
+    rows += [(EDGE_EDGE, *((f, e) if swap else (e, f))) for e in edges[0] for f in edges[1]]
+    return Pairs(*(np.array(column, np.int32) for column in zip(*rows, strict=True)))
+
+
+def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN) -> Contacts:
+    contacts, work = make_contacts(256), make_proximity_work(len(pairs.kind))
+    n = len(topology.body_role)
+    find_contacts(topology, pairs, len(pairs.kind), x, 0.0, reach, skin, np.full((n, n), 0.3), work, contacts)
+    assert contacts.count[1] == 0
+    return contacts
+
+
+def found(contacts: Contacts, field: str):
+    return getattr(contacts, field)[: contacts.count[0]]
+
+
+def contact_points(contacts: Contacts, x, side: int):
+    points, weights = found(contacts, "points")[:, side], found(contacts, "weights")[:, side]
+    return (weights[:, :, None] * x[np.maximum(points, 0)]).sum(axis=1) + found(contacts, "arms")[:, side]
+
+
+CLOSED = {
+    "box": box_surface((0.06, 0.04, 0.05), (3, 2, 3)),
+    "sphere": sphere_surface(0.03, 2),
+    "ellipsoid": ellipsoid((0.04, 0.02, 0.03), 3).surface().compact(),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_the_nearest_contact_with_a_closed_mesh_is_its_exact_signed_distance(name):
+    mesh = CLOSED[name]
+    topology, _ = join_shapes([ball(0.0), surface(mesh)])
+    pairs = everything(topology)
+    reference = trimesh.Trimesh(mesh.vertices, mesh.triangles, process=False)
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-0.06, 0.06, (400, 3))
+    near, distance, _ = trimesh.proximity.closest_point_naive(reference, points)
+    inside = np.abs(winding(mesh, points)) > 0.5
+    assert inside.any()
+    for p, d, within, at in zip(points, distance, inside, near, strict=True):
+        x = np.vstack([p, mesh.vertices])
+        contacts = contacts_of(topology, pairs, x, reach=1.0)
+        gap = found(contacts, "gap").min() + SKIN
+        assert gap == pytest.approx(-d if within else d, abs=1e-9)
+        k = int(np.argmin(found(contacts, "gap")))
+        normal = found(contacts, "frame")[k, 0]
+        # the normal leads from the mesh to the point outside, and from the point to the mesh inside
+        np.testing.assert_allclose(normal, (p - at) / (-d if within else d), atol=1e-6)
+        if within:
+            assert contacts.count[0] == 1
+
+
+def winding(mesh, points):
+    """Winding number of a closed mesh about each point: 1 inside, 0 outside (Van Oosterom, Strackee 1983)."""
+    a, b, c = (mesh.vertices[mesh.triangles[:, k]] - points[:, None] for k in range(3))
+    la, lb, lc = (np.linalg.norm(v, axis=2) for v in (a, b, c))
+    numerator = np.einsum("ijk,ijk->ij", a, np.cross(b, c))
+    denominator = (
+        la * lb * lc
+        + np.einsum("ijk,ijk->ij", a, b) * lc
+        + np.einsum("ijk,ijk->ij", b, c) * la
+        + np.einsum("ijk,ijk->ij", c, a) * lb
+    )
+    return 2.0 * np.arctan2(numerator, denominator).sum(axis=1) / (4.0 * np.pi)
+
+
+PLATE = block((0.1, 0.02, 0.1), (7, 1, 7)).surface().compact()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(st.floats(-0.04, 0.04), st.integers(-3, 3).map(lambda i: i * 0.1 / 7 + 0.1 / 14)),
+    st.one_of(st.floats(-0.04, 0.04), st.integers(-3, 3).map(lambda i: i * 0.1 / 7 + 0.1 / 14)),
+    st.floats(-4e-4, 9e-4),
+)
+def test_a_ball_anywhere_on_a_flat_triangulated_plate_meets_one_contact_straight_up(across, along, gap):
+    """Over faces, over inner edges and over vertices alike: no seam is ever felt."""
+    radius = 0.005
+    topology, _ = join_shapes([ball(radius), surface(PLATE)])
+    x = np.vstack([[across, 0.01 + radius + SKIN + gap, along], PLATE.vertices])
+    contacts = contacts_of(topology, everything(topology), x)
+    assert contacts.count[0] == 1
+    np.testing.assert_allclose(found(contacts, "frame")[0, 0], [0.0, 1.0, 0.0], atol=1e-12)
+    assert found(contacts, "gap")[0] == pytest.approx(gap, abs=1e-12)
+
+
+def test_a_contact_keeps_its_points_in_place_and_a_right_handed_frame():
+    radius = 0.005
+    topology, _ = join_shapes([ball(radius), surface(PLATE)])
+    x = np.vstack([[0.012, 0.01 + radius + SKIN + 2e-4, -0.007], PLATE.vertices])
+    contacts = contacts_of(topology, everything(topology), x)
+    frame = found(contacts, "frame")[0]
+    np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-14)
+    assert np.linalg.det(frame) == pytest.approx(1.0)
+    np.testing.assert_allclose(contact_points(contacts, x, 1)[0], [0.012, 0.01, -0.007], atol=1e-14)
+    np.testing.assert_allclose(
+        contact_points(contacts, x, 0)[0], [0.012, 0.01 + SKIN + 2e-4, -0.007], atol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "n"),
+    [((1, 1, 0), 1), ((1, 1, 1), 1), ((0, 1, 1), 1), ((0, 1, 0), 1)],
+    ids=["edge", "corner", "other edge", "face"],
+)
+def test_a_ball_over_a_convex_edge_or_corner_meets_it_once_along_the_line_between_them(place, n):
+    """The nearest point of a box is its edge, corner or face, whichever the ball stands over."""
+    mesh, radius = box_surface((0.04, 0.04, 0.04), (2, 2, 2)), 0.006
+    direction = np.array(place, float) / np.linalg.norm(place)
+    centre = (
+        0.02 * np.array(place)
+        + (radius + SKIN + 3e-4) * direction
+        + np.array([0.003, 0, 0.003]) * (np.array(place) == 0)
+    )
+    topology, _ = join_shapes([ball(radius), surface(mesh)])
+    contacts = contacts_of(topology, everything(topology), np.vstack([centre, mesh.vertices]))
+    assert contacts.count[0] == n
+    np.testing.assert_allclose(found(contacts, "frame")[0, 0], direction, atol=1e-12)
+    assert found(contacts, "gap")[0] == pytest.approx(3e-4, abs=1e-12)
+
+
+def test_a_capsule_across_the_ridge_of_a_roof_rests_on_the_ridge():
+    """A rod over a convex edge: one edge-edge contact at their crossing, normal across both."""
+    mesh, radius = box_surface((0.04, 0.04, 0.04), (3, 3, 3)), 0.003
+    turn = np.array([[1, -1, 0], [1, 1, 0], [0, 0, np.sqrt(2.0)]]) / np.sqrt(2.0)
+    roof = mesh.with_vertices(mesh.vertices @ turn.T)
+    top = 0.04 / np.sqrt(2.0)
+    topology, _ = join_shapes([capsule(radius), surface(roof)])
+    y = top + radius + SKIN + 2e-4
+    x = np.vstack([[[-0.02, y, 0.003], [0.02, y, 0.003]], roof.vertices])
+    contacts = contacts_of(topology, everything(topology), x)
+    assert contacts.count[0] == 1
+    np.testing.assert_allclose(found(contacts, "frame")[0, 0], [0.0, 1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(contact_points(contacts, x, 1)[0], [0.0, top, 0.003], atol=1e-12)
+
+
+def test_a_capsule_lying_on_a_flat_plate_is_borne_at_its_two_ends_only():
+    radius = 0.003
+    topology, _ = join_shapes([capsule(radius), surface(PLATE)])
+    y = 0.01 + radius + SKIN + 1e-4
+    x = np.vstack([[[-0.021, y, 0.002], [0.023, y, 0.009]], PLATE.vertices])
+    contacts = contacts_of(topology, everything(topology), x)
+    assert contacts.count[0] == 2
+    np.testing.assert_allclose(found(contacts, "frame")[:, 0], [[0, 1, 0]] * 2, atol=1e-12)
+
+
+def test_two_crossed_rods_meet_once():
+    topology, _ = join_shapes([chain(5, 0.002), chain(4, 0.001, LOW)])
+    along, height = np.linspace(-0.05, 0.05, 5), 0.003 + SKIN + 2e-4
+    first = np.stack([along, np.full(5, height), np.zeros(5)], axis=1)
+    second = np.stack([np.full(4, 0.004), np.zeros(4), np.linspace(-0.04, 0.05, 4)], axis=1)
+    contacts = contacts_of(topology, everything(topology), np.vstack([first, second]))
+    assert contacts.count[0] == 1
+    np.testing.assert_allclose(found(contacts, "frame")[0, 0], [0, 1, 0], atol=1e-12)
+    assert found(contacts, "gap")[0] == pytest.approx(2e-4, abs=1e-12)
+
+
+def test_a_ball_over_the_joint_of_a_bent_rod_meets_it_once():
+    topology, _ = join_shapes([ball(0.004), chain(3, 0.002, LOW)])
+    rod = np.array([[-0.03, -0.01, 0.0], [0.0, 0.0, 0.0], [0.03, -0.01, 0.0]])
+    x = np.vstack([[0.0, 0.006 + SKIN + 1e-4, 0.0], rod])
+    contacts = contacts_of(topology, everything(topology), x)
+    assert contacts.count[0] == 1
+    np.testing.assert_allclose(found(contacts, "frame")[0, 0], [0, 1, 0], atol=1e-12)
+
+
+def test_identities_are_equal_for_equal_features_and_differ_for_others():
+    topology, _ = join_shapes([surface(box_surface((0.02, 0.02, 0.02)), TOOL), surface(PLATE)])
+    cube = box_surface((0.02, 0.02, 0.02)).vertices
+    pairs = everything(topology)
+
+    def names(dx):
+        x = np.vstack([cube + np.array([dx + 0.001, 0.02 + SKIN + 1e-4, 0.002]), PLATE.vertices])
+        return found(contacts_of(topology, pairs, x), "identity").tolist()
+
+    first, moved = names(0.0), names(1e-5)
+    assert len(first) == len(set(first))
+    assert sorted(first) == sorted(moved)
+
+
+def moving_scene(rng):
+    """A coarse ball and a box in random poses and motions, some rotating."""
+    a, b = sphere_surface(0.02, 1), box_surface((0.05, 0.03, 0.04), (2, 1, 2))
+    topology, _ = join_shapes([surface(a, TOOL), surface(b, LOW)])
+    centre = rng.normal(size=3)
+    centre *= rng.uniform(0.03, 0.07) / np.linalg.norm(centre)
+    x = np.vstack([a.vertices + centre, b.vertices])
+    spin, drift = rng.normal(size=(2, 3)) * [[10.0], [1.0]]
+    u = np.vstack(
+        [drift + np.cross(spin, a.vertices), np.tile(0.2 * rng.normal(size=3), (len(b.vertices), 1))]
+    )
+    return topology, x, u
+
+
+def distances(topology: Topology, pairs: Pairs, x):
+    """Distance of each pair's features."""
+    out, w = np.zeros(len(pairs.kind)), np.zeros(3)
+    for k, (kind, a, b) in enumerate(zip(*pairs, strict=True)):
+        if kind == POINT_TRIANGLE:
+            corners = x[topology.triangles[b]]
+            point_triangle(x[a], *corners, w)
+            out[k] = np.linalg.norm(x[a] - w @ corners)
+        else:
+            p, q = x[topology.edges[a]], x[topology.edges[b]]
+            segment_segment(*p, *q, w)
+            out[k] = np.linalg.norm(p[0] + w[0] * (p[1] - p[0]) - q[0] - w[1] * (q[1] - q[0]))
+    return out
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_broad_phase_keeps_every_pair_that_comes_near_within_the_horizon(seed):
+    """Uniform motion over the horizon, sampled: who gets within the alarm distance is a candidate."""
+    rng = np.random.default_rng(seed)
+    topology, x, u = moving_scene(rng)
+    horizon, alarm = 0.04, 3e-3
+    broad = BroadPhase(topology, x, 200_000, alarm, 0.0)
+    pairs, clearance = broad.find(x, u, horizon, SKIN)
+    assert broad.dropped == 0
+    assert (clearance <= 1e-12).all()
+    kept = set(zip(*(a.tolist() for a in pairs), strict=True))
+    assert len(kept) == len(pairs.kind)
+    every = everything(topology)
+    nearest = np.min([distances(topology, every, x + t * u) for t in np.linspace(0, horizon, 5)], axis=0)
+    wanted = np.flatnonzero(nearest <= SKIN + alarm)
+    assert not [k for k in wanted if (every.kind[k], every.first[k], every.second[k]) not in kept]
+
+
+def test_a_full_broad_phase_drops_the_farthest_and_counts_them():
+    topology, x, u = moving_scene(np.random.default_rng(1))
+    all_pairs, clearance = BroadPhase(topology, x, 200_000, 0.1, 0.0).find(x, u, 0.04, SKIN)
+    few = BroadPhase(topology, x, 50, 0.1, 0.0)
+    kept, near = few.find(x, u, 0.04, SKIN)
+    assert len(kept.kind) == 50
+    assert few.dropped == len(all_pairs.kind) - 50
+    assert near.max() <= np.sort(clearance)[49] + 1e-15
+
+
+def test_two_bodies_named_as_ignored_never_meet():
+    topology, x, u = moving_scene(np.random.default_rng(2))
+    pairs, _ = BroadPhase(topology, x, 1000, 1.0, 0.0, frozenset({(0, 1)})).find(x, u, 0.04, SKIN)
+    assert not len(pairs.kind)
+
+
+def test_static_bodies_do_not_meet_each_other():
+    topology, _ = join_shapes([surface(PLATE, STATIC), surface(PLATE, STATIC)])
+    x = np.vstack([PLATE.vertices, PLATE.vertices])
+    pairs, _ = BroadPhase(topology, x, 1000, 1.0, 0.0).find(x, np.zeros_like(x), 0.04, SKIN)
+    assert not len(pairs.kind)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_left_aside_by_the_odometer_are_never_missed(seed):
+    """A wandering tool: contacts with culling equal contacts with every pair looked at in every tick."""
+    rng = np.random.default_rng(seed)
+    topology, x, _ = moving_scene(rng)
+    pairs = everything(topology)
+    tool = topology.point_body == 0
+    culled, all_of_them = make_proximity_work(len(pairs.kind)), make_proximity_work(len(pairs.kind))
+    odometer, mu = 0.0, np.full((2, 2), 0.3)
+    start = x[tool] - x[tool].mean(axis=0)
+    ticks = np.arange(250)
+    centre = 0.034 * np.stack(
+        [np.sin(0.05 * ticks), np.cos(0.031 * ticks), np.sin(0.017 * ticks + seed)], axis=1
+    )
+    met = 0
+    for k in ticks[1:]:
+        step = centre[k] - centre[k - 1]
+        odometer += np.linalg.norm(step)
+        x[tool] = start + centre[k]
+        one, two = make_contacts(512), make_contacts(512)
+        find_contacts(topology, pairs, len(pairs.kind), x, odometer, 1e-3, SKIN, mu, culled, one)
+        all_of_them.due[:] = 0.0
+        find_contacts(topology, pairs, len(pairs.kind), x, odometer, 1e-3, SKIN, mu, all_of_them, two)
+        assert found(one, "identity").tolist() == found(two, "identity").tolist()
+        assert found(one, "gap").tolist() == found(two, "gap").tolist()
+        met += int(one.count[0])
+    assert met > 0
