@@ -107,6 +107,27 @@ class ChainBody:
         f.reshape(-1, 6)[:, :3] += self.model.weight[self.free, None] * self.model.gravity
         return f
 
+    def tangent(self) -> NDArray:
+        """Exact -df_int/dx at the present state, shape (n_dof, n_dof), symmetrised; maybe indefinite.
+
+        By central differences of the internal force, a step of 1e-6 in length and angle: the error, of
+        rounding and truncation alike, is some 1e-9 of the stiffness.
+        """
+        step, n = 1e-6, self.n_dof
+        state, columns = self.state, np.empty((n, n))
+        for c in range(n):
+            sides = []
+            for sign in (1.0, -1.0):
+                moved = ChainState(*(a.copy() for a in state))
+                velocity = np.zeros((len(state.x), 6))
+                velocity.ravel()[self._dofs[c]] = sign
+                chain_advance(self.model, moved, velocity, step)
+                self.state = moved
+                sides.append(self._elastic(0.0, 0.0)[1])
+            columns[:, c] = (sides[1] - sides[0]) / (2.0 * step)
+        self.state = state
+        return 0.5 * (columns + columns.T)
+
     def force(self) -> NDArray:
         """f_ext + f_int(x) - C v, shape (n_dof,), with C of the last `linearise`."""
         return self.undamped_force() - self.C @ self.v

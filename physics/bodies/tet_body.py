@@ -12,7 +12,12 @@ from physics.errors import InputError
 from physics.fem import tet4
 from physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
 from physics.fem.cholesky import CholeskyFactor, analyse, solve_one
-from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness, elastic_energy
+from physics.fem.corotational import (
+    add_geometric_stiffness,
+    add_internal_forces,
+    assemble_warped_stiffness,
+    elastic_energy,
+)
 from physics.fem.material import Material
 from physics.mesh.tet import TetMesh
 
@@ -98,6 +103,18 @@ class TetBody:
             self._pattern.pair_block, self._blocks,
         )  # fmt: skip
         self._K = None
+
+    def tangent(self) -> sp.csc_matrix:
+        """Exact -df_int/dx at the present positions [N/m], shape (n_dof, n_dof): symmetric, maybe indefinite.
+
+        K plus its geometric term, at the state of the last `linearise`.
+        """
+        blocks = self._blocks.copy()
+        add_geometric_stiffness(
+            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats,
+            self._pattern.pair_block, blocks,
+        )  # fmt: skip
+        return to_csc(self._pattern, blocks)
 
     def undamped_force(self) -> NDArray:
         """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew."""

@@ -4,10 +4,11 @@ The unit of the interface is the *slot*: one point of a low-rate body (three tra
 frames' rotations, in use by a candidate pair or an attachment. A frame gives each slot a position, a way
 to move between low steps and its compliance at the high rate; which of these are used is its `MOTION`:
 
-HELD          x_slot is the free position at dt of low step L3 and stays (003, eq. 10-12); `slot_step` adds
-              a free displacement within the tick, which the monolithic reference uses
+HELD          x_slot is the free position at dt of low step L3 and stays (003, eq. 10-12)
 EXTRAPOLATED  the same, carried on at the slot's velocity of L7, limited in distance and time
 REDUCED       x_slot = c + R (X + V z) with the reduced model of EQUATIONS.md, 1, "The Krylov interface"
+EXACT         x_slot is the position now and `slot_step` its free displacement in this one tick: a frame a
+              tick, which is the monolithic reference
 
 Every array has the three slots of a triple buffer as its leading dimension.
 """
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from physics.exchange.buffer import SLOTS
 
-HELD, EXTRAPOLATED, REDUCED = 0, 1, 2
+HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 """How slots move between low steps."""
 
 FRESH, FROZEN = 0, 1
@@ -51,12 +52,13 @@ class ConstraintFrame(NamedTuple):
     slot_of: NDArray[np.int32]  # (3, points) slot of a global point, -1 for none
     slot_x: NDArray[np.float64]  # (3, slots, 3) [m] or [rad]; body axes from the centre if REDUCED
     slot_q: NDArray[np.float64]  # (3, slots, 4) orientation that a rotation slot's vector starts from
-    slot_step: NDArray[np.float64]  # (3, slots, 3) free displacement within a tick (HELD)
+    slot_step: NDArray[np.float64]  # (3, slots, 3) free displacement within a tick (EXACT)
     slot_v: NDArray[np.float64]  # (3, slots, 3) [m/s] (EXTRAPOLATED)
     slot_modes: NDArray[np.float64]  # (3, slots, 3, modes) rows of V, body axes (REDUCED)
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
-    modes: NDArray[np.float64]  # (3, 5, modes) omega^2, damping, force, z, dz/dt of each mode
+    modes: NDArray[np.float64]  # (3, 4, modes) 1 / a, force, z and dz/dt of each mode, see below
+    stiffness: NDArray[np.float64]  # (3, modes, modes) V^T K V, one block a body [1/s^2]
     mode_body: NDArray[np.int32]  # (3, L + 1) first mode of each body
     floating: NDArray[np.int64]  # (3, L) 1 where the body moves as a whole
     centre: NDArray[np.float64]  # (3, L, 3) centre of mass
@@ -80,7 +82,7 @@ class ConstraintFrame(NamedTuple):
 
 
 # Rows of ConstraintFrame.modes
-MODE_STIFFNESS, MODE_DAMPING, MODE_FORCE, MODE_Z, MODE_RATE = range(5)
+MODE_INVERSE, MODE_FORCE, MODE_Z, MODE_RATE = range(4)
 
 
 def make_frame(capacity: Capacity) -> ConstraintFrame:
@@ -104,7 +106,8 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         slot_modes=np.zeros((n, s, 3, capacity.modes)),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
-        modes=np.zeros((n, 5, capacity.modes)),
+        modes=np.zeros((n, 4, capacity.modes)),
+        stiffness=np.zeros((n, capacity.modes, capacity.modes)),
         mode_body=np.zeros((n, low + 1), np.int32),
         floating=np.zeros((n, low), np.int64),
         centre=np.zeros((n, low, 3)),

@@ -229,3 +229,61 @@ def assemble_warped_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, b
                 blocks[k, 6] += vl * a2 * b0 + vm * b2 * a0
                 blocks[k, 7] += vl * a2 * b1 + vm * b2 * a1
                 blocks[k, 8] += both * a2 * b2 + dot
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def add_geometric_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, blocks):
+    """blocks += what R K0 R^T leaves out of the exact tangent -df_int/dx: the turning of R with x.
+
+    With P = R sigma(S - I), S = R^T F, H = tr(S) I - S and a the axial vector of skew(R^T dF), the rotation
+    changes by dR = R [2 H^-1 a]x and the exact dP exceeds the warped one by R [G a]x,
+    G = 2 mu I + 2 (lam tr(S - I) - 2 mu) H^-1. The sum is symmetric but may be indefinite. Elements whose H
+    is not positive (inverted) add nothing.
+    """
+    t, h, inverse, turned = np.empty((4, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    left, block = np.empty((3, 3)), np.empty((3, 3))
+    for e in range(tets.shape[0]):
+        f, r = _gradient_and_rotation(x, tets[e, 0], tets[e, 1], tets[e, 2], tets[e, 3], g, quats, e)
+        xx, yy, zz, xy, xz, yz = _strain(f, r)
+        h[0, 0], h[1, 1], h[2, 2] = 2.0 + yy + zz, 2.0 + xx + zz, 2.0 + xx + yy
+        h[0, 1] = h[1, 0] = -xy
+        h[0, 2] = h[2, 0] = -xz
+        h[1, 2] = h[2, 1] = -yz
+        for i in range(3):
+            for j in range(3):
+                p, q, u, v = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+                inverse[i, j] = h[p, u] * h[q, v] - h[p, v] * h[q, u]
+        determinant = h[0, 0] * inverse[0, 0] + h[0, 1] * inverse[0, 1] + h[0, 2] * inverse[0, 2]
+        if not (h[0, 0] > DEGENERATE and inverse[2, 2] > DEGENERATE and determinant > DEGENERATE):
+            continue
+        factor = 2.0 * (lam * (xx + yy + zz) - 2.0 * mu) / determinant
+        for i in range(3):
+            for j in range(3):
+                s = 0.0
+                for p in range(3):
+                    for q in range(3):
+                        s += r[3 * i + p] * inverse[p, q] * r[3 * j + q]
+                turned[i, j] = factor * s + (2.0 * mu if i == j else 0.0)
+        for a in range(4):
+            for i in range(3):
+                t[a, i] = r[3 * i] * g[e, a, 0] + r[3 * i + 1] * g[e, a, 1] + r[3 * i + 2] * g[e, a, 2]
+        pair = 0
+        for a in range(4):
+            for j in range(3):
+                # row i of [t_a]x G
+                left[0, j] = t[a, 1] * turned[2, j] - t[a, 2] * turned[1, j]
+                left[1, j] = t[a, 2] * turned[0, j] - t[a, 0] * turned[2, j]
+                left[2, j] = t[a, 0] * turned[1, j] - t[a, 1] * turned[0, j]
+            for b in range(a + 1):
+                k = pair_block[e, pair]
+                pair += 1
+                if k < 0:
+                    continue
+                for i in range(3):
+                    # columns of ([t_a]x G) [t_b]x
+                    block[i, 0] = left[i, 1] * t[b, 2] - left[i, 2] * t[b, 1]
+                    block[i, 1] = left[i, 2] * t[b, 0] - left[i, 0] * t[b, 2]
+                    block[i, 2] = left[i, 0] * t[b, 1] - left[i, 1] * t[b, 0]
+                for i in range(3):
+                    for j in range(3):
+                        blocks[k, 3 * i + j] -= 0.5 * volumes[e] * block[i, j]

@@ -1,12 +1,14 @@
 """The reduced model of the low-rate bodies that the servo integrates, and its replay.
 
 Each low-rate body moves as x = c + R (X + V z): a rigid motion (only where nothing holds it) and modes of
-the rational Krylov basis V (`physics.reduction.rational_krylov`) that diagonalise mass, damping and
-stiffness at once, so that backward Euler is a division by mode:
+the rational Krylov basis V (`physics.reduction.rational_krylov`) with V^T M V = 1 and V^T A_h V = diag(a),
+A_h = M + h C + h^2 K at the servo's step h, so that backward Euler costs one product with V^T K V:
 
-    z'' + d z' + omega^2 z = g + V^T R^T f,     a = 1 + h d + h^2 omega^2            (EQUATIONS.md, 1)
+    a z'+ = z' + h (g - V^T K V z + V^T R^T f),    z+ = z + h z'+                     (EQUATIONS.md, 1)
 
-with rigid velocities by Newton and Euler, the gyroscopic torque at the start of the tick. The body axes
+K is the exact tangent, whose geometric term the damping does not follow: that is why mass, damping and
+stiffness have no common modes. The compliance is h^2 J V diag(1/a) V^T J^T. Rigid motions have their own
+velocities by Newton and Euler, with the gyroscopic torque at the start of the tick. The body axes
 turn with the body, so a swinging body keeps its linearisation.
 """
 
@@ -19,11 +21,9 @@ from numpy.typing import NDArray
 from physics.exchange.constraint_frame import (
     BASE_TICK,
     EXTRAPOLATED,
-    HELD,
-    MODE_DAMPING,
     MODE_FORCE,
+    MODE_INVERSE,
     MODE_RATE,
-    MODE_STIFFNESS,
     MODE_Z,
     MOTION,
     N_MODES,
@@ -75,15 +75,13 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
 
 
 @njit(nogil=True, cache=True)
-def adopt(frame, f, state, h):
-    """Start the state from slot f of the frame; h is the servo's step."""
+def adopt(frame, f, state):
+    """Start the state from slot f of the frame."""
     n = frame.head[f, N_MODES]
     for k in range(n):
         state.z[k] = frame.modes[f, MODE_Z, k]
         state.rate[k] = frame.modes[f, MODE_RATE, k]
-        state.inverse[k] = 1.0 / (
-            1.0 + h * frame.modes[f, MODE_DAMPING, k] + h * h * frame.modes[f, MODE_STIFFNESS, k]
-        )
+        state.inverse[k] = frame.modes[f, MODE_INVERSE, k]
     for b in range(frame.mass.shape[1]):
         for i in range(3):
             state.centre[b, i] = frame.centre[f, b, i]
@@ -112,15 +110,17 @@ def free_motion(frame, f, state, h):
     """Velocities at the tick's end without contact force; clears the forces of the tick."""
     if frame.head[f, MOTION] != REDUCED:
         return
-    for k in range(frame.head[f, N_MODES]):
-        stiffness, damping = frame.modes[f, MODE_STIFFNESS, k], frame.modes[f, MODE_DAMPING, k]
-        rate = state.rate[k]
-        state.free_rate[k] = rate + h * state.inverse[k] * (
-            frame.modes[f, MODE_FORCE, k] - stiffness * (state.z[k] + h * rate) - damping * rate
-        )
-        state.force[k] = 0.0
     s = state.scratch
     for b in range(frame.mass.shape[1]):
+        first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
+        for k in range(first, last):
+            row, pull = frame.stiffness[f, k], 0.0
+            for j in range(first, last):
+                pull += row[j] * state.z[j]
+            state.free_rate[k] = state.inverse[k] * (
+                state.rate[k] + h * (frame.modes[f, MODE_FORCE, k] - pull)
+            )
+            state.force[k] = 0.0
         for i in range(6):
             state.wrench[b, i] = 0.0
         if frame.floating[f, b] == 0:
@@ -137,18 +137,21 @@ def free_motion(frame, f, state, h):
             state.free_spin[b, i] = state.spin[b, i] * damped + s[5, i]
 
 
+@njit(inline="always")
+def _extrapolated_time(frame, f, slot, clock):
+    """How long a slot has moved at its velocity, within the limits of time and distance."""
+    if frame.head[f, MOTION] != EXTRAPOLATED:
+        return 0.0
+    time, v = min(clock, frame.extrapolation[f, 1]), frame.slot_v[f, slot]
+    speed = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) ** 0.5
+    return frame.extrapolation[f, 0] / speed if time * speed > frame.extrapolation[f, 0] else time
+
+
 @njit(nogil=True, cache=True)
 def slot_position(frame, f, state, slot, x):
     """x = present position of a slot (or its rotation vector since slot_q)."""
-    motion = frame.head[f, MOTION]
-    if motion != REDUCED:
-        time = 0.0
-        if motion == EXTRAPOLATED:
-            time = min(state.clock[0], frame.extrapolation[f, 1])
-            v = frame.slot_v[f, slot]
-            speed = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) ** 0.5
-            if time * speed > frame.extrapolation[f, 0]:
-                time = frame.extrapolation[f, 0] / speed
+    if frame.head[f, MOTION] != REDUCED:
+        time = _extrapolated_time(frame, f, slot, state.clock[0])
         for i in range(3):
             x[i] = frame.slot_x[f, slot, i] + time * frame.slot_v[f, slot, i]
         return
@@ -173,10 +176,11 @@ def slot_position(frame, f, state, slot, x):
 @njit(nogil=True, cache=True)
 def slot_step(frame, f, state, slot, x, h, step):
     """step = displacement of a slot at present position x over the tick's free motion."""
-    motion = frame.head[f, MOTION]
-    if motion != REDUCED:
+    if frame.head[f, MOTION] != REDUCED:
+        clock = state.clock[0]
+        time = _extrapolated_time(frame, f, slot, clock + h) - _extrapolated_time(frame, f, slot, clock)
         for i in range(3):
-            step[i] = frame.slot_step[f, slot, i] if motion == HELD else 0.0
+            step[i] = frame.slot_step[f, slot, i] + time * frame.slot_v[f, slot, i]
         return
     b = frame.slot_body[f, slot]
     first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]

@@ -16,10 +16,10 @@ RANK_TOLERANCE = 1e-11
 
 
 class Modes(NamedTuple):
-    """V = B T with V^T M V = 1 and V^T K V = diag(stiffness)."""
+    """V = B T with V^T M V = 1 and V^T A_h V = diag(system)."""
 
     transform: NDArray[np.float64]  # (columns, modes)
-    stiffness: NDArray[np.float64]  # (modes,) omega^2 [1/s^2]
+    system: NDArray[np.float64]  # (modes,)
 
 
 def _independent(gram: NDArray[np.float64], limit: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
@@ -31,11 +31,10 @@ def _independent(gram: NDArray[np.float64], limit: int) -> tuple[NDArray[np.floa
     return np.triu(inverse), pivots[:rank] - 1
 
 
-def krylov_modes(mass_gram: NDArray[np.float64], stiffness_gram: NDArray[np.float64], limit: int) -> Modes:
-    """Modes from B^T M B and B^T K B, both (k, k); at most `limit` of them.
+def krylov_modes(mass_gram: NDArray[np.float64], system_gram: NDArray[np.float64], limit: int) -> Modes:
+    """Modes from B^T M B and B^T A_h B, both (k, k); at most `limit` of them.
 
-    Columns are scaled to unit M-norm, dependent ones dropped by pivoted Cholesky, and the pencil is
-    diagonalised, so that Rayleigh damping stays diagonal too.
+    Columns are scaled to unit M-norm and dependent ones dropped by pivoted Cholesky.
     """
     scale = np.sqrt(np.maximum(np.diag(mass_gram), 0.0))
     kept = np.flatnonzero(scale > 1e-14 * max(float(scale.max(initial=0.0)), 1e-300))
@@ -46,11 +45,11 @@ def krylov_modes(mass_gram: NDArray[np.float64], stiffness_gram: NDArray[np.floa
     whiten, pivots = _independent(correlation, limit)
     kept = kept[pivots]
     whiten = whiten * inverse_scale[pivots][:, None]
-    reduced = whiten.T @ stiffness_gram[np.ix_(kept, kept)] @ whiten
-    omega2, shapes = sl.eigh(0.5 * (reduced + reduced.T), driver="evd", overwrite_a=True, check_finite=False)
-    transform = np.zeros((len(mass_gram), len(omega2)))
+    reduced = whiten.T @ system_gram[np.ix_(kept, kept)] @ whiten
+    system, shapes = sl.eigh(0.5 * (reduced + reduced.T), driver="evd", overwrite_a=True, check_finite=False)
+    transform = np.zeros((len(mass_gram), len(system)))
     transform[kept] = whiten @ shapes
-    return Modes(transform, np.maximum(omega2, 0.0))
+    return Modes(transform, system)
 
 
 def rigid_motions(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ from physics.collision.proximity import (
 )
 from physics.collision.topology import LOW, Topology
 from physics.contact.bilateral import eliminate, recover
+from physics.contact.laws import STICK
 from physics.contact.memory import ContactMemory, recall, remember
 from physics.contact.residual import natural_map_norm
 from physics.contact.rows import (
@@ -50,11 +51,14 @@ from physics.contact.solvers.gauss_seidel import sweep_contacts
 from physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
+    EXACT,
     FROZEN,
     GEOMETRY,
     ID,
+    MOTION,
     N_CONTACTS,
     N_PAIRS,
+    REDUCED,
     ConstraintFrame,
 )
 from physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
@@ -124,6 +128,7 @@ class HighRate(NamedTuple):
     hold: Hold
     inverse: NDArray[np.float64]  # (6 n, 6 n) A_tool^-1
     twist: NDArray[np.float64]  # (n, 6) velocities; free, then final
+    push: NDArray[np.float64]  # (n, 6) their change by the constraint forces
     change: NDArray[np.float64]  # (n, 6) change of velocity
     pull: NDArray[np.float64]  # (n, 6) constraint forces on the tool's frames
     tool_points: ToolPoints
@@ -134,6 +139,7 @@ class HighRate(NamedTuple):
     proximity: ProximityWork
     memory: ContactMemory
     rows: Rows
+    start: NDArray[np.float64]  # (contacts, 3) gap and offset after the free motion [m]
     leftover: NDArray[np.float64]  # (contacts, 3) gap and offset at the end of the tick [m]
     frame: ConstraintFrame
     frame_control: NDArray[np.int64]
@@ -202,7 +208,7 @@ def _take_frame(s):
             _remember_places(s, old, -1.0)
         slot, _ = acquire(control)
         h = s.value[STEP]
-        adopt(s.frame, slot, s.interface, h)
+        adopt(s.frame, slot, s.interface)
         mask = s.log.tick.shape[0] - 1
         base = s.frame.head[slot, BASE_TICK]
         for past in range(base, tick):
@@ -210,7 +216,7 @@ def _take_frame(s):
             if s.log.tick[entry] == past:
                 replay(s.frame, slot, s.interface, s.log, entry, h)
                 replayed += 1
-        if s.counter[FRAME_ID] > 0:
+        if s.counter[FRAME_ID] > 0 and s.frame.head[slot, MOTION] != EXACT:
             _remember_places(s, slot, 1.0)
         s.counter[FRAME_ID] = s.frame.head[slot, ID]
         s.counter[ADOPTED_AT] = tick
@@ -413,6 +419,10 @@ def _h3_violation(s, f):
         )
         recall(s.memory, s.contacts, c, k, s.rows)
     add_tool_motion(s.rows, s.twist, h)
+    first = s.rows.count[0]
+    for c in range(s.contacts.count[0]):
+        for d in range(3):
+            s.start[c, d] = s.rows.b[3 * (first + c) + d]
 
 
 @njit(nogil=True, cache=True)
@@ -466,6 +476,7 @@ def _h6_correct(s, f):
             for j in range(n):
                 for c in range(6):
                     dv += line[6 * j + c] * s.pull[j, c]
+            s.push[k, i] = h * dv
             s.twist[k, i] += h * dv
             s.change[k, i] += h * dv
     chain_advance(s.model, s.tool, s.twist, h)
@@ -485,7 +496,33 @@ def _h6_correct(s, f):
     if entry >= 0:
         close_entry(s.log)
     advance(s.frame, f, s.interface, h)
+    _move_anchors(s, f)
     remember(s.memory, s.contacts, rows, s.leftover)
+
+
+@njit(nogil=True, cache=True)
+def _move_anchors(s, f):
+    """leftover = tangential offset from the anchor as the next tick will see it; slip has moved the anchor.
+
+    Where the slots move with the forces, that is the offset at the end of this tick. HELD and EXTRAPOLATED
+    slots do not: there the offset is that of the tool's own motion, and yields W_soft r anew in each tick.
+    """
+    h, rows = s.value[STEP], s.rows
+    motion = s.frame.head[f, MOTION]
+    follows = motion == REDUCED or motion == EXACT
+    for c in range(rows.count[1]):
+        k = rows.count[0] + c
+        for d in range(1, 3):
+            end = s.leftover[c, d]
+            left = end if rows.status[k] == STICK else 0.0
+            if not follows:
+                left += s.start[c, d] - end
+                for side in range(2):
+                    frame = rows.tool_frame[k, side]
+                    if frame >= 0:
+                        for i in range(6):
+                            left += h * rows.jacobian[k, side, d, i] * s.push[frame, i]
+            s.leftover[c, d] = left
 
 
 @njit(nogil=True, cache=True)

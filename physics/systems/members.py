@@ -62,6 +62,7 @@ class TetMember:
         self.count = len(body.x)
         self.floating = body.floating
         self.mass_free = body.node_mass[body.free]
+        self.damping = (body.material.alpha, body.material.beta)
 
     def positions(self) -> NDArray[np.float64]:
         return self.body.x
@@ -109,6 +110,7 @@ class BeamMember:
         self.body, self.number, self.first = body, number, first
         self.n = len(body.x)
         self.count = 2 * self.n
+        self.damping = (body.model.alpha, body.model.beta)
 
     def positions(self) -> NDArray[np.float64]:
         return np.vstack([self.body.x, np.zeros((self.n, 3))])

@@ -14,6 +14,7 @@ from physics.collision.topology import LOW, TOOL
 from physics.exchange.buffer import make_control, publish, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
+    EXACT,
     EXTRAPOLATED,
     FRESH,
     FROZEN,
@@ -224,9 +225,8 @@ class Literal(LowRate):
     def _shared_frame(self, slots: list, motions: list["_Motion"], forces: NDArray[np.float64]) -> None:
         """What the servo gets: J, x_soft_free^dt with the soft-only forces, W_soft^dt, contacts."""
         high, frame, contacts = self.high, self.high.frame, self.proxy.contacts
-        f = _held_frame(high, self, self.chosen)
+        f = _held_frame(high, self, self.chosen, self.motion)
         frame.head[f, GEOMETRY] = FROZEN
-        frame.head[f, 5] = self.motion
         for low, (motion, (own, local)) in enumerate(zip(motions, slots, strict=True)):
             member = motion.member
             load = member.columns(local) @ self._soft_only[own].reshape(-1)
@@ -331,11 +331,11 @@ class _Motion:
         self.member, self.factors, self.free = member, factors, free
 
 
-def _held_frame(high: HighRate, loop: LowRate, chosen: NDArray[np.int32]) -> int:
-    """An open frame of kind HELD in the buffer of `high`."""
+def _held_frame(high: HighRate, loop: LowRate, chosen: NDArray[np.int32], motion: int = EXACT) -> int:
+    """An open frame in the buffer of `high` whose slots all have their compliance precomputed."""
     keep = loop.high
     loop.high = high
-    f = loop.open_frame(HELD, chosen, len(chosen))
+    f = loop.open_frame(motion, chosen, len(chosen))
     loop.high = keep
     return f
 

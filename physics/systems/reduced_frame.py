@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from physics.bodies.body import Factor
 from physics.exchange.constraint_frame import (
-    MODE_DAMPING,
     MODE_FORCE,
+    MODE_INVERSE,
     MODE_RATE,
-    MODE_STIFFNESS,
     MODE_Z,
     N_MODES,
     ConstraintFrame,
@@ -55,10 +54,10 @@ def linearise(member: Member, shifts: list[float], near: NDArray[np.intp], pool:
     return Tangent(member, [f for f, _ in solved], np.hstack([c for _, c in solved]), rest)
 
 
-def _rotate_nodes(values: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """R^T applied to nodal vectors (3 n, ...)."""
+def _turn_nodes(values: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """R applied to nodal vectors (3 n, ...)."""
     shape = values.shape
-    return np.einsum("ji,njk->nik", axes, values.reshape(shape[0] // 3, 3, -1)).reshape(shape)
+    return np.einsum("ij,njk->nik", axes, values.reshape(shape[0] // 3, 3, -1)).reshape(shape)
 
 
 def write_reduced(
@@ -74,57 +73,84 @@ def write_reduced(
 ) -> None:
     """Fill slot f of the frame with member number `low`: base state, modes and compliance of its slots.
 
-    slots: the frame's slots of this member; local: its points there. Modes are appended to those of the
-    members before. `near`: slots below this number get their compliance precomputed.
+    The basis comes from `tangent`, turned with the body since then; force, stiffness and damping are those
+    of the present state. slots: the frame's slots of this member; local: its points there. Modes are
+    appended to those of the members before. `near`: slots below this number get their compliance
+    precomputed; h is the servo's step.
     """
-    member, body = tangent.member, tangent.member.body
+    member = tangent.member
     first = int(frame.head[f, N_MODES])
-    axes = np.eye(3)
     frame.floating[f, low] = int(member.floating)
     turns = member.turns(local)
     frame.slot_turns[f, slots] = turns
     frame.slot_body[f, slots] = low
     if isinstance(member, RigidMember):
-        _write_rigid(member, frame, f, low, slots, local, turns)
+        _write_rigid(member, frame, f, low, slots, local)
         modal = np.zeros((3 * len(slots), 0))
-        n = 0
     else:
-        v, force = body.v, body.undamped_force()
-        if isinstance(member, TetMember):
-            x = member.positions()[local]
-            if member.floating:
-                axes = member.rotation_since(tangent.rest)
-                v, force, x = _write_floating(member, frame, f, low, axes, v, force, x)
-            frame.slot_x[f, slots] = x
-            alpha, beta = body.material.alpha, body.material.beta
-        else:
-            assert isinstance(member, BeamMember)
-            frame.slot_x[f, slots] = np.where(turns[:, None] == 1, 0.0, member.positions()[local])
-            alpha, beta = body.model.alpha, body.model.beta
-        frame.slot_q[f, slots] = member.orientations(local)
-        mv = body.M @ v
-        residual = force - alpha * mv - beta * (body.K @ v)
-        extra = [v] + [factor.solve(residual) for factor in tangent.factors[:2]]
-        columns = np.column_stack([tangent.columns, *extra])
-        if member.floating:
-            rigid = rigid_motions(tangent.rest)
-            mass_rigid = body.M @ rigid
-            columns -= rigid @ np.linalg.solve(rigid.T @ mass_rigid, mass_rigid.T @ columns)
-        mass_columns, stiff_columns = body.M @ columns, body.K @ columns
-        modes = krylov_modes(columns.T @ mass_columns, columns.T @ stiff_columns, max_modes - first)
-        n = len(modes.stiffness)
-        span = slice(first, first + n)
-        frame.modes[f, MODE_STIFFNESS, span] = modes.stiffness
-        frame.modes[f, MODE_DAMPING, span] = alpha + beta * modes.stiffness
-        frame.modes[f, MODE_FORCE, span] = modes.transform.T @ (columns.T @ force)
-        frame.modes[f, MODE_Z, span] = 0.0
-        frame.modes[f, MODE_RATE, span] = modes.transform.T @ (mass_columns.T @ v)
-        modal = member.columns(local).T @ (columns @ modes.transform) if len(local) else np.zeros((0, n))
-        frame.slot_modes[f, slots, :, first : first + n] = modal.reshape(len(slots), 3, n)
+        modal = _write_modes(tangent, frame, f, low, slots, local, max_modes - first, h)
+    n = modal.shape[1]
     frame.mode_body[f, low] = first
     frame.mode_body[f, low + 1 :] = first + n
     frame.head[f, N_MODES] = first + n
-    _write_compliance(frame, f, low, slots, modal, first, n, near, h)
+    _write_compliance(frame, f, low, slots, modal, first, near, h)
+
+
+def _write_modes(
+    tangent: Tangent,
+    frame: ConstraintFrame,
+    f: int,
+    low: int,
+    slots: NDArray[np.intp],
+    local: NDArray[np.intp],
+    limit: int,
+    h: float,
+) -> NDArray[np.float64]:
+    """Modes of a deformable member; returns the modal rows of its slots, (3 slots, modes)."""
+    member = tangent.member
+    assert isinstance(member, TetMember | BeamMember)
+    body = member.body
+    body.linearise()
+    stiffness, v, force = body.tangent(), body.v, body.undamped_force()
+    alpha, beta = member.damping
+    x = np.where(member.turns(local)[:, None] == 1, 0.0, member.positions()[local])
+    columns, axes = tangent.columns, np.eye(3)
+    if isinstance(member, TetMember) and member.floating:
+        axes = member.rotation_since(tangent.rest)
+        columns = _turn_nodes(columns, axes)
+        v, x = _write_floating(member, frame, f, low, v, x)
+    frame.slot_x[f, slots] = x
+    frame.slot_q[f, slots] = member.orientations(local)
+    mv = body.M @ v
+    residual = force - alpha * mv - beta * (body.K @ v)
+    if member.floating:
+        solved = [_turn_nodes(s.solve(_turn_nodes(residual, axes.T)), axes) for s in tangent.factors[:2]]
+    else:
+        solved = [s.solve(residual) for s in tangent.factors[:2]]
+    columns = np.column_stack([columns, v, *solved])
+    if isinstance(member, TetMember) and member.floating:
+        x_free = body.x[body.free]
+        rigid = rigid_motions(x_free - frame.centre[f, low])
+        mass_rigid = body.M @ rigid
+        columns -= rigid @ np.linalg.solve(rigid.T @ mass_rigid, mass_rigid.T @ columns)
+    mass_gram = columns.T @ (body.M @ columns)
+    stiff_columns = stiffness @ columns
+    stiff_gram = columns.T @ stiff_columns
+    damped = columns.T @ (body.K @ columns) if beta > 0.0 else np.zeros_like(stiff_gram)
+    system = (1.0 + h * alpha) * mass_gram + h * beta * damped + h * h * stiff_gram
+    modes = krylov_modes(mass_gram, system, limit)
+    n, first = len(modes.system), int(frame.head[f, N_MODES])
+    span = slice(first, first + n)
+    frame.modes[f, MODE_INVERSE, span] = 1.0 / modes.system
+    frame.modes[f, MODE_FORCE, span] = modes.transform.T @ (columns.T @ force)
+    frame.modes[f, MODE_Z, span] = 0.0
+    frame.modes[f, MODE_RATE, span] = modes.transform.T @ (columns.T @ mv)
+    frame.stiffness[f, span, span] = modes.transform.T @ stiff_gram @ modes.transform
+    if not len(local):
+        return np.zeros((0, n))
+    modal = member.columns(local).T @ (columns @ modes.transform)
+    frame.slot_modes[f, slots, :, span] = modal.reshape(len(slots), 3, n)
+    return modal
 
 
 def _write_rigid(
@@ -134,7 +160,6 @@ def _write_rigid(
     low: int,
     slots: NDArray[np.intp],
     local: NDArray[np.intp],
-    turns: NDArray[np.int32],
 ) -> None:
     centre, velocity, spin, inertia = member.rigid_state()
     _write_motion(frame, f, low, member.body.mass, centre, velocity, spin, inertia, member.body.model.alpha)
@@ -142,7 +167,6 @@ def _write_rigid(
     points = np.vstack([member.points, np.zeros((1, 3))])
     frame.slot_x[f, slots] = points[local]
     frame.slot_q[f, slots] = [1.0, 0.0, 0.0, 0.0]
-    frame.slot_turns[f, slots] = turns
 
 
 def _write_floating(
@@ -150,22 +174,19 @@ def _write_floating(
     frame: ConstraintFrame,
     f: int,
     low: int,
-    axes: NDArray[np.float64],
     v: NDArray[np.float64],
-    force: NDArray[np.float64],
     x: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Rigid part into the frame; velocity without it, force and slot positions in body axes."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rigid part into the frame; returns the velocity without it and the slots' place from the centre.
+
+    The body axes start as the world's, at the centre of mass.
+    """
     centre, velocity, spin, inertia = member.rigid_state()
-    local_inertia = axes.T @ inertia @ axes
-    _write_motion(
-        frame, f, low, member.body.mass, centre, velocity, spin, local_inertia, member.body.material.alpha
-    )
-    frame.orientation[f, low] = quaternion_of(axes)
-    arms = member.body.x[member.body.free] - centre
-    rigid = velocity + np.cross(spin, arms)
-    own = _rotate_nodes(v - rigid.reshape(-1), axes)
-    return own, _rotate_nodes(force, axes), (x - centre) @ axes
+    alpha = member.damping[0]
+    _write_motion(frame, f, low, member.body.mass, centre, velocity, spin, inertia, alpha)
+    frame.orientation[f, low] = [1.0, 0.0, 0.0, 0.0]
+    rigid = velocity + np.cross(spin, member.body.x[member.body.free] - centre)
+    return v - rigid.reshape(-1), x - centre
 
 
 def _write_motion(
@@ -195,18 +216,15 @@ def _write_compliance(
     slots: NDArray[np.intp],
     modal: NDArray[np.float64],
     first: int,
-    n: int,
     near: int,
     h: float,
 ) -> None:
     """W_soft^dt over the near slots of a member, in its body axes: modes and, where it floats, rigid motion."""
     kept = slots < near
     rows = (3 * slots[kept][:, None] + np.arange(3)).reshape(-1)
+    n = modal.shape[1]
     modal = modal.reshape(len(slots), 3, n)[kept].reshape(-1, n)
-    stiffness = frame.modes[f, MODE_STIFFNESS, first : first + n]
-    damping = frame.modes[f, MODE_DAMPING, first : first + n]
-    half = modal * (h / np.sqrt(1.0 + h * damping + h * h * stiffness))
-    compliance = half @ half.T
+    compliance = h * h * (modal * frame.modes[f, MODE_INVERSE, first : first + n]) @ modal.T
     if frame.floating[f, low]:
         arms = frame.slot_x[f, slots[kept]]
         fields = rigid_motions(arms).reshape(-1, 3, 6)
@@ -219,24 +237,3 @@ def _write_compliance(
         inverse[3:, 3:] = frame.inertia[f, low, 1]
         compliance += fields @ inverse @ fields.T * (h * h / (1.0 + h * frame.alpha[f, low]))
     frame.compliance[f][np.ix_(rows, rows)] = compliance
-
-
-def quaternion_of(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit quaternion (w, x, y, z) of a rotation matrix (3, 3), w >= 0."""
-    m = matrix
-    w2 = 1.0 + m[0, 0] + m[1, 1] + m[2, 2]
-    x2 = 1.0 + m[0, 0] - m[1, 1] - m[2, 2]
-    y2 = 1.0 - m[0, 0] + m[1, 1] - m[2, 2]
-    z2 = 1.0 - m[0, 0] - m[1, 1] + m[2, 2]
-    # the column of the largest component is the one that loses no digits
-    candidates = np.array(
-        [
-            [w2, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], x2, m[1, 0] + m[0, 1], m[0, 2] + m[2, 0]],
-            [m[0, 2] - m[2, 0], m[1, 0] + m[0, 1], y2, m[2, 1] + m[1, 2]],
-            [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[2, 1] + m[1, 2], z2],
-        ]
-    )
-    q = candidates[int(np.argmax([w2, x2, y2, z2]))]
-    q = q / np.linalg.norm(q)
-    return q if q[0] >= 0.0 else -q
