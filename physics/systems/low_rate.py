@@ -43,6 +43,8 @@ class LowRate:
     """
 
     kind = ""
+    lock_step = True
+    """False in threads, where the forces of ticks that have passed since the step began are known."""
 
     def __init__(self, scene: Scene, high: HighRate) -> None:
         self.scene, self.high = scene, high
@@ -64,6 +66,7 @@ class LowRate:
         self.tool_slot = 0
         self.lost_slots = 0
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._joints = self._find_joints()
         points = scene.attachments.points
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
         self.attached = np.unique(points[(points >= 0) & (roles == LOW)])
@@ -110,7 +113,42 @@ class LowRate:
 
     def find_pairs(self, horizon: float) -> None:
         """L1: candidate pairs for the next `horizon` seconds, and the clearance of each."""
-        self.pairs, self.clearance = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
+        pairs, clearance = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
+        kept = ~self._joined(pairs)
+        self.pairs, self.clearance = Pairs(*(a[kept] for a in pairs)), clearance[kept]
+
+    def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
+        """Pairs that an attachment holds together: its point's features against the body it is joined to.
+
+        A wire that ends on a surface overlaps it there; contact would push against the joint.
+        """
+        topology = self.scene.topology
+        triangle, edge = pairs.kind == POINT_TRIANGLE, pairs.kind == EDGE_EDGE
+        first = np.repeat(pairs.first[:, None], 3, axis=1)
+        first[edge] = topology.edges[pairs.first[edge]][:, [0, 1, 1]]
+        second = np.full_like(first, -1)
+        second[triangle] = topology.triangles[pairs.second[triangle]]
+        second[edge] = topology.edges[pairs.second[edge]][:, [0, 1, 1]]
+        out = np.zeros(len(pairs.kind), bool)
+        for point, body in self._joints:
+            for own, other in ((first, second), (second, first)):
+                out |= (own == point).any(axis=1) & (topology.point_body[other[:, 0]] == body)
+        return out
+
+    def _find_joints(self) -> list[tuple[int, int]]:
+        """(point, body it is joined to) of every attachment; not the surface's own point under a line's end."""
+        attachments, topology = self.scene.attachments, self.scene.topology
+        has_faces = np.isin(np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]])
+        joints = []
+        for sides in attachments.points[:, :, 0]:
+            for own, other in (sides, sides[::-1]):
+                if own < 0 or other < 0:
+                    continue
+                body = int(topology.point_body[other])
+                if has_faces[topology.point_body[own]] and not has_faces[body]:
+                    continue
+                joints.append((int(own), body))
+        return joints
 
     def choose_slots(self) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.

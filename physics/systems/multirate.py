@@ -121,7 +121,6 @@ class Krylov(LowRate):
             replay(self.frame, f, self.model, self.log, done & mask, self.dt)
         store(self.frame, f, self.model, self.present)
 
-    lock_step = True
     _released = 0
 
 
