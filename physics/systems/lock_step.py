@@ -86,8 +86,12 @@ class LockStep:
                 # the full integration ends while the frame's algebra is still to be done
                 behind = round(READY_SHARE * self.ratio) if self.kind == "krylov" else 0
                 low.finish(max(low.tick, self.tick - behind))
+            else:
+                # attachments need a frame at the very first tick
+                low.begin()
+                low.finish(self.tick)
+                self._begun = True
             low.begin()
-            self._begun = True
 
     def run(
         self, positions: NDArray[np.float64], orientations: NDArray[np.float64] | None = None
