@@ -115,7 +115,7 @@ class Krylov(LowRate):
         self.present = self.tick + int(ring_available(self.high.log.ring)) if present is None else present
         if self.present == self.tick:
             return
-        adopt(self.frame, f, self.model, self.dt)
+        adopt(self.frame, f, self.model)
         mask = len(self.high.log.tick) - 1
         for done in range(self.tick, self.present):
             replay(self.frame, f, self.model, self.log, done & mask, self.dt)
