@@ -21,7 +21,7 @@ def machine_info() -> dict[str, str]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "real-time scheduling": realtime_permission(),
     }
-    return info | {name: version for name in LIBRARIES if (version := _version(name))}
+    return info | {name: found for name in LIBRARIES if (found := version(name))}
 
 
 def realtime_permission() -> str:
@@ -64,7 +64,8 @@ def _memory() -> str:
     return f"{size / 2**30:.1f} GiB"
 
 
-def _version(name: str) -> str:
+def version(name: str) -> str:
+    """Version of an installed distribution; empty if it is not there."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

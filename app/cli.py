@@ -1,0 +1,249 @@
+"""The command `palpo`. Each command imports what it needs, so that `palpo scenes` starts at once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from app.progress import Progress
+from app.refusal import Refusal, check_file, check_folder, is_refusal
+
+if TYPE_CHECKING:
+    from app.outcome import Outcome
+
+BAD_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, 1 for what does not hold, 2 for bad input, 3 for a failed run."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except KeyboardInterrupt:
+        print("palpo: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # what reads our output has seen enough; Python would complain when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if not is_refusal(error):
+            raise
+        print(f"palpo: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="palpo", description="Feel deformable bodies: a stiff tool at 1 kHz, soft bodies at 50 Hz."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run a scene")
+    run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
+    run.add_argument("--device", default="auto", help="auto, mock or replay:FILE (default auto)")
+    run.add_argument("--unit", choices=("m", "mm"), default="m", help="of a foreign trajectory's positions")
+    run.add_argument("--replay-scale", type=float, default=1.0, help="factor on a trajectory's lengths")
+    run.add_argument("--headless", action="store_true", help="without a window")
+    run.add_argument("--duration", type=float, metavar="S", help="seconds; without it, as long as the path")
+    run.add_argument("--record", type=Path, metavar="FILE", help="write all servo rows to this HDF5 file")
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                     help="change a key of the scene, such as rates.low_hz=25; may be repeated")  # fmt: skip
+    run.add_argument("--lock-step", action="store_true", help="both rates in one thread, without a clock")
+    run.add_argument("--interface", help="krylov, paper, extrapolated, or monolithic with --lock-step")
+    _outputs(run)
+    run.set_defaults(command=_run)
+
+    replay = commands.add_parser("replay", help="repeat a recording and compare bit for bit")
+    replay.add_argument("file", type=Path, metavar="FILE")
+    replay.add_argument("--scene", metavar="SCENE", help="another scene under the recorded hand")
+    _outputs(replay)
+    replay.set_defaults(command=_replay)
+
+    scenes = commands.add_parser("scenes", help="list the scenes that come with the program")
+    scenes.add_argument("--schema", action="store_true", help="print the JSON schema of a scene file")
+    scenes.set_defaults(command=_scenes)
+
+    commands.add_parser("devices", help="list the devices").set_defaults(command=_devices)
+    commands.add_parser("doctor", help="say what this machine can do").set_defaults(command=_doctor)
+
+    study = commands.add_parser("study", help="recompute a paper's table or figure")
+    study.add_argument("name", nargs="?", metavar="NAME", help="without it, list the studies")
+    study.add_argument("--out", type=Path, metavar="DIR", help="default: out/study-NAME")
+    study.add_argument("--quick", action="store_true", help="coarser and shorter")
+    study.set_defaults(command=_study)
+
+    bench = commands.add_parser("bench", help="time whole steps")
+    bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    bench.set_defaults(command=_bench)
+    return parser
+
+
+def _outputs(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--report", type=Path, metavar="DIR", help="write an HTML page and its pictures")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Find out now what could not be written after the run."""
+    if options.report is not None:
+        check_folder(options.report, "--report")
+    if options.json is not None:
+        check_file(options.json, "--json")
+
+
+def _run(options: argparse.Namespace) -> int:
+    _check_outputs(options)
+    if options.record is not None:
+        check_file(options.record, "--record")
+    progress = Progress()
+    progress.say(_window_words(options.headless))
+    from app import session
+
+    done = session.run(
+        session.Options(
+            options.scene,
+            tuple(options.overrides),
+            options.device,
+            options.unit,
+            options.replay_scale,
+            options.duration,
+            options.record,
+            options.lock_step,
+            options.interface,
+        ),
+        progress,
+    )
+    _finish(options, done, progress)
+    return done.status
+
+
+def _window_words(headless: bool) -> str:
+    """How the run is seen, in words."""
+    if headless:
+        return "headless, as asked"
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return "there is no display, so this run is headless"
+    return "this version has no window, so this run is headless"
+
+
+def _replay(options: argparse.Namespace) -> int:
+    _check_outputs(options)
+    progress = Progress()
+    from app.replay import replay
+
+    done = replay(options.file, options.scene, progress)
+    _finish(options, done, progress)
+    return done.status
+
+
+def _finish(options: argparse.Namespace, done: Outcome, progress: Progress) -> None:
+    """Report, JSON and summary of a run or a replay."""
+    from app.outcome import peak_memory_mb, plain
+    from app.summary import print_summary
+
+    done.result["memory_mb"] = peak_memory_mb()
+    if options.report is not None:
+        from app.publish import publish
+
+        with progress.stage("writing the report"):
+            done.result["report"] = str(publish(options.report, done))
+        done.result["memory_with_report_mb"] = peak_memory_mb()
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(done.result), indent=2) + "\n", "utf-8")
+    print_summary(done.result)
+
+
+def _scenes(options: argparse.Namespace) -> int:
+    from config.load import json_schema, list_scenes
+
+    if options.schema:
+        print(json.dumps(json_schema(), indent=2))
+        return 0
+    scenes = list_scenes()
+    width = max(map(len, scenes))
+    for name, line in scenes.items():
+        print(f"{name:<{width}}  {line}")
+    return 0
+
+
+def _devices(options: argparse.Namespace) -> int:
+    from app.doctor import print_devices
+
+    return print_devices()
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from app.doctor import print_doctor
+
+    return print_doctor()
+
+
+def _study(options: argparse.Namespace) -> int:
+    from app.registry import registered, summary_of
+
+    studies = registered("app.studies.registry", "STUDIES")
+    if options.name is None:
+        _list("studies", {name: summary_of(study) for name, study in studies.items()})
+        return 0
+    study = _chosen(options.name, studies, "study")
+    out = options.out or Path("out") / f"study-{options.name}"
+    check_folder(out, "--out")
+    claims = study(out, options.quick)
+    from app.outcome import plain
+    from app.summary import claim_rows, print_claims
+
+    rows = claim_rows(claims)
+    (out / "claims.json").write_text(json.dumps(plain(rows), indent=2) + "\n", "utf-8")
+    print_claims(options.name, rows)
+    print(f"written to {out}")
+    return 0 if all(row.get("holds", True) for row in rows) else 1
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from app.registry import registered, summary_of
+
+    if options.json is not None:
+        check_file(options.json, "--json")
+    benches = registered("app.bench.registry", "BENCHES")
+    if not benches:
+        _list("benchmarks", {})
+        return 0
+    chosen = benches if options.name is None else {options.name: _chosen(options.name, benches, "benchmark")}
+    progress, results = Progress(), {}
+    for name, bench in chosen.items():
+        with progress.stage(f"{name}: {summary_of(bench)}"):
+            results[name] = bench()
+    from app.outcome import plain
+    from app.summary import print_bench
+
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(results), indent=2) + "\n", "utf-8")
+    print_bench(results)
+    return 0
+
+
+def _chosen(name: str, known: dict[str, Any], what: str) -> Any:
+    if name not in known:
+        there = ", ".join(known) or "none in this version"
+        raise Refusal(f"{name}: there is no such {what}; there are: {there}")
+    return known[name]
+
+
+def _list(what: str, lines: dict[str, str]) -> None:
+    if not lines:
+        print(f"this version has no {what}")
+        return
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        print(f"{name:<{width}}  {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

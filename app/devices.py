@@ -1,0 +1,137 @@
+"""The device of a run: the simulated hand on its scripted path, or a trajectory, both placed in the scene."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from config.schema.scene import SceneSpec
+from haptics.backends.mock import make_mock
+from haptics.backends.replay import make_replay, place, read_trajectory, resample
+from haptics.device import DEVICES, DeviceSpec, VirtualDevice
+from haptics.errors import HapticsError
+from haptics.limits import LimitParams, make_limits
+from haptics.path import Table, waypoint_path
+from haptics.workspace import (
+    Workspace,
+    make_workspace,
+    orientations_to_device,
+    positions_to_device,
+    quaternion_product,
+)
+
+OFFERED = {
+    "auto": "the best that is there; today the simulated hand",
+    "mock": "a simulated Touch in a simulated hand that follows the scene's path",
+    "replay:FILE": "a recording (.h5), or a table t x y z (CSV or whitespace columns)",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which device a run uses."""
+
+    kind: str
+    """"mock" or "replay"."""
+    path: Path | None = None
+    unit: str = "m"
+    scale: float = 1.0
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return "simulated hand" if self.path is None else f"replay of {self.path.name}"
+
+
+def choose(word: str, unit: str = "m", scale: float = 1.0) -> Choice:
+    """The device that `--device` names. Raises HapticsError for one that is not there."""
+    if word in ("auto", "mock"):
+        return Choice("mock")
+    kind, colon, path = word.partition(":")
+    if kind == "replay" and colon and path:
+        return Choice("replay", Path(path), unit, scale)
+    known = ", ".join(OFFERED)
+    raise HapticsError(f"--device {word}: there is no such device in this version; choose one of {known}")
+
+
+def device_spec(spec: SceneSpec) -> DeviceSpec:
+    """The device's nominal figures with the scene's own mass and friction."""
+    nominal, hand = DEVICES[spec.device.model], spec.device.hand
+    own = {k: v for k, v in (("mass", hand.mass), ("friction", hand.friction)) if v is not None}
+    return replace(nominal, **own)
+
+
+def workspace_of(spec: SceneSpec) -> Workspace:
+    """The map from the device's axes to the scene's."""
+    w = spec.workspace
+    return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale)
+
+
+def limits_of(spec: SceneSpec) -> LimitParams:
+    """What protects the hand: the scene's limits, never above the device's."""
+    safety, largest = spec.safety, DEVICES[spec.device.model].max_force
+    return make_limits(
+        min(safety.max_force or largest, largest),
+        max_rate=safety.max_rate,
+        fade_in=safety.fade_in,
+        fade_out=safety.fade_out,
+        recovery=safety.recovery,
+        max_age=safety.frame_age_limit,
+        dt=spec.rates.dt,
+    )
+
+
+def scripted_path(spec: SceneSpec) -> Table:
+    """Positions (n, 3) [m] and quaternions (n, 4) of the scene's path, one row a tick, scene axes."""
+    device, rate = spec.device, spec.rates.servo_hz
+    kind = "smooth" if device.smooth else "linear"
+    positions, upright = waypoint_path(device.path, kind, None, rate)
+    if not device.turns:
+        return positions, upright
+    turns = np.array(device.turns, float)
+    still = np.hstack([turns[:, :1], np.zeros((len(turns), 3))])
+    _, quaternions = waypoint_path(still, kind, turns[:, 1:], rate)
+    n = max(len(positions), len(quaternions))
+    return _held(positions, n), _held(quaternions, n)
+
+
+def _held(table: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """The table with its last row repeated up to n rows."""
+    return table[np.minimum(np.arange(n), len(table) - 1)]
+
+
+def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) -> Table:
+    """A trajectory at the servo's rate, scene axes; a foreign one starts at `start` (3,) [m], upright.
+
+    A recording of ours is in scene axes already and stays where it was, unless it is scaled.
+    """
+    assert choice.path is not None
+    raw = read_trajectory(choice.path, choice.unit)
+    path = resample(raw.times, raw.positions, rate_hz, raw.quaternions)
+    ours = h5py.is_hdf5(choice.path) and choice.scale == 1.0
+    positions = path.positions if ours else place(path.positions, choice.scale, start_at=start)
+    turns = path.quaternions
+    if turns is None:
+        turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(positions), 1))
+    elif not ours:
+        turns = quaternion_product(turns, turns[0] * [1.0, -1.0, -1.0, -1.0])
+    return positions, turns
+
+
+def make_device(spec: SceneSpec, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, int]:
+    """The device in its own axes, and the ticks that its path lasts; held (3,) [m] is the tool's held point."""
+    dt, workspace = spec.rates.dt, workspace_of(spec)
+    if choice.kind == "mock":
+        positions, turns = scripted_path(spec)
+    else:
+        positions, turns = trajectory_path(choice, spec.rates.servo_hz, held)
+    own = positions_to_device(workspace, positions), orientations_to_device(workspace, turns)
+    if choice.kind == "replay":
+        return make_replay(*own, dt=dt), len(positions)
+    hand = spec.device.hand
+    device = make_mock(
+        device_spec(spec), *own, hand_stiffness=hand.stiffness, hand_damping=hand.damping, dt=dt
+    )
+    return device, len(positions)

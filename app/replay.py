@@ -1,0 +1,240 @@
+"""Repeating a recording: in lock-step as it was, a run in threads by its schedule; both bit for bit.
+
+A run in threads depends on the clock only through the ticks at which low steps read the tool, up to which
+their frames contain the servo's forces, and at which the servo adopts them. The recording has all three, so
+one thread can repeat it: a step begins when the servo has done `begin_tick` ticks, and its frame is
+finished right before the first tick whose row names it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.album import Album
+from app.build import build_scene
+from app.devices import limits_of, workspace_of
+from app.outcome import FAILED, FINISHED, Outcome, config_text, measured, series_of, warnings_of
+from app.progress import Progress, Silent
+from app.rig import Rig
+from app.slow_loop import SlowLoop, lock_step_run
+from app.trace import Trace
+from app.visual import Visual
+from config.load import load_scene, parse_scene
+from config.schema.scene import SceneSpec
+from haptics.backends.replay import make_recorded
+from haptics.errors import HapticsError
+from haptics.limits import DEVICE_LOST, NON_FINITE, STOPPING, TICK_FAILED
+from haptics.recording import Recording, read_recording
+from haptics.row import NAMES
+from haptics.servo import request_stop, servo_run
+from haptics.workspace import make_workspace
+
+DIFFERENT = 1
+"""Exit status of a replay that is not bit-equal."""
+CLOCKED = ("late_us", "step_us")
+"""Columns that the clock makes."""
+SENT = ("sent_x", "sent_y", "sent_z")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a replay differs from its recording."""
+
+    ticks: int
+    """Ticks compared."""
+    columns: int
+    largest: float
+    """Largest difference of any value."""
+    worst: str
+    """Column of the first difference, empty if there is none."""
+    first_tick: int
+
+    @property
+    def equal(self) -> bool:
+        """Bit for bit."""
+        return not self.worst
+
+    def words(self) -> str:
+        """For people."""
+        if self.equal:
+            return f"equal bit for bit: {self.ticks:,} ticks, {self.columns} columns, largest difference 0"
+        return (
+            f"differs from the recording: first at tick {self.first_tick} in {self.worst}, "
+            f"largest difference {self.largest:.3g}"
+        )
+
+
+def replay(path: Path, scene: str | None = None, progress: Progress | None = None) -> Outcome:
+    """Run a recording again, or another scene under its hand; raises HapticsError for one that cannot be."""
+    progress = progress or Silent()
+    recording = read_recording(path)
+    meta = recording.meta
+    if meta.get("program") != "palpo" or not len(recording.columns.get("tick", ())):
+        raise HapticsError(f"{path}: this recording holds no run of `palpo run` that could be repeated")
+    if not np.array_equal(recording.columns["tick"], np.arange(len(recording.columns["tick"]))):
+        raise HapticsError(f"{path}: rows are missing between its ticks, so that it cannot be repeated")
+    if scene is None:
+        origin = meta["scene"]
+        spec = parse_scene(origin["text"], origin["path"], origin["overrides"])
+    else:
+        spec = load_scene(scene)
+    rerun = _Rerun(path, recording, spec, meta["interface"], scene is not None or meta["driver"] == "lock-step")
+    with progress.stage("compiling, or loading what was compiled"):
+        rerun.rig(warm=True).warm_up()
+    with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
+        columns = rerun.run()
+    compared = None if scene else rerun.compare(columns)
+    return rerun.outcome(columns, compared, scene or f"{meta['scene']['name']}, replay of {path.name}")
+
+
+class _Rerun:
+    """One recording on a rig of its own."""
+
+    def __init__(
+        self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool
+    ) -> None:
+        self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
+        self.lock_step = lock_step
+        self.n = len(recording.columns["tick"])
+        self.stop_at = self._stop_request()
+        self._done = 0
+        self.known = self.n
+        """Ticks before the first one whose frame the schedule does not know: a crash may cut it short."""
+
+    def rig(self, warm: bool = False) -> Rig:
+        """The scene with the recorded inputs, which are in its own axes."""
+        own = workspace_of(self.spec)
+        workspace = make_workspace(force_scale=own.force_scale)
+        device, limits = make_recorded(self.recording), limits_of(self.spec)
+        return Rig(self.spec, build_scene(self.spec), self.kind, device, workspace, limits, not self.lock_step)
+
+    def _stop_request(self) -> int:
+        """First tick of a fade that somebody asked for; a fade that the tick itself causes comes by itself."""
+        flags = self.recording.columns["flags"]
+        fading = np.flatnonzero(flags & STOPPING)
+        own = NON_FINITE | TICK_FAILED | DEVICE_LOST
+        return int(fading[0]) if len(fading) and not flags[fading[0]] & own else self.n + 1
+
+    def run(self) -> dict[str, NDArray]:
+        """All columns of the repeated run."""
+        self.now = self.rig()
+        self.visual = Visual(self.spec, self.now.scene, self.now.high)
+        self.slow = SlowLoop(self.now, self.visual, ())
+        self.album = Album(self.n * self.spec.rates.dt)
+        self.trace = Trace(self.now.servo, names=NAMES)
+        try:
+            if self.lock_step:
+                lock_step_run(self.now, self.slow, self.n, self._ticks, self._look)
+            else:
+                self._by_schedule()
+        except FloatingPointError as error:
+            self.slow.failure = f"the slow loop stopped: {error}"
+            self._ticks(self.n - self._done)
+        finally:
+            self.now.low.close()
+        return self.trace.finish()
+
+    def _ticks(self, n: int) -> None:
+        """n ticks, with the stop where it was asked for; the ring is emptied before it can fill."""
+        while n > 0:
+            if self._done == self.stop_at:
+                request_stop(self.now.servo)
+            until_stop = self.stop_at - self._done if self._done < self.stop_at else n
+            span = min(n, until_stop, len(self.now.servo.rows) // 2)
+            servo_run(self.now.servo, span)
+            self._done += span
+            n -= span
+            self.trace.take()
+
+    def _look(self) -> None:
+        state, fresh = self.visual.latest()
+        if fresh:
+            self.album.look(state)
+
+    def _by_schedule(self) -> None:
+        """A run in threads: each low step where it was."""
+        steps, low = self.recording.low_steps, self.now.low
+        frames = self.recording.columns["frame"]
+        ids, first = np.unique(frames, return_index=True)
+        adopted = dict(zip(ids.tolist(), first.tolist(), strict=True))
+        last = 0
+        for frame, begin, until, present in zip(
+            *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")), strict=True
+        ):
+            self._run_to(max(begin, 0))
+            if frame not in adopted:
+                break
+            low.begin()
+            self._run_to(adopted[frame])
+            slot = self.visual.take_tool()
+            low.finish(until, present)
+            self.slow.seconds.append(0.0)
+            self.slow.show(slot, until)
+            self._look()
+            last = frame
+        newer = np.flatnonzero(frames > last)
+        self.known = int(newer[0]) if len(newer) else self.n
+        self._run_to(self.known)
+
+    def _run_to(self, tick: int) -> None:
+        if tick < self._done:
+            raise HapticsError(f"{self.path}: its low steps are out of order, so that it cannot be repeated")
+        self._ticks(min(tick, self.n) - self._done)
+
+    def compare(self, columns: dict[str, NDArray]) -> Comparison:
+        """Every value of every column that the clock does not make."""
+        n = min(self.known, len(columns["tick"]))
+        first, worst, largest = self.known, "", 0.0
+        names = [name for name in NAMES if name not in CLOCKED and (name not in SENT or self._unturned())]
+        for name in names:
+            was, is_now = self.recording.columns[name][:n].astype(float), columns[name][:n]
+            same = (was == is_now) | (np.isnan(was) & np.isnan(is_now))
+            if same.all():
+                continue
+            gap = np.abs(was - is_now)[~same]
+            largest = max(largest, float(np.nanmax(gap, initial=0.0)))
+            tick = int(np.flatnonzero(~same)[0])
+            if tick < first or not worst:
+                first, worst = tick, name
+        if not worst and n < self.known:
+            first, worst = n, "tick"
+        return Comparison(n, len(names), largest, worst, first)
+
+    def _unturned(self) -> bool:
+        """Whether the device's axes are the scene's, so that sent forces can be compared."""
+        return bool(workspace_of(self.spec).quaternion[0] == 1.0)
+
+    def outcome(self, columns: dict[str, NDArray], compared: Comparison | None, name: str) -> Outcome:
+        """Result and series, as of a run."""
+        rig, spec = self.now, self.spec
+        result: dict[str, Any] = {
+            "title": spec.title,
+            "scene": name,
+            "device": f"recording {self.path.name}",
+            "interface": self.kind,
+            "driver": "lock-step",
+            "latency": "as recorded",
+            "duration_s": len(columns["tick"]) * rig.scene.numbers.dt,
+        }
+        result |= measured(rig, self.slow, columns)
+        status, reason = FINISHED, "finished"
+        if compared is not None:
+            status, reason = (FINISHED if compared.equal else DIFFERENT), compared.words()
+            result["replay"] = {
+                "equal": compared.equal,
+                "ticks": compared.ticks,
+                "columns": compared.columns,
+                "max_difference": compared.largest,
+                "first_tick": None if compared.equal else compared.first_tick,
+            }
+        elif self.slow.failure:
+            status, reason = FAILED, self.slow.failure
+        result |= {"exit_reason": reason, "exit_status": status}
+        result["warnings"] = warnings_of(rig, self.slow, result)
+        return Outcome(
+            result, series_of(rig, columns), self.visual.geometry, self.album.states(), spec.view,
+            config_text(spec),
+        )  # fmt: skip

@@ -1,0 +1,46 @@
+"""A scene ready to run: its physics at rest, the exchange, and the servo on its device."""
+
+from config.schema.scene import SceneSpec
+from haptics.device import VirtualDevice
+from haptics.limits import LimitParams
+from haptics.servo import Servo, compile_servo, make_servo, servo_run
+from haptics.workspace import Workspace
+from physics.systems.callback import high_rate_tick, tick_data
+from physics.systems.lock_step import LockStep
+from physics.systems.low_rate import LowRate
+from physics.systems.scene import Scene
+
+KINDS = ("krylov", "paper", "extrapolated", "monolithic")
+WARM_PERIODS = 3
+"""Low periods that call every compiled function at least once."""
+
+
+class Rig:
+    """One scene for one run. The same object is driven in lock-step or by threads."""
+
+    def __init__(
+        self,
+        spec: SceneSpec,
+        scene: Scene,
+        kind: str,
+        device: VirtualDevice,
+        workspace: Workspace,
+        limits: LimitParams,
+        threads: bool,
+    ) -> None:
+        self.spec, self.scene, self.kind = spec, scene, kind
+        self.lock = LockStep(self.scene, kind, spec.interface.latency)
+        self.high = self.lock.high
+        self.low: LowRate = self.lock.low
+        self.low.lock_step = not threads
+        self._data = tick_data(self.high)
+        self.servo: Servo = make_servo(
+            high_rate_tick.address, self._data.address, self.high.port, device, limits, workspace,
+            rate_hz=spec.rates.servo_hz,
+        )  # fmt: skip
+
+    def warm_up(self) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        compile_servo(self.servo)
+        self.lock.advance(WARM_PERIODS * self.scene.numbers.ratio, lambda n: servo_run(self.servo, n))
+        self.low.close()

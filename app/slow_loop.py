@@ -1,0 +1,153 @@
+"""The slow loop: low steps in their own thread, one a low period, beside the servo.
+
+A step begins when the servo has adopted the frame of the one before, so that each frame is felt and a replay
+needs only the ticks at which steps begin and frames appear. A step that takes longer than its period is
+an overrun; the next one begins at once.
+"""
+
+import re
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.rig import Rig
+from app.visual import Visual
+from haptics.limits import RUNNING
+from haptics.recording import Recorder
+from haptics.row import Column
+from haptics.servo import finished_reason
+from haptics.statistics import MISSED, STALE_STEPS
+from physics.exchange.buffer import published_count, taken_count
+from physics.exchange.ring import ring_available, ring_overflow
+from physics.exchange.snapshot import COUNTERS, OVERFLOW
+
+NAP = 2e-4
+"""Seconds between two looks at whether the servo has adopted a frame."""
+
+SCHEDULE = (
+    Column("step", "1", "number of the low step, from 0", "i8"),
+    Column("frame", "1", "id of the frame that it published", "i8"),
+    Column("begin_tick", "1", "ticks that the tool state of its L1 had behind it, -1 for none", "i8"),
+    Column("until_tick", "1", "the full bodies contain the forces of the ticks before this one", "i8"),
+    Column("present_tick", "1", "the frame itself contains the forces of the ticks before this one", "i8"),
+)
+
+
+def step_columns(names: Sequence[str]) -> tuple[Column, ...]:
+    """Columns of the low steps in a recording: the schedule, which a replay needs, and the times of each step."""
+    times = [Column(f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}_ms", "ms", f"time of {name}") for name in names]
+    return *SCHEDULE, Column("total_ms", "ms", "time of the whole step"), *times
+
+
+class SlowLoop:
+    """Makes low steps and publishes what there is to see; `start` does so in a thread until the servo ends.
+
+    failure: an empty string, or why the loop ended by itself. overruns: steps longer than their period.
+    """
+
+    def __init__(
+        self, rig: Rig, visual: Visual, names: Sequence[str], recorder: Recorder | None = None
+    ) -> None:
+        self.rig, self.visual, self.names, self._recorder = rig, visual, tuple(names), recorder
+        self.period = rig.scene.numbers.low_dt
+        self.failure = ""
+        self.trace = ""
+        """Where the failure came from, for those who look for its cause."""
+        self.seconds: list[float] = []
+        self.overruns = 0
+        self.lost_slots = 0
+        self.counters = np.zeros(len(COUNTERS), np.int64)
+        self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
+
+    def start(self) -> None:
+        """The thread, after `step` has made the first frame."""
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end, which comes when the servo has ended."""
+        self._thread.join(timeout)
+
+    def step(self) -> None:
+        """One whole low step; the bodies are brought to the last complete tick."""
+        low, log, start = self.rig.low, self.rig.high.log, time.perf_counter()
+        low.begin()
+        begun = int(self.rig.high.state.tick[low.tool_slot])
+        until = low.tick + int(ring_available(log.ring))
+        slot = self.visual.take_tool()
+        low.finish(until)
+        self.seconds.append(time.perf_counter() - start)
+        self.overruns += self.seconds[-1] > self.period
+        self.book((low.frame_id, begun, until, low.present), self.seconds[-1])
+        self.show(slot, until)
+        if ring_overflow(log.ring):
+            behind = len(log.tick) * self.rig.scene.numbers.dt
+            raise RuntimeError(f"it fell more than {behind:.1f} s behind the servo, whose forces are lost")
+
+    def book(self, schedule: tuple[int, int, int, int], seconds: float) -> None:
+        """Leave a row in the recording: frame, begin tick, until tick, present tick; and the times."""
+        self.lost_slots += self.rig.low.lost_slots > 0
+        if self._recorder is not None:
+            times = [self.rig.low.times.get(name, [0.0])[-1] for name in self.names] if seconds else None
+            milliseconds = [1e3 * t for t in times or [0.0] * len(self.names)]
+            row = (len(self.seconds) - 1, *schedule, 1e3 * seconds, *milliseconds)
+            self._recorder.append_low_step(row)
+
+    def show(self, slot: int, tick: int) -> None:
+        """Publish the picture; raise FloatingPointError for a body that is not finite."""
+        counted = self.rig.servo.statistics.counters
+        self.counters[:3] = counted[MISSED], counted[STALE_STEPS], self.overruns
+        self.counters[OVERFLOW] = self.lost_slots
+        self.visual.publish(slot, tick, self.counters)
+        broken = self.rig.low.invalid()
+        if broken:
+            raise FloatingPointError(f'body "{broken}" is not finite')
+
+    def _run(self) -> None:
+        due = time.perf_counter() + self.period
+        try:
+            while self._wait(due):
+                self.step()
+                due = max(due + self.period, time.perf_counter())
+        except Exception as error:  # whatever it is, the servo must fade and the user be told
+            self.failure = f"the slow loop stopped: {error or type(error).__name__}"
+            self.trace = traceback.format_exc()
+
+    def _wait(self, due: float) -> bool:
+        """Sleep until it is time for a step and the servo has the last frame; False once the servo has ended."""
+        control = self.rig.high.frame_control
+        while finished_reason(self.rig.servo) == RUNNING:
+            left = due - time.perf_counter()
+            if left > 0:
+                time.sleep(min(left, 0.05))
+            elif taken_count(control) < published_count(control):
+                time.sleep(NAP)
+            else:
+                return True
+        return False
+
+
+def lock_step_run(
+    rig: Rig, slow: SlowLoop, ticks: int, make: Callable[[int], object], each: Callable[[], object]
+) -> None:
+    """`ticks` ticks, by spans of make(k), and the low steps between them, without a clock; `each` after a period.
+
+    Times of steps are booked as zero, so that two recordings are the same bit for bit.
+    """
+    lock, ratio = rig.lock, rig.lock.ratio if rig.kind != "monolithic" else rig.scene.numbers.ratio
+    while lock.tick < ticks and finished_reason(rig.servo) == RUNNING:
+        start = lock.tick
+        lock.advance(min(ratio, ticks - start), make)
+        slow.seconds.append(0.0)
+        slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)
+        slow.show(slow.visual.take_tool(), lock.tick)
+        each()
+
+
+def summed_times(times: dict[str, list[float]]) -> NDArray[np.float64]:
+    """Whole time of each low step [s] from the times of its named parts."""
+    longest = max((len(t) for t in times.values()), default=0)
+    return sum((np.pad(t, (0, longest - len(t))) for t in times.values()), np.zeros(longest))

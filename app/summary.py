@@ -1,0 +1,122 @@
+"""The end of a command, as tables for people."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+QUANTILES = ("p50", "p99", "p999", "max")
+
+
+def number(value: Any) -> str:
+    """Four significant digits; counts in groups of three; a dash for what is missing."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Sequence):
+        return "(" + ", ".join(number(v) for v in value) + ")"
+    return str(value)
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False)
+
+
+def print_summary(result: Mapping[str, Any]) -> None:
+    """What a run or a replay came to."""
+    console = _console()
+    console.print(_times(result))
+    console.print(_facts(result))
+    for warning in result.get("warnings", ()):
+        console.print(f"! {warning}", style="yellow")
+    bad = bool(result.get("exit_status"))
+    console.print(f"{result['scene']}: {result['exit_reason']}", style="bold red" if bad else "bold")
+
+
+def _times(result: Mapping[str, Any]) -> Table:
+    table = Table(title=f"{result.get('title', '')}, {number(result.get('duration_s'))} s", title_justify="left")
+    table.add_column("")
+    for name in ("median", "p99", "p99.9", "max"):
+        table.add_column(name, justify="right")
+    servo, slow = result["servo"], result["slow"]
+    rows = [
+        ("servo late [µs]", servo.get("late_us") if result.get("driver") != "lock-step" else None),
+        ("bare clock late [µs]", result.get("clock_baseline_us")),
+        ("servo step [µs]", servo.get("step_us")),
+        ("slow step [ms]", slow.get("step_ms")),
+        *((f"  {name} [ms]", values) for name, values in slow.get("by_step_ms", {}).items()),
+    ]
+    for name, values in rows:
+        if values:
+            table.add_row(name, *(number(float(values[q])) for q in QUANTILES))
+    return table
+
+
+def _facts(result: Mapping[str, Any]) -> Table:
+    servo, slow, force = result["servo"], result["slow"], result["force_N"]
+    table = Table(show_header=False)
+    rows = [
+        ("interface", f"{result['interface']}; latency: {result['latency']}"),
+        ("device", result["device"]),
+        ("servo", f"{number(servo['steps'])} ticks, {servo['missed']} missed, {servo['stale']} stale"),
+        ("slow loop", f"{number(slow['steps'])} steps, {slow['overruns']} over their period, "
+                      f"at most {slow['contacts_max']} contacts"),
+        ("force [N]", f"at most {number(force['max_norm'])} commanded, {number(force['max_norm_sent'])} sent"),
+        ("force at the end [N]", number(force["final"])),
+        ("mean of the last half second [N]", number(force["mean_last_half_second"])),
+        ("deepest penetration [mm]", number(1e3 * result["penetration_m"]["max"])),
+        ("mass [kg]", ", ".join(f"{body} {number(m)}" for body, m in result["mass_kg"].items())),
+        ("memory [MB]", number(result.get("memory_mb"))),
+        *((name, result[key]) for name, key in (("recording", "recording"), ("report", "report")) if key in result),
+    ]  # fmt: skip
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def claim_rows(claims: Iterable[Any]) -> list[dict[str, Any]]:
+    """Claims as plain dictionaries, whatever record they are made of."""
+    rows = []
+    for claim in claims:
+        if dataclasses.is_dataclass(claim) and not isinstance(claim, type):
+            rows.append(dataclasses.asdict(claim))
+        else:
+            rows.append(claim._asdict() if hasattr(claim, "_asdict") else dict(claim))
+    return rows
+
+
+def print_claims(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A study's claims, one a row."""
+    table = Table(title=title, title_justify="left")
+    names = list(rows[0]) if rows else []
+    for name in names:
+        table.add_column(name)
+    for row in rows:
+        words = [("yes" if row[n] else "no") if n == "holds" else number(row[n]) for n in names]
+        table.add_row(*words, style="" if row.get("holds", True) else "bold red")
+    _console().print(table)
+
+
+def print_bench(results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Each benchmark's figures, nested names joined by points."""
+    for bench, figures in results.items():
+        table = Table(title=bench, title_justify="left", show_header=False)
+        for name, value in flat(figures):
+            table.add_row(name, number(value))
+        _console().print(table)
+
+
+def flat(figures: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """Leaves of nested tables with their path."""
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value

@@ -1,0 +1,211 @@
+"""What there is to see of a scene: its shapes, and their present state for the picture.
+
+The slow loop's thread writes; it alone reads the tool's state from the servo.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from config.schema.body import PlaneBody, RigidBody, TetBody
+from config.schema.scene import SceneSpec
+from physics.contact.rows import POINT
+from physics.exchange.buffer import acquire, make_control, publish, writer_slot
+from physics.exchange.snapshot import (
+    Drawable,
+    SceneGeometry,
+    SceneState,
+    make_geometry,
+    make_snapshot,
+    plane_corners,
+    view,
+    write,
+)
+from physics.systems.high_rate import HighRate
+from physics.systems.scene import Scene
+
+AROUND, RINGS = 24, 7
+"""Facets of round rigid bodies: around the axis, and from the rim of an end to its pole."""
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+
+def capsule_surface(radius: float, length: float) -> tuple[Floats, Indices]:
+    """Vertices and outward triangles of a capsule about y, length [m] between its centres; a ball for 0."""
+    rise = np.linspace(-np.pi / 2, np.pi / 2, 2 * RINGS)[1:-1]
+    turn = np.linspace(0.0, 2 * np.pi, AROUND, endpoint=False)
+    rings = np.empty((len(rise), AROUND, 3))
+    rings[..., 0] = radius * np.cos(rise)[:, None] * np.sin(turn)
+    rings[..., 1] = (radius * np.sin(rise) + 0.5 * length * np.sign(rise))[:, None]
+    rings[..., 2] = radius * np.cos(rise)[:, None] * np.cos(turn)
+    poles = np.array([[0.0, -radius - length / 2, 0.0], [0.0, radius + length / 2, 0.0]])
+    vertices = np.vstack([rings.reshape(-1, 3), poles])
+    k, after = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    bottom, top = len(vertices) - 2, len(vertices) - 1
+    triangles = [np.stack([np.full(AROUND, bottom), after, k], axis=1)]
+    for ring in range(len(rise) - 1):
+        low, high = ring * AROUND, (ring + 1) * AROUND
+        triangles.append(np.stack([low + k, low + after, high + after], axis=1))
+        triangles.append(np.stack([low + k, high + after, high + k], axis=1))
+    last = (len(rise) - 1) * AROUND
+    triangles.append(np.stack([np.full(AROUND, top), last + k, last + after], axis=1))
+    return vertices, np.vstack(triangles).astype(np.int32)
+
+
+def rotate(q: Floats, points: Floats) -> Floats:
+    """Points (n, 3) turned by the unit quaternion q (w, x, y, z)."""
+    t = 2.0 * np.cross(q[1:], points)
+    return points + q[0] * t + np.cross(q[1:], t)
+
+
+class _Shape:
+    """One body's drawable, and where its vertices come from: frames of the tool or of a member, or nowhere."""
+
+    def __init__(self, drawable: Drawable, number: int, local: Floats | None) -> None:
+        self.drawable, self.number, self.local = drawable, number, local
+
+
+class Visual:
+    """Geometry of a scene, and the snapshots of its state behind a triple buffer."""
+
+    def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate) -> None:
+        self.scene, self.high = scene, high
+        self.members = {member.number: member for member in scene.members}
+        self.tool = int(scene.topology.point_body[scene.tool_points.span[0]])
+        self._shapes: list[_Shape] = []
+        self._first = 0
+        rest = [self._add(spec, number) for number, body in enumerate(spec.bodies) if not isinstance(body, PlaneBody)]
+        solid = np.vstack([*rest, np.array([p[1:] for p in spec.device.path])])
+        for number, body in enumerate(spec.bodies):
+            if isinstance(body, PlaneBody):
+                rest.append(self._add_plane(body, number, solid))
+        self.vertices = np.vstack(rest)
+        self.geometry: SceneGeometry = make_geometry([s.drawable for s in self._shapes], self.vertices)
+        joints = scene.attachments
+        points = np.flatnonzero(joints.kind == POINT)
+        self._joined = joints.points[points, 0, 0].astype(np.intp) if len(points) else np.zeros(0, np.intp)
+        self.snapshot = make_snapshot(len(self.vertices), scene.capacity.contacts, len(self._joined))
+        self.control = make_control()
+
+    def _triangles(self, number: int) -> tuple[int, int, Indices]:
+        """First point, number of points and triangles, from the first point on, of a body."""
+        topology = self.scene.topology
+        own = np.flatnonzero(topology.point_body == number)
+        triangles = topology.triangles[topology.point_body[topology.triangles[:, 0]] == number]
+        return int(own[0]), len(own), triangles - own[0]
+
+    def _add(self, spec: SceneSpec, number: int) -> Floats:
+        """A body's drawable; its vertices at rest."""
+        body, scene = spec.bodies[number], self.scene
+        first, n_points, triangles = self._triangles(number)
+        local, fixed, kind, radius, static = None, np.zeros(0, np.int32), "surface", 0.0, False
+        if body.kind == "beam":
+            kind, radius, n = "tube", float(scene.topology.body_radius[number]), n_points // 2
+            rest, triangles = scene.rest[first : first + n], np.zeros((0, 3), np.int32)
+            if number in self.members:
+                fixed = np.flatnonzero(self.members[number].body.model.fixed).astype(np.int32)
+        elif isinstance(body, RigidBody):
+            local, triangles = self._rigid(body, number, triangles)
+            rest = self._placed(number, local)
+        else:
+            static = body.kind == "mesh"
+            rest = scene.rest[first : first + n_points]
+            if isinstance(body, TetBody):
+                fixed = self.members[number].body.fixed
+        drawable = Drawable(
+            body.name, kind, self._first, len(rest), triangles, radius, body.colour, fixed, static  # type: ignore[arg-type]
+        )  # fmt: skip
+        self._shapes.append(_Shape(drawable, number, local))
+        self._first += len(rest)
+        return rest
+
+    def _rigid(self, body: RigidBody, number: int, triangles: Indices) -> tuple[Floats, Indices]:
+        """Vertices in body axes and triangles of a rigid body."""
+        scale, g = body.placement.scale, body.geometry
+        if g.kind in ("sphere", "capsule"):
+            return capsule_surface(g.radius * scale, g.length * scale if g.kind == "capsule" else 0.0)
+        if number in self.members:
+            return self.members[number].points, triangles
+        span = self.scene.tool_points.span
+        return self.scene.tool_points.lever[span[0] : span[1] - 1], triangles
+
+    def _placed(self, number: int, local: Floats) -> Floats:
+        """A rigid body's vertices where it is when the scene is built."""
+        state = self.scene.tool if number == self.tool else self.members[number].body.state
+        return state.x[0] + rotate(state.q[0], local)
+
+    def _add_plane(self, body: PlaneBody, number: int, solid: Floats) -> Floats:
+        """A plate below everything that is there, and somewhat larger."""
+        lower, upper = solid.min(axis=0), solid.max(axis=0)
+        normal = np.array(body.normal, float) / np.linalg.norm(body.normal)
+        centre = 0.5 * (lower + upper)
+        centre -= normal * (normal @ (centre - np.array(body.point)))
+        corners = plane_corners(centre, normal, 0.8 * float(np.linalg.norm(upper - lower)))
+        drawable = Drawable(body.name, "plane", self._first, 4, colour=body.colour, static=True)
+        self._shapes.append(_Shape(drawable, number, None))
+        self._first += 4
+        return corners
+
+    def take_tool(self) -> int:
+        """Slot of the newest tool state; it stays until the low loop or this asks again."""
+        return int(acquire(self.high.state_control)[0])
+
+    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
+        """Write the bodies as they are, with the tool and its contacts from state slot k."""
+        state = self.high.state
+        if state.tick[k] >= 0:
+            self._move(k)
+        n = int(state.n_contacts[k]) if state.tick[k] >= 0 else 0
+        frame = int(self.high.hold.frame[0])
+        lever = rotate(state.q[k, frame], self.high.hold.lever[None])[0]
+        started = state.tick[k] >= 0
+        nowhere = np.full(3, np.nan)
+        now = SceneState(
+            vertices=self.vertices,
+            tick=tick,
+            time=tick * self.scene.numbers.dt,
+            contact_point=state.contact_point[k, :n],
+            contact_force=state.contact_force[k, :n],
+            contact_state=state.contact_status[k, :n],
+            device_point=state.target[k] if started else nowhere,
+            held_point=state.x[k, frame] + lever if started else nowhere,
+            hand_force=state.force[k] if started else nowhere,
+            attachment_point=self._joints(k if started else -1),
+            counters=counters,
+        )
+        write(self.snapshot, int(writer_slot(self.control)), now)
+        publish(self.control)
+
+    def _move(self, k: int) -> None:
+        """Bring all vertices to the present."""
+        state = self.high.state
+        for shape in self._shapes:
+            d = shape.drawable
+            if d.static:
+                continue
+            out = self.vertices[d.span]
+            if shape.number == self.tool:
+                x, q = state.x[k], state.q[k]
+            else:
+                body = self.members[shape.number].body
+                x, q = body.x, getattr(body, "q", None)
+            out[:] = x[: len(out)] if shape.local is None else x[0] + rotate(q[0], shape.local)
+
+    def _joints(self, k: int) -> Floats:
+        """Positions of the attached points."""
+        out = np.full((len(self._joined), 3), np.nan)
+        points = self.scene.tool_points
+        for i, p in enumerate(self._joined):
+            member = self.members.get(int(self.scene.topology.point_body[p]))
+            if member is not None:
+                out[i] = member.positions()[p - member.first]
+            elif k >= 0 and points.span[0] <= p < points.span[1]:
+                frame = int(points.frame[p])
+                turned = rotate(self.high.state.q[k, frame], points.lever[p][None])[0]
+                out[i] = self.high.state.x[k, frame] + turned
+        return out
+
+    def latest(self) -> tuple[SceneState, bool]:
+        """The reader's side: the newest frame, and whether it is new. One thread may ask."""
+        slot, fresh = acquire(self.control)
+        return view(self.snapshot, int(slot)), bool(fresh)
