@@ -1,0 +1,56 @@
+"""The studies by name. Each recomputes a figure or table and ends with its claims."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+from app.studies.claims import Claim, Skipped, print_claims, write_claims
+
+Study = Callable[[Path, bool], list[Claim]]
+
+
+def _lazy(module: str) -> Study:
+    """The study of a module, imported when it is called: a study may need what others do without."""
+
+    def run(out: Path, quick: bool) -> list[Claim]:
+        study: Study = importlib.import_module(f"app.studies.{module}").run
+        return study(out, quick)
+
+    return run
+
+
+STUDIES: dict[str, Study] = {
+    "multirate-beams": _lazy("multirate_beams"),
+    "multirate-wire": _lazy("multirate_wire"),
+    "multirate-accuracy": _lazy("multirate_accuracy"),
+    "recorded-touch": _lazy("recording"),
+}
+"""Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
+
+ABOUT = {
+    "multirate-beams": "003, first experiment: two beams, one at each rate, deform alike and feel equal forces",
+    "multirate-wire": "003, second experiment: a cylinder pulled, lifted and hung by a wire",
+    "multirate-accuracy": "error of each interface kind against everything at 1 kHz",
+    "recorded-touch": "a real hand's recording on the needle, the probe and a real liver's mesh",
+}
+
+
+def run_study(name: str, out: Path, quick: bool = False, console: Console | None = None) -> list[Claim]:
+    """Run a study, print its claims and write them to out/claims.json. KeyError for an unknown name.
+
+    A study that cannot run here says why and returns no claims.
+    """
+    study = STUDIES[name]
+    console = console or Console()
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        claims = study(out, quick)
+    except Skipped as reason:
+        console.print(f"{name} skipped: {reason}", soft_wrap=True)
+        return []
+    write_claims(out / "claims.json", name, quick, claims)
+    print_claims(f"{name}{' (quick)' if quick else ''}", claims, console)
+    console.print(f"written to {out}", soft_wrap=True)
+    return claims
