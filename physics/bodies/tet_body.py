@@ -17,8 +17,10 @@ from physics.fem.corotational import (
     add_internal_forces,
     assemble_warped_stiffness,
     elastic_energy,
+    extract_rotation,
 )
 from physics.fem.material import Material
+from physics.math3 import quat_to_matrix
 from physics.mesh.tet import TetMesh
 
 
@@ -74,6 +76,7 @@ class TetBody:
         self._blocks = np.empty((self._pattern.rows.size, 9))
         self._quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(mesh.tets), 1))
         self._K: sp.csc_matrix | None = None
+        self._turning = np.zeros((0, 3))
         self.x = np.array(mesh.nodes, dtype=np.float64)
         self.v = np.zeros(self.n_dof)
         self.linearise()
@@ -136,6 +139,8 @@ class TetBody:
             factor = self._factors.setdefault(h, CholeskyFactor(self._symbolic))
         alpha, beta = self.material.alpha, self.material.beta
         factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
+        if self.floating:
+            self._turning = self.node_mass[:, None] * (self.x - self.node_mass @ self.x / self.mass)
         return factor
 
     def free_velocity(self, factor: Factor, h: float, f: NDArray | None = None) -> NDArray:
@@ -168,7 +173,7 @@ class TetBody:
         _substeps(
             self._tets, self._gradients, self._volumes, *self._lame, self._quats, self._weight, self.free,
             self._pattern.rows, self._pattern.cols, self._mass, self._symbolic, factor.panels, factor.height,
-            h, forces, slot_nodes, self.x, self.v,
+            h, forces, slot_nodes, self._turning, self.x, self.v,
         )  # fmt: skip
 
     def energy(self) -> float:
@@ -187,12 +192,45 @@ class TetBody:
 
 
 @njit(nogil=True, cache=True)
+def _whole_rotation(x, weighted, quaternion, matrix):
+    """matrix = rotation of a whole body since its centred positions times masses were `weighted` (n, 3).
+
+    The centre needs no attention: `weighted` sums to zero. quaternion (4,): start and result.
+    """
+    f = np.zeros(9)
+    for n in range(weighted.shape[0]):
+        for i in range(3):
+            for j in range(3):
+                f[3 * i + j] += x[n, i] * weighted[n, j]
+    q = extract_rotation(
+        (f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]),
+        (quaternion[0], quaternion[1], quaternion[2], quaternion[3]),
+    )
+    for i in range(4):
+        quaternion[i] = q[i]
+    quat_to_matrix(quaternion, matrix)
+
+
+@njit(nogil=True, cache=True)
+def _turn(matrix, vectors, transposed):
+    """Each 3-vector of `vectors` (3 n,) by the rotation matrix, or by its transpose, in place."""
+    for s in range(vectors.size // 3):
+        a, b, c = vectors[3 * s], vectors[3 * s + 1], vectors[3 * s + 2]
+        for i in range(3):
+            if transposed:
+                vectors[3 * s + i] = matrix[0, i] * a + matrix[1, i] * b + matrix[2, i] * c
+            else:
+                vectors[3 * s + i] = matrix[i, 0] * a + matrix[i, 1] * b + matrix[i, 2] * c
+
+
+@njit(nogil=True, cache=True)
 def _substeps(
     tets, gradients, volumes, lam, mu, quats, weight, free, rows, cols, mass, symbolic, panels, height,
-    h, forces, slot_nodes, x, v,
+    h, forces, slot_nodes, turning, x, v,
 ):  # fmt: skip
     load = np.empty_like(x)
     b, scratch, tall = np.empty_like(v), np.empty_like(v), np.empty(height)
+    quaternion, matrix = np.array([1.0, 0.0, 0.0, 0.0]), np.eye(3)
     for step in range(forces.shape[0]):
         load[:] = weight
         for k in range(slot_nodes.size):
@@ -210,7 +248,12 @@ def _substeps(
                     b[r + i] += mass[k] * v[c + i]
                     if r != c:
                         b[c + i] += mass[k] * v[r + i]
+        if turning.shape[0] > 0:
+            _whole_rotation(x, turning, quaternion, matrix)
+            _turn(matrix, b, True)
         solve_one(symbolic, panels, b, v, scratch, tall)
+        if turning.shape[0] > 0:
+            _turn(matrix, v, False)
         for s in range(free.size):
             for i in range(3):
                 x[free[s], i] += h * v[3 * s + i]
