@@ -223,7 +223,7 @@ def _write_compliance(
     kept = slots < near
     rows = (3 * slots[kept][:, None] + np.arange(3)).reshape(-1)
     n = modal.shape[1]
-    modal = modal.reshape(len(slots), 3, n)[kept].reshape(-1, n)
+    modal = modal.reshape(len(slots), 3, n)[kept].reshape(len(rows), n)
     compliance = h * h * (modal * frame.modes[f, MODE_INVERSE, first : first + n]) @ modal.T
     if frame.floating[f, low]:
         arms = frame.slot_x[f, slots[kept]]
