@@ -315,7 +315,7 @@ class BroadPhase:
         """Candidates for the next `horizon` seconds, sorted by kind and first primitive.
 
         x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the clearance
-        [m] of each pair, (n,): its distance now less all that it can travel; the smaller, the likelier.
+        [m] of each pair, (n,): its gap now less what the present velocities close; the smaller, the likelier.
         """
         count = self._query(x, u, horizon, skin)
         while count[1]:
@@ -346,23 +346,26 @@ class BroadPhase:
             if topology.body_role[b] != STATIC and len(primitives.points):
                 refit(self.trees[b], primitives, x)
         for a, b in self.body_pairs:
+            before, (margin, thickness) = int(count[0]), self._margin(a, b, horizon, skin)
             query_trees(
                 topology, x, u, self.trees[a], self.primitives[a], self.trees[b], self.primitives[b],
-                self._margin(a, b, horizon, skin), horizon, speed[a] + speed[b],
+                margin, horizon, speed[a] + speed[b],
                 self._stack, self._scratch, self._pairs, self._clearance, count,
             )  # fmt: skip
+            self._clearance[before : count[0]] += margin - thickness
         for b, plane in self.plane_pairs:
-            margin = self._margin(b, topology.plane_body[plane], horizon, skin)
+            before, (margin, thickness) = int(count[0]), self._margin(b, topology.plane_body[plane], horizon, skin)
             query_plane(
                 topology, x, u, self.first[b], self.first[b + 1], plane, margin, horizon, self.used,
                 self._pairs, self._clearance, count,
             )  # fmt: skip
+            self._clearance[before : count[0]] += margin - thickness
         return count
 
-    def _margin(self, a: int, b: int, horizon: float, skin: float) -> float:
-        """Distance [m] at which a pair of bodies at rest becomes a candidate."""
+    def _margin(self, a: int, b: int, horizon: float, skin: float) -> tuple[float, float]:
+        """Distance [m] at which a pair of bodies at rest becomes a candidate, and at which it touches."""
         topology = self.topology
         thickness = topology.body_radius[a] + topology.body_radius[b] + skin
         by_hand = TOOL in (topology.body_role[a], topology.body_role[b])
         travel = 0.5 * self.acceleration * horizon**2 if by_hand else 0.0
-        return float(thickness + self.alarm + travel)
+        return float(thickness + self.alarm + travel), float(thickness)

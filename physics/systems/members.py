@@ -15,6 +15,10 @@ from physics.bodies.tet_body import TetBody
 from physics.reduction.rational_krylov import best_rotation, rigid_motions
 
 
+REFRESH = 10
+"""Substeps with one tangent. A stale one damps and, where an impact turns elements, loses its stability."""
+
+
 class Member(Protocol):
     """A low-rate body of a scene. Local numbers count from `first`."""
 
@@ -82,7 +86,12 @@ class TetMember:
     def integrate(
         self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
     ) -> None:
-        self.body.substeps(factor, h, forces, local.astype(np.int32))
+        nodes = local.astype(np.int32)
+        for start in range(0, len(forces), REFRESH):
+            if start > 0:
+                self.body.linearise()
+                factor = self.body.factor(h)
+            self.body.substeps(factor, h, forces[start : start + REFRESH], nodes)
 
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia about the centre [kg m2]."""

@@ -19,6 +19,10 @@ from physics.reduction.rational_krylov import krylov_modes, rigid_motions
 from physics.systems.members import BeamMember, Member, RigidMember, TetMember
 
 
+SOFTEST = 0.5
+"""Least ratio of A_h to the mass in any mode; below it, negative stiffness would outrun inertia within a tick."""
+
+
 @dataclass
 class Tangent:
     """A member linearised at the start of a low step: what its basis and its substeps are made from."""
@@ -111,7 +115,7 @@ def _write_modes(
     assert isinstance(member, TetMember | BeamMember)
     body = member.body
     body.linearise()
-    stiffness, v, force = body.tangent(), body.v, body.undamped_force()
+    v, force = body.v, body.undamped_force()
     alpha, beta = member.damping
     x = np.where(member.turns(local)[:, None] == 1, 0.0, member.positions()[local])
     columns, axes = tangent.columns, np.eye(3)
@@ -123,10 +127,12 @@ def _write_modes(
     frame.slot_q[f, slots] = member.orientations(local)
     mv = body.M @ v
     residual = force - alpha * mv - beta * (body.K @ v)
+    # the factor at the servo's step was renewed on the way here, that at the low step was not
+    solved = [tangent.factors[0].solve(residual)]
     if member.floating:
-        solved = [_turn_nodes(s.solve(_turn_nodes(residual, axes.T)), axes) for s in tangent.factors[:2]]
+        solved.append(_turn_nodes(tangent.factors[1].solve(_turn_nodes(residual, axes.T)), axes))
     else:
-        solved = [s.solve(residual) for s in tangent.factors[:2]]
+        solved.append(tangent.factors[1].solve(residual))
     columns = np.column_stack([columns, v, *solved])
     if isinstance(member, TetMember) and member.floating:
         x_free = body.x[body.free]
@@ -134,11 +140,14 @@ def _write_modes(
         mass_rigid = body.M @ rigid
         columns -= rigid @ np.linalg.solve(rigid.T @ mass_rigid, mass_rigid.T @ columns)
     mass_gram = columns.T @ (body.M @ columns)
-    stiff_columns = stiffness @ columns
-    stiff_gram = columns.T @ stiff_columns
-    damped = columns.T @ (body.K @ columns) if beta > 0.0 else np.zeros_like(stiff_gram)
-    system = (1.0 + h * alpha) * mass_gram + h * beta * damped + h * h * stiff_gram
-    modes = krylov_modes(mass_gram, system, limit)
+    warped_gram = columns.T @ (body.K @ columns)
+    stiff_gram = columns.T @ (body.tangent() @ columns)
+    held = (1.0 + h * alpha) * mass_gram + h * beta * warped_gram
+    modes = krylov_modes(mass_gram, held + h * h * stiff_gram, limit)
+    if len(modes.system) and modes.system[0] < SOFTEST:
+        # crushed elements: their exact tangent would make the tick itself unstable, the warped one cannot
+        stiff_gram = warped_gram
+        modes = krylov_modes(mass_gram, held + h * h * stiff_gram, limit)
     n, first = len(modes.system), int(frame.head[f, N_MODES])
     span = slice(first, first + n)
     frame.modes[f, MODE_INVERSE, span] = 1.0 / modes.system
