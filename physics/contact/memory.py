@@ -22,7 +22,6 @@ class ContactMemory(NamedTuple):
     offset: NDArray[np.float64]  # (2, capacity, 3) [m] world axes
     points: NDArray[np.int32]  # (2, capacity, 2, 3) points of both sides
     weights: NDArray[np.float64]  # (2, capacity, 2, 3)
-    place: NDArray[np.float64]  # (2, capacity, 3) relative place of the two sides, for refreshes
 
 
 def make_contact_memory(capacity: int) -> ContactMemory:
@@ -30,7 +29,6 @@ def make_contact_memory(capacity: int) -> ContactMemory:
     return ContactMemory(
         np.zeros(3, np.int64), np.zeros((2, capacity), np.int64), np.zeros((2, capacity, 3)),
         np.zeros((2, capacity, 3)), np.full((2, capacity, 2, 3), -1, np.int32), np.zeros((2, capacity, 2, 3)),
-        np.zeros((2, capacity, 3)),
     )  # fmt: skip
 
 

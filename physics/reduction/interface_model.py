@@ -28,6 +28,7 @@ from physics.exchange.constraint_frame import (
     MOTION,
     N_MODES,
     N_NEAR,
+    N_SLOTS,
     REDUCED,
     Capacity,
 )
@@ -40,6 +41,11 @@ from physics.math3 import (
     quat_to_matrix,
     rotate_by,
 )
+
+
+JOIN_TIME = 0.01
+"""Time [s] over which a new frame's slots leave the old one's positions. A jump of a micrometre, met by a
+light tool within one tick, would be felt as a click; spread over ten ticks it is not."""
 
 
 class InterfaceState(NamedTuple):
@@ -58,7 +64,8 @@ class InterfaceState(NamedTuple):
     free_velocity: NDArray[np.float64]  # (L, 3)
     free_spin: NDArray[np.float64]  # (L, 3)
     wrench: NDArray[np.float64]  # (L, 6) force and torque about the centre, world axes
-    clock: NDArray[np.float64]  # (1,) time since the frame's base [s]
+    clock: NDArray[np.float64]  # (1,) time since the frame was adopted [s]
+    join: NDArray[np.float64]  # (slots, 3) where the frame before had a slot, less where this one has it
     scratch: NDArray[np.float64]  # (6, 3)
 
 
@@ -70,13 +77,17 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
     return InterfaceState(
         np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.ones(m),
         np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)),
-        np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)), np.zeros(1), np.zeros((6, 3)),
+        np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)), np.zeros(1), np.zeros((capacity.slots, 3)),
+        np.zeros((6, 3)),
     )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
 def adopt(frame, f, state):
-    """Start the state from slot f of the frame."""
+    """Start the state from slot f of the frame, with nothing to join."""
+    for k in range(frame.head[f, N_SLOTS]):
+        for i in range(3):
+            state.join[k, i] = 0.0
     n = frame.head[f, N_MODES]
     for k in range(n):
         state.z[k] = frame.modes[f, MODE_Z, k]
@@ -171,6 +182,9 @@ def slot_position(frame, f, state, slot, x):
         matvec3(state.axes[b], p, x)
         for i in range(3):
             x[i] += state.centre[b, i]
+    share = max(0.0, 1.0 - state.clock[0] / JOIN_TIME)
+    for i in range(3):
+        x[i] += share * state.join[slot, i]
 
 
 @njit(nogil=True, cache=True)
@@ -191,21 +205,25 @@ def slot_step(frame, f, state, slot, x, h, step):
         for k in range(first, last):
             u += row[k] * state.free_rate[k]
         p[i] = h * u
+    clock = state.clock[0]
+    left = max(0.0, 1.0 - (clock + h) / JOIN_TIME) - max(0.0, 1.0 - clock / JOIN_TIME)
+    for i in range(3):
+        step[i] = left * state.join[slot, i]
     if frame.floating[f, b] == 0:
         for i in range(3):
-            step[i] = p[i]
+            step[i] += p[i]
         return
     if frame.slot_turns[f, slot] == 1:
         for i in range(3):
-            step[i] = h * state.free_spin[b, i]
+            step[i] += h * state.free_spin[b, i]
         return
-    arm, turn = state.scratch[1], state.scratch[2]
-    matvec3(state.axes[b], p, step)
+    arm, turn, along = state.scratch[1], state.scratch[2], state.scratch[3]
+    matvec3(state.axes[b], p, along)
     for i in range(3):
         arm[i] = x[i] - state.centre[b, i]
     cross3(state.free_spin[b], arm, turn)
     for i in range(3):
-        step[i] += h * (state.free_velocity[b, i] + turn[i])
+        step[i] += along[i] + h * (state.free_velocity[b, i] + turn[i])
 
 
 @njit(nogil=True, cache=True)

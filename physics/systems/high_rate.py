@@ -58,6 +58,7 @@ from physics.exchange.constraint_frame import (
     MOTION,
     N_CONTACTS,
     N_PAIRS,
+    N_SLOTS,
     REDUCED,
     ConstraintFrame,
 )
@@ -195,29 +196,29 @@ def _h2_free_motion(s):
 def _take_frame(s):
     """Adopt the newest frame, brought to the present by replaying the forces that it does not contain.
 
-    Stick offsets follow the soft points over the refresh, so that a sticking contact returns to its anchor
-    if the two frames disagree about where its points are.
+    Reduced slots join the old frame's positions; slots that are held jump, and stick offsets follow them,
+    so that a sticking contact returns to its anchor. Returns the frame's slot.
     """
-    control = s.frame_control
-    tick = s.counter[TICK]
-    slot = reader_slot(control)
-    replayed = 0
+    control, tick = s.frame_control, s.counter[TICK]
+    slot, replayed = reader_slot(control), 0
     if is_fresh(control):
-        old = slot
-        if s.counter[FRAME_ID] > 0:
-            _remember_places(s, old, -1.0)
+        had = s.counter[FRAME_ID] > 0
+        if had:
+            _mark_places(s, slot)
         slot, _ = acquire(control)
-        h = s.value[STEP]
         adopt(s.frame, slot, s.interface)
         mask = s.log.tick.shape[0] - 1
-        base = s.frame.head[slot, BASE_TICK]
-        for past in range(base, tick):
+        for past in range(s.frame.head[slot, BASE_TICK], tick):
             entry = past & mask
             if s.log.tick[entry] == past:
-                replay(s.frame, slot, s.interface, s.log, entry, h)
+                replay(s.frame, slot, s.interface, s.log, entry, s.value[STEP])
                 replayed += 1
-        if s.counter[FRAME_ID] > 0 and s.frame.head[slot, MOTION] != EXACT:
-            _remember_places(s, slot, 1.0)
+        s.interface.clock[0] = 0.0
+        motion = s.frame.head[slot, MOTION]
+        if had and motion == REDUCED:
+            _join_places(s, slot)
+        elif had and motion != EXACT:
+            _shift_anchors(s, slot)
         s.counter[FRAME_ID] = s.frame.head[slot, ID]
         s.counter[ADOPTED_AT] = tick
         for k in range(s.frame.head[slot, N_PAIRS]):
@@ -227,32 +228,73 @@ def _take_frame(s):
     return slot
 
 
+@njit(inline="always")
+def _low_slot(s, f, p):
+    """Slot of a global point if a low-rate body moves it and the frame carries it, else -1."""
+    if p < 0 or s.topology.body_role[s.topology.point_body[p]] != LOW:
+        return -1
+    return s.frame.slot_of[f, p]
+
+
 @njit(nogil=True, cache=True)
-def _remember_places(s, f, sign):
-    """Add sign times the low-rate sides' relative place to the stick offset of every remembered contact."""
-    memory, x = s.memory, s.scratch[1]
+def _mark_places(s, f):
+    """points.x and points.q of all points in use, by the frame that is about to be given back."""
+    g = s.memory.count[2]
+    for c in range(s.memory.count[g]):
+        for side in range(2):
+            for k in range(3):
+                _mark_place(s, f, s.memory.points[g, c, side, k])
+    for a in range(s.attachments.kind.shape[0]):
+        for side in range(2):
+            for k in range(3):
+                _mark_place(s, f, s.attachments.points[a, side, k])
+
+
+@njit(nogil=True, cache=True)
+def _mark_place(s, f, p):
+    slot = _low_slot(s, f, p)
+    if slot < 0:
+        return
+    slot_position(s.frame, f, s.interface, slot, s.points.x[p])
+    if s.frame.slot_turns[f, slot] == 1:
+        slot_orientation(s.frame, f, s.interface, slot, s.points.x[p], s.scratch[2], s.points.q[p])
+    s.points.x_tick[p] = -2 - s.counter[TICK]
+
+
+@njit(nogil=True, cache=True)
+def _join_places(s, f):
+    """interface.join of every marked point that the new frame carries too."""
+    x, q, now = s.scratch[1], s.scratch[3], -2 - s.counter[TICK]
+    for slot in range(s.frame.head[f, N_SLOTS]):
+        p = s.frame.slot_point[f, slot]
+        if s.points.x_tick[p] != now:
+            continue
+        slot_position(s.frame, f, s.interface, slot, x)
+        if s.frame.slot_turns[f, slot] == 1:
+            slot_orientation(s.frame, f, s.interface, slot, x, s.scratch[2], q)
+            quat_difference(s.points.q[p], q, s.interface.join[slot])
+        else:
+            for i in range(3):
+                s.interface.join[slot, i] = s.points.x[p, i] - x[i]
+
+
+@njit(nogil=True, cache=True)
+def _shift_anchors(s, f):
+    """Add the jump of the marked points to the stick offsets of the contacts that they carry."""
+    memory, x, now = s.memory, s.scratch[1], -2 - s.counter[TICK]
     g = memory.count[2]
     for c in range(memory.count[g]):
-        if sign < 0.0:
-            for i in range(3):
-                memory.place[g, c, i] = 0.0
-        lost = False
         for side in range(2):
-            sense = sign if side == 0 else -sign
+            sense = 1.0 if side == 0 else -1.0
             for k in range(3):
                 p = memory.points[g, c, side, k]
-                if p < 0 or s.topology.body_role[s.topology.point_body[p]] != LOW:
-                    continue
-                slot = s.frame.slot_of[f, p]
-                if slot < 0:
-                    lost = True
+                slot = _low_slot(s, f, p)
+                if slot < 0 or s.points.x_tick[p] != now:
                     continue
                 slot_position(s.frame, f, s.interface, slot, x)
+                weight = sense * memory.weights[g, c, side, k]
                 for i in range(3):
-                    memory.place[g, c, i] += sense * memory.weights[g, c, side, k] * x[i]
-        if sign > 0.0 and not lost:
-            for i in range(3):
-                memory.offset[g, c, i] += memory.place[g, c, i]
+                    memory.offset[g, c, i] += weight * (x[i] - s.points.x[p, i])
 
 
 @njit(inline="always")
