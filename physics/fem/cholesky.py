@@ -22,8 +22,9 @@ CHUNK = 32
 STRIDE = 3 * 2**15 + 8
 """Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises. It
 bounds the height of a panel [freedoms] and takes no memory that is not touched."""
-FAST = {"contract", "reassoc", "nsz"}
-"""Sums may be reordered so that they vectorise; NaN and infinity keep their meaning."""
+FAST = {"contract", "nsz"}
+"""Products may fuse with sums; NaN and infinity keep their meaning. Sums keep their order: were it free, code
+just compiled and the same code from numba's cache would differ in the last bits, and so would a replay."""
 
 
 class Symbolic(NamedTuple):
