@@ -55,6 +55,7 @@ class ConstraintFrame(NamedTuple):
     slot_step: NDArray[np.float64]  # (3, slots, 3) free displacement within a tick (EXACT)
     slot_v: NDArray[np.float64]  # (3, slots, 3) [m/s] (EXTRAPOLATED)
     slot_modes: NDArray[np.float64]  # (3, slots, 3, modes) rows of V, body axes (REDUCED)
+    slot_rest: NDArray[np.float64]  # (3, slots, 3) compliance of a slot that its modes miss [m/N] (REDUCED)
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 4, modes) 1 / a, force, z and dz/dt of each mode, see below
@@ -104,6 +105,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         slot_step=np.zeros((n, s, 3)),
         slot_v=np.zeros((n, s, 3)),
         slot_modes=np.zeros((n, s, 3, capacity.modes)),
+        slot_rest=np.zeros((n, s, 3)),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 4, capacity.modes)),

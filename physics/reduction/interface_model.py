@@ -250,6 +250,8 @@ def slot_compliance(frame, f, state, a, b, h, out):
             for k in range(first, last):
                 s += row_a[k] * state.inverse[k] * row_b[k]
             out[i, j] = h * h * s
+        if a == b:
+            out[i, i] += frame.slot_rest[f, a, i]
     if frame.floating[f, body] == 1:
         add_rigid_compliance(
             frame.mass[f, body],

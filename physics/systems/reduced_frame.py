@@ -159,7 +159,32 @@ def _write_modes(
         return np.zeros((0, n))
     modal = member.columns(local).T @ (columns @ modes.transform)
     frame.slot_modes[f, slots, :, span] = modal.reshape(len(slots), 3, n)
+    _write_rest(member, frame, f, slots, local, modal, modes.system, h)
     return modal
+
+
+def _write_rest(
+    member: TetMember | BeamMember,
+    frame: ConstraintFrame,
+    f: int,
+    slots: NDArray[np.intp],
+    local: NDArray[np.intp],
+    modal: NDArray[np.float64],
+    system: NDArray[np.float64],
+    h: float,
+) -> None:
+    """What the modes miss of each slot's own compliance, at least: h^2 / diag(A_h) - h^2 diag(V a^-1 V^T).
+
+    A point that no column was made for would otherwise meet a contact with the inertia of the whole body,
+    and the full body would get that force on one node.
+    """
+    body, (alpha, beta) = member.body, member.damping
+    dofs = member.columns(local).argmax(axis=0)
+    held = member.columns(local).any(axis=0)
+    diagonal = (1.0 + h * alpha) * body.M.diagonal() + (h * beta + h * h) * body.K.diagonal()
+    own = np.where(held, h * h / diagonal[dofs], 0.0)
+    missed = own - h * h * (modal * modal / system).sum(axis=1)
+    frame.slot_rest[f, slots] = np.maximum(missed, 0.0).reshape(-1, 3)
 
 
 def _write_rigid(
@@ -176,6 +201,7 @@ def _write_rigid(
     points = np.vstack([member.points, np.zeros((1, 3))])
     frame.slot_x[f, slots] = points[local]
     frame.slot_q[f, slots] = [1.0, 0.0, 0.0, 0.0]
+    frame.slot_rest[f, slots] = 0.0
 
 
 def _write_floating(
@@ -234,6 +260,7 @@ def _write_compliance(
     n = modal.shape[1]
     modal = modal.reshape(len(slots), 3, n)[kept].reshape(len(rows), n)
     compliance = h * h * (modal * frame.modes[f, MODE_INVERSE, first : first + n]) @ modal.T
+    compliance[np.diag_indices_from(compliance)] += frame.slot_rest[f, slots[kept]].reshape(-1)
     if frame.floating[f, low]:
         arms = frame.slot_x[f, slots[kept]]
         fields = rigid_motions(arms).reshape(-1, 3, 6)
