@@ -28,12 +28,24 @@ class Claim:
 
 def at_most(name: str, value: float, limit: float, unit: str, source: str) -> Claim:
     """value <= limit; a value that is not finite never holds."""
-    return Claim(name, float(value), unit, f"<= {_with(limit, unit)} ({source})", _finite(value) and bool(value <= limit))
+    return Claim(
+        name,
+        float(value),
+        unit,
+        f"<= {_with(limit, unit)} ({source})",
+        _finite(value) and bool(value <= limit),
+    )
 
 
 def at_least(name: str, value: float, limit: float, unit: str, source: str) -> Claim:
     """value >= limit; a value that is not finite never holds."""
-    return Claim(name, float(value), unit, f">= {_with(limit, unit)} ({source})", _finite(value) and bool(value >= limit))
+    return Claim(
+        name,
+        float(value),
+        unit,
+        f">= {_with(limit, unit)} ({source})",
+        _finite(value) and bool(value >= limit),
+    )
 
 
 def close_to(name: str, value: float, wanted: float, percent: float, unit: str, source: str) -> Claim:

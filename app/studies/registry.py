@@ -30,7 +30,7 @@ STUDIES: dict[str, Study] = {
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
 
 ABOUT = {
-    "multirate-beams": "003, first experiment: two beams, one at each rate, deform alike and feel equal forces",
+    "multirate-beams": "003, first experiment: two beams, one at each rate, bend alike and feel equal forces",
     "multirate-wire": "003, second experiment: a cylinder pulled, lifted and hung by a wire",
     "multirate-accuracy": "error of each interface kind against everything at 1 kHz",
     "recorded-touch": "a real hand's recording on the needle, the probe and a real liver's mesh",

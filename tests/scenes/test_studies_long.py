@@ -1,0 +1,44 @@
+"""Quick forms of the long studies: they run through, and what they must show holds already there."""
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.studies.claims import Skipped
+from app.studies.recording import data_folder
+from app.studies.registry import run_study
+
+QUIET = Console(quiet=True)
+
+
+def _have_data() -> bool:
+    try:
+        data_folder()
+    except Skipped:
+        return False
+    return True
+
+
+@pytest.mark.slow
+def test_krylov_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
+    claims = run_study("multirate-accuracy", tmp_path, quick=True, console=QUIET)
+    assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
+    assert (tmp_path / "accuracy.csv").is_file()
+
+
+@pytest.mark.slow
+def test_a_hung_cylinder_weighs_what_it_weighs(tmp_path: Path) -> None:
+    """Short waits leave a swing, so that of the weights only the mean is judged here."""
+    claims = {c.name: c for c in run_study("multirate-wire", tmp_path, quick=True, console=QUIET)}
+    for name in ("rest", "slide", "lift", "hang", "drop"):
+        deepest = next(c for key, c in claims.items() if key.startswith(f"deepest penetration, {name}"))
+        assert deepest.holds, deepest
+    assert claims["largest force on the hand in all phases"].holds
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _have_data(), reason="the recordings are not there")
+def test_a_recorded_hand_feels_finite_bounded_continuous_forces(tmp_path: Path) -> None:
+    claims = run_study("recorded-touch", tmp_path, quick=True, console=QUIET)
+    assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
