@@ -51,6 +51,10 @@ class Member(Protocol):
         """J^T of unit forces on those points, (n_dof, 3 k)."""
         ...
 
+    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J fields, (3 k, m), of velocity fields (n_dof, m): what they are at those points."""
+        ...
+
     def integrate(
         self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
     ) -> None:
@@ -82,6 +86,9 @@ class TetMember:
 
     def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
         return unit_columns(self.body.n_dof, self.body.dofs_of(local))
+
+    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
+        return rows_at(fields, self.body.dofs_of(local))
 
     def integrate(
         self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
@@ -133,9 +140,15 @@ class BeamMember:
     def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
         return (local >= self.n).astype(np.int32)
 
-    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _dofs(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
         dofs = self.body.dofs_of(local % self.n).reshape(-1, 2, 3)
-        return unit_columns(self.body.n_dof, dofs[np.arange(len(local)), self.turns(local)])
+        return dofs[np.arange(len(local)), self.turns(local)]
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        return unit_columns(self.body.n_dof, self._dofs(local))
+
+    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
+        return rows_at(fields, self._dofs(local))
 
     def integrate(
         self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
@@ -190,6 +203,9 @@ class RigidMember:
         out[3:, turning] = np.eye(3)[:, None]
         return np.ascontiguousarray(out.reshape(6, -1))
 
+    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.columns(local).T @ fields
+
     def integrate(
         self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
     ) -> None:
@@ -209,4 +225,12 @@ def unit_columns(n_dof: int, dofs: NDArray[np.int32]) -> NDArray[np.float64]:
     flat = dofs.reshape(-1)
     kept = np.flatnonzero(flat >= 0)
     out[flat[kept], kept] = 1.0
+    return out
+
+
+def rows_at(fields: NDArray[np.float64], dofs: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Rows of fields (n_dof, m) at dofs (k, 3), as (3 k, m); zero where a freedom is -1 (fixed)."""
+    flat = dofs.reshape(-1)
+    out = fields[flat]
+    out[flat < 0] = 0.0
     return out

@@ -94,7 +94,7 @@ class Krylov(LowRate):
                 zip(self.tangents, self.member_slots(chosen), strict=True)
             ):
                 write_reduced(
-                    tangent, self.high.frame, f, low, slots, local, self.scene.capacity.modes, near, self.dt
+                    tangent, self.high.frame, f, low, slots, local, self.scene.capacity.modes, near, self.dt, self.pool
                 )
             self._replay_known(f, present)
             self.hand_over(f)

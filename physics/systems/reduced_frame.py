@@ -33,18 +33,17 @@ class Tangent:
     columns: NDArray[np.float64]
     """A_h^-1 J^T at every shift, (n_dof, k)."""
     rest: NDArray[np.float64]
-    """Centred positions of the free nodes, body axes of this frame, (n, 3)."""
+    """Centred positions of the free nodes of a floating body, (n, 3)."""
 
 
 def linearise(member: Member, shifts: list[float], near: NDArray[np.intp], pool: Executor) -> Tangent:
     """L3 and L5 of a member: factors at each shift and the columns A_h^-1 J^T of its near points."""
     body = member.body
-    if isinstance(member, RigidMember):
-        body.linearise()
-        return Tangent(member, [body.factor(shifts[0])], np.zeros((6, 0)), np.zeros((0, 3)))
     body.linearise()
+    if isinstance(member, RigidMember):
+        return Tangent(member, [body.factor(shifts[0])], np.zeros((6, 0)), np.zeros((0, 3)))
     load = member.columns(near)
-    load = load[:, np.abs(load).sum(axis=0) > 0.0]
+    load = np.ascontiguousarray(load[:, load.any(axis=0)])
 
     def at(shift: float) -> tuple[Factor, NDArray[np.float64]]:
         factor = body.factor(shift)
@@ -52,9 +51,9 @@ def linearise(member: Member, shifts: list[float], near: NDArray[np.intp], pool:
 
     solved = list(pool.map(at, shifts))
     rest = np.zeros((0, 3))
-    if isinstance(member, TetMember):
+    if isinstance(member, TetMember) and member.floating:
         x = body.x[member.body.free]
-        rest = x - member.mass_free @ x / member.mass_free.sum() if member.floating else x.copy()
+        rest = x - member.mass_free @ x / member.mass_free.sum()
     return Tangent(member, [f for f, _ in solved], np.hstack([c for _, c in solved]), rest)
 
 
@@ -74,6 +73,7 @@ def write_reduced(
     max_modes: int,
     near: int,
     h: float,
+    pool: Executor,
 ) -> None:
     """Fill slot f of the frame with member number `low`: base state, modes and compliance of its slots.
 
@@ -92,7 +92,7 @@ def write_reduced(
         _write_rigid(member, frame, f, low, slots, local)
         modal = np.zeros((3 * len(slots), 0))
     else:
-        modal = _write_modes(tangent, frame, f, low, slots, local, max_modes - first, h)
+        modal = _write_modes(tangent, frame, f, low, slots, local, max_modes - first, h, pool)
     n = modal.shape[1]
     frame.mode_body[f, low] = first
     frame.mode_body[f, low + 1 :] = first + n
@@ -109,6 +109,7 @@ def _write_modes(
     local: NDArray[np.intp],
     limit: int,
     h: float,
+    pool: Executor,
 ) -> NDArray[np.float64]:
     """Modes of a deformable member; returns the modal rows of its slots, (3 slots, modes)."""
     member = tangent.member
@@ -135,13 +136,13 @@ def _write_modes(
         solved.append(tangent.factors[1].solve(residual))
     columns = np.column_stack([columns, v, *solved])
     if isinstance(member, TetMember) and member.floating:
-        x_free = body.x[body.free]
-        rigid = rigid_motions(x_free - frame.centre[f, low])
+        # rigid motions have their own freedoms: take them out of the basis
+        rigid = rigid_motions(body.x[body.free] - frame.centre[f, low])
         mass_rigid = body.M @ rigid
         columns -= rigid @ np.linalg.solve(rigid.T @ mass_rigid, mass_rigid.T @ columns)
-    mass_gram = columns.T @ (body.M @ columns)
-    warped_gram = columns.T @ (body.K @ columns)
-    stiff_gram = columns.T @ (body.tangent() @ columns)
+    mass_gram, warped_gram, stiff_gram = pool.map(
+        lambda matrix: columns.T @ (matrix @ columns), (body.M, body.K, body.tangent())
+    )
     held = (1.0 + h * alpha) * mass_gram + h * beta * warped_gram
     modes = krylov_modes(mass_gram, held + h * h * stiff_gram, limit)
     if len(modes.system) and modes.system[0] < SOFTEST:
@@ -155,9 +156,7 @@ def _write_modes(
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.transform.T @ (columns.T @ mv)
     frame.stiffness[f, span, span] = modes.transform.T @ stiff_gram @ modes.transform
-    if not len(local):
-        return np.zeros((0, n))
-    modal = member.columns(local).T @ (columns @ modes.transform)
+    modal = member.gather(local, columns) @ modes.transform
     frame.slot_modes[f, slots, :, span] = modal.reshape(len(slots), 3, n)
     _write_rest(member, frame, f, slots, local, modal, modes.system, h)
     return modal
@@ -179,11 +178,9 @@ def _write_rest(
     and the full body would get that force on one node.
     """
     body, (alpha, beta) = member.body, member.damping
-    dofs = member.columns(local).argmax(axis=0)
-    held = member.columns(local).any(axis=0)
     diagonal = (1.0 + h * alpha) * body.M.diagonal() + (h * beta + h * h) * body.K.diagonal()
-    own = np.where(held, h * h / diagonal[dofs], 0.0)
-    missed = own - h * h * (modal * modal / system).sum(axis=1)
+    own = member.gather(local, (h * h / diagonal)[:, None])[:, 0]
+    missed = own - h * h * ((modal * modal) @ (1.0 / system))
     frame.slot_rest[f, slots] = np.maximum(missed, 0.0).reshape(-1, 3)
 
 
