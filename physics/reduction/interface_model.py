@@ -160,7 +160,17 @@ def _extrapolated_time(frame, f, slot, clock):
 
 @njit(nogil=True, cache=True)
 def slot_position(frame, f, state, slot, x):
-    """x = present position of a slot (or its rotation vector since slot_q)."""
+    """x = present position of a slot (or its rotation vector since slot_q), joined to the frame before."""
+    _model_position(frame, f, state, slot, x)
+    if frame.head[f, MOTION] == REDUCED:
+        share = max(0.0, 1.0 - state.clock[0] / JOIN_TIME)
+        for i in range(3):
+            x[i] += share * state.join[slot, i]
+
+
+@njit(nogil=True, cache=True)
+def _model_position(frame, f, state, slot, x):
+    """x = where the model itself has a slot: what the full body has too, under the same forces."""
     if frame.head[f, MOTION] != REDUCED:
         time = _extrapolated_time(frame, f, slot, state.clock[0])
         for i in range(3):
@@ -182,9 +192,6 @@ def slot_position(frame, f, state, slot, x):
         matvec3(state.axes[b], p, x)
         for i in range(3):
             x[i] += state.centre[b, i]
-    share = max(0.0, 1.0 - state.clock[0] / JOIN_TIME)
-    for i in range(3):
-        x[i] += share * state.join[slot, i]
 
 
 @njit(nogil=True, cache=True)
@@ -291,7 +298,8 @@ def add_slot_force(frame, f, state, slot, force):
             state.wrench[b, 3 + i] += force[i]
         return
     if frame.floating[f, b] == 1:
-        slot_position(frame, f, state, slot, state.scratch[3])
+        # the arm of the model, not of the joined position: the full body must get the same torque
+        _model_position(frame, f, state, slot, state.scratch[3])
         for i in range(3):
             arm[i] = state.scratch[3, i] - state.centre[b, i]
         cross3(arm, force, turn)
