@@ -1,17 +1,9 @@
-"""Pictures for the report: which moments of a run are kept, and how they are taken."""
-
-from collections.abc import Sequence
+"""Which moments of a run are kept for the report's pictures."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from config.schema.view import View
-from physics.exchange.snapshot import SceneGeometry, SceneState
-from render.camera import Camera
-from render.offscreen import Offscreen
-from render.scene_view import visible_points
+from physics.exchange.snapshot import SceneState
 
-WIDTH, HEIGHT = 1100, 700
 SHARES = (0.2, 0.4, 0.6, 0.8)
 """Parts of the run at which a picture is taken, beside its start, its end and its largest force."""
 
@@ -48,31 +40,6 @@ class Album:
         if self._last is not None and self._last.time > 0.0:
             states.append(("At the end", self._last))
         return sorted(states, key=lambda titled: titled[1].time)
-
-
-def take_pictures(
-    geometry: SceneGeometry, states: Sequence[tuple[str, SceneState]], view: View
-) -> list[tuple[str, NDArray[np.uint8]]]:
-    """Pictures (h, w, 3) of titled states from one camera; raises RenderUnavailable where none can be drawn."""
-    if not states:
-        return []
-    camera = camera_of(geometry, [state for _, state in states], view)
-    with Offscreen(geometry, states[0][1], WIDTH, HEIGHT) as photographer:
-        return [(title, photographer.picture(state, camera, title=title)) for title, state in states]
-
-
-def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View) -> Camera:
-    """The scene's camera; what it leaves open is chosen so that all states fit."""
-    points = np.vstack([visible_points(geometry, state) for state in states])
-    camera = Camera.looking("perspective", points, WIDTH / HEIGHT, field_of_view=float(np.degrees(view.field_of_view)))
-    if view.eye is None:
-        return camera
-    target = np.array(view.target if view.target is not None else camera.target)
-    back = np.array(view.eye) - target
-    distance = float(np.linalg.norm(back))
-    azimuth = float(np.degrees(np.arctan2(back[0], back[2])))
-    elevation = float(np.degrees(np.arcsin(back[1] / distance)))
-    return Camera(tuple(target.tolist()), distance, azimuth, elevation, float(np.degrees(view.field_of_view)))
 
 
 def _force(state: SceneState) -> float:

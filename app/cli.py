@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from app.outcome import Outcome
 
 BAD_INPUT = 2
+LOADING = "loading; the first time, compiling the servo"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 0, 1 for what does not hold, 2 for bad input, 3 for a failed run."""
+    """Run one command; status 0, 1 for what does not hold, 2 for bad input, 3 for a run that failed."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
@@ -104,7 +105,8 @@ def _run(options: argparse.Namespace) -> int:
         check_file(options.record, "--record")
     progress = Progress()
     progress.say(_window_words(options.headless))
-    from app import session
+    with progress.stage(LOADING):
+        from app import session
 
     done = session.run(
         session.Options(
@@ -136,8 +138,8 @@ def _window_words(headless: bool) -> str:
 def _replay(options: argparse.Namespace) -> int:
     _check_outputs(options)
     progress = Progress()
-    from app.replay import replay
-
+    with progress.stage(LOADING):
+        from app.replay import replay
     done = replay(options.file, options.scene, progress)
     _finish(options, done, progress)
     return done.status
@@ -186,24 +188,16 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _study(options: argparse.Namespace) -> int:
-    from app.registry import registered, summary_of
+    from app.studies.registry import ABOUT, STUDIES, run_study
 
-    studies = registered("app.studies.registry", "STUDIES")
     if options.name is None:
-        _list("studies", {name: summary_of(study) for name, study in studies.items()})
+        _list("studies", ABOUT)
         return 0
-    study = _chosen(options.name, studies, "study")
+    _chosen(options.name, STUDIES, "study")
     out = options.out or Path("out") / f"study-{options.name}"
     check_folder(out, "--out")
-    claims = study(out, options.quick)
-    from app.outcome import plain
-    from app.summary import claim_rows, print_claims
-
-    rows = claim_rows(claims)
-    (out / "claims.json").write_text(json.dumps(plain(rows), indent=2) + "\n", "utf-8")
-    print_claims(options.name, rows)
-    print(f"written to {out}")
-    return 0 if all(row.get("holds", True) for row in rows) else 1
+    claims = run_study(options.name, out, options.quick)
+    return 0 if all(claim.holds for claim in claims) else 1
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import h5py
 import numpy as np
@@ -9,8 +10,7 @@ from numpy.typing import NDArray
 
 from config.schema.scene import SceneSpec
 from haptics.backends.mock import make_mock
-from haptics.backends.replay import make_replay, place, read_trajectory, resample
-from haptics.device import DEVICES, DeviceSpec, VirtualDevice
+from haptics.device import DEVICES, DeviceSpec, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
 from haptics.limits import LimitParams, make_limits
 from haptics.path import Table, waypoint_path
@@ -59,8 +59,11 @@ def choose(word: str, unit: str = "m", scale: float = 1.0) -> Choice:
 def device_spec(spec: SceneSpec) -> DeviceSpec:
     """The device's nominal figures with the scene's own mass and friction."""
     nominal, hand = DEVICES[spec.device.model], spec.device.hand
-    own = {k: v for k, v in (("mass", hand.mass), ("friction", hand.friction)) if v is not None}
-    return replace(nominal, **own)
+    return replace(
+        nominal,
+        mass=nominal.mass if hand.mass is None else hand.mass,
+        friction=nominal.friction if hand.friction is None else hand.friction,
+    )
 
 
 def workspace_of(spec: SceneSpec) -> Workspace:
@@ -86,7 +89,7 @@ def limits_of(spec: SceneSpec) -> LimitParams:
 def scripted_path(spec: SceneSpec) -> Table:
     """Positions (n, 3) [m] and quaternions (n, 4) of the scene's path, one row a tick, scene axes."""
     device, rate = spec.device, spec.rates.servo_hz
-    kind = "smooth" if device.smooth else "linear"
+    kind: Literal["smooth", "linear"] = "smooth" if device.smooth else "linear"
     positions, upright = waypoint_path(device.path, kind, None, rate)
     if not device.turns:
         return positions, upright
@@ -107,6 +110,9 @@ def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) 
 
     A recording of ours is in scene axes already and stays where it was, unless it is scaled.
     """
+    # its splines take half a second to import, which a start without a trajectory need not wait for
+    from haptics.backends.replay import place, read_trajectory, resample
+
     assert choice.path is not None
     raw = read_trajectory(choice.path, choice.unit)
     path = resample(raw.times, raw.positions, rate_hz, raw.quaternions)
@@ -121,7 +127,7 @@ def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) 
 
 
 def make_device(spec: SceneSpec, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, int]:
-    """The device in its own axes, and the ticks that its path lasts; held (3,) [m] is the tool's held point."""
+    """The device in its own axes and the ticks that its path lasts; held (3,) [m]: the tool's held point."""
     dt, workspace = spec.rates.dt, workspace_of(spec)
     if choice.kind == "mock":
         positions, turns = scripted_path(spec)
@@ -129,7 +135,7 @@ def make_device(spec: SceneSpec, choice: Choice, held: NDArray[np.float64]) -> t
         positions, turns = trajectory_path(choice, spec.rates.servo_hz, held)
     own = positions_to_device(workspace, positions), orientations_to_device(workspace, turns)
     if choice.kind == "replay":
-        return make_replay(*own, dt=dt), len(positions)
+        return make_virtual_device(*own, dt=dt), len(positions)
     hand = spec.device.hand
     device = make_mock(
         device_spec(spec), *own, hand_stiffness=hand.stiffness, hand_damping=hand.damping, dt=dt

@@ -41,7 +41,9 @@ def print_doctor() -> int:
     for name, essential, ask in CHECKS:
         well, words = ask()
         needed = needed and (well or not essential)
-        table.add_row(name, "[green]yes[/]" if well else "[red]no[/]" if essential else "[yellow]no[/]", words)
+        table.add_row(
+            name, "[green]yes[/]" if well else "[red]no[/]" if essential else "[yellow]no[/]", words
+        )
     console.print(table)
     return 0 if needed else 1
 

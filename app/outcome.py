@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,11 @@ class Outcome:
 
     result: dict[str, Any]
     series: dict[str, NDArray]
-    geometry: SceneGeometry | None = None
-    states: list[tuple[str, SceneState]] = field(default_factory=list)
-    view: View = field(default_factory=View)
-    config_text: str = ""
+    geometry: SceneGeometry
+    states: list[tuple[str, SceneState]]
+    """Moments for the pictures, with their titles."""
+    view: View
+    config_text: str
 
     @property
     def status(self) -> int:
@@ -64,13 +65,13 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
     """What the run measured: servo, slow loop, forces, depth, masses."""
     servo = servo_summary(rig.servo)
     # the forces of a stopping servo are those of its fade
-    live = (columns["flags"].astype(np.int64) & STOPPING) == 0
-    live = live if live.any() else np.ones(len(live), bool)
+    running = np.flatnonzero((columns["flags"].astype(np.int64) & STOPPING) == 0)
+    live = running if len(running) else np.arange(len(columns["flags"]))
     force = vectors(columns, "force_x", "force_y", "force_z")[live]
     sent = vectors(columns, "sent_x", "sent_y", "sent_z")
     half_second = max(1, round(0.5 * rig.spec.rates.servo_hz))
     times = rig.low.times
-    whole = np.array(slow.seconds) if any(slow.seconds) else summed_times(times)
+    whole: NDArray[np.float64] = np.array(slow.seconds) if any(slow.seconds) else summed_times(times)
     return {
         "servo": servo,
         "slow": {
@@ -101,8 +102,8 @@ def series_of(rig: Rig, columns: Columns) -> dict[str, NDArray]:
     """What the report's figures are drawn from."""
     every = slice(None, None, rig.scene.numbers.ratio)
     statistics = rig.servo.statistics
-    kept = statistics.histograms.any(axis=0)
-    used = slice(int(kept.argmax()), len(kept) - int(kept[::-1].argmax())) if kept.any() else slice(0, 1)
+    filled = np.flatnonzero(statistics.histograms.sum(axis=0))
+    used = slice(int(filled[0]), int(filled[-1]) + 1) if len(filled) else slice(0, 1)
     edges = _coarse(bin_edges_us()[used.start : used.stop + 1])
     return {
         "time_s": columns["time_s"],
@@ -139,7 +140,9 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
     if servo["rows_lost"]:
         found.append(f"{servo['rows_lost']} rows of the servo were lost: the disk was too slow.")
     if servo["limits"]["watchdog_trips"]:
-        found.append(f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old.")
+        found.append(
+            f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old."
+        )
     if high.log.dropped[0]:
         found.append(f"{high.log.dropped[0]} forces did not fit into the force log.")
     if slow.lost_slots:

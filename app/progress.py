@@ -5,21 +5,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+WIDTH = 46
 
 
 class Progress:
-    """Announces stages: a spinner with the time so far on a terminal, a line at the end of each elsewhere."""
+    """Announces each stage when it begins, and its time when it ends; on a terminal with a running clock."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False)
+        self.console = console or Console(stderr=True, highlight=False, markup=False)
 
     @contextmanager
     def stage(self, what: str) -> Iterator[None]:
         """Show `what` while the block runs, then how long it took [s]."""
         start = time.perf_counter()
-        with self.console.status(what) if self.console.is_terminal else _nothing():
+        if self.console.is_terminal:
+            columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+            with Bar(*columns, console=self.console, transient=True) as bar:
+                bar.add_task(what, total=None)
+                yield
+            self.console.print(f"  {what:<{WIDTH}}", style="dim", end="")
+        else:
+            self.console.print(f"  {what:<{WIDTH}}", end="")
+            self.console.file.flush()
             yield
-        self.console.print(f"  {what:<44} {time.perf_counter() - start:6.1f} s", style="dim")
+        self.console.print(f"{time.perf_counter() - start:6.1f} s", style="dim")
 
     def say(self, words: str) -> None:
         """One line."""
@@ -35,8 +47,3 @@ class Silent(Progress):
 
     def say(self, words: str) -> None:
         pass
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield

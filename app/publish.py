@@ -1,20 +1,54 @@
 """A run's report: pictures of the scene, then the page."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from app.album import take_pictures
+import numpy as np
+from numpy.typing import NDArray
+
 from app.machine import machine_info
 from app.outcome import Outcome
 from app.report import NO_PICTURES, write_report
+from config.schema.view import View
+from physics.exchange.snapshot import SceneGeometry, SceneState
+from render.camera import Camera
 from render.gl import RenderUnavailable
+from render.offscreen import Offscreen
+from render.scene_view import visible_points
+
+WIDTH, HEIGHT = 1100, 700
 
 
 def publish(folder: Path, done: Outcome) -> Path:
     """Write the report; the page's path. A machine without OpenGL gets the sentence that says so."""
     pictures, why = [], NO_PICTURES
     try:
-        if done.geometry is not None:
-            pictures = take_pictures(done.geometry, done.states, done.view)
+        pictures = take_pictures(done.geometry, done.states, done.view)
     except RenderUnavailable as missing:
         why = str(missing)
     return write_report(folder, done.result, done.series, pictures, done.config_text, machine_info(), why)
+
+
+def take_pictures(
+    geometry: SceneGeometry, states: Sequence[tuple[str, SceneState]], view: View
+) -> list[tuple[str, NDArray[np.uint8]]]:
+    """Pictures (h, w, 3) of titled states from one camera; raises RenderUnavailable where there is no EGL."""
+    if not states:
+        return []
+    camera = camera_of(geometry, [state for _, state in states], view)
+    with Offscreen(geometry, states[0][1], WIDTH, HEIGHT) as photographer:
+        return [(title, photographer.picture(state, camera, title=title)) for title, state in states]
+
+
+def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View) -> Camera:
+    """From the side that the scene looks from, as near as lets everything be seen in all states."""
+    points = np.vstack([visible_points(geometry, state) for state in states])
+    angle = float(np.degrees(view.field_of_view))
+    camera = Camera.looking("perspective", points, WIDTH / HEIGHT, field_of_view=angle)
+    if view.eye is None:
+        return camera
+    back = np.array(view.eye) - np.array(view.target if view.target is not None else camera.target)
+    azimuth = float(np.degrees(np.arctan2(back[0], back[2])))
+    elevation = float(np.degrees(np.arcsin(back[1] / np.linalg.norm(back))))
+    return replace(camera, azimuth=azimuth, elevation=elevation).fit(points, WIDTH / HEIGHT)

@@ -25,7 +25,9 @@ def check_folder(folder: Path, key: str) -> None:
             pass
     except OSError as error:
         why = error.strerror or error
-        raise Refusal(f"{key} {folder}: cannot be written ({why}); give a folder that you may write") from None
+        raise Refusal(
+            f"{key} {folder}: cannot be written ({why}); give a folder that you may write"
+        ) from None
 
 
 def check_file(path: Path, key: str) -> None:

@@ -81,9 +81,10 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
         spec = parse_scene(origin["text"], origin["path"], origin["overrides"])
     else:
         spec = load_scene(scene)
-    rerun = _Rerun(path, recording, spec, meta["interface"], scene is not None or meta["driver"] == "lock-step")
-    with progress.stage("compiling, or loading what was compiled"):
-        rerun.rig(warm=True).warm_up()
+    rerun = _Rerun(
+        path, recording, spec, meta["interface"], scene is not None or meta["driver"] == "lock-step"
+    )
+    rerun.rig().warm_up(progress)
     with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
         columns = rerun.run()
     compared = None if scene else rerun.compare(columns)
@@ -93,9 +94,7 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
 class _Rerun:
     """One recording on a rig of its own."""
 
-    def __init__(
-        self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool
-    ) -> None:
+    def __init__(self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool) -> None:
         self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
         self.lock_step = lock_step
         self.n = len(recording.columns["tick"])
@@ -104,15 +103,17 @@ class _Rerun:
         self.known = self.n
         """Ticks before the first one whose frame the schedule does not know: a crash may cut it short."""
 
-    def rig(self, warm: bool = False) -> Rig:
+    def rig(self) -> Rig:
         """The scene with the recorded inputs, which are in its own axes."""
         own = workspace_of(self.spec)
         workspace = make_workspace(force_scale=own.force_scale)
         device, limits = make_recorded(self.recording), limits_of(self.spec)
-        return Rig(self.spec, build_scene(self.spec), self.kind, device, workspace, limits, not self.lock_step)
+        return Rig(
+            self.spec, build_scene(self.spec), self.kind, device, workspace, limits, not self.lock_step
+        )
 
     def _stop_request(self) -> int:
-        """First tick of a fade that somebody asked for; a fade that the tick itself causes comes by itself."""
+        """First tick of a fade that somebody asked for; one that the tick itself causes comes by itself."""
         flags = self.recording.columns["flags"]
         fading = np.flatnonzero(flags & STOPPING)
         own = NON_FINITE | TICK_FAILED | DEVICE_LOST

@@ -1,5 +1,6 @@
 """A scene ready to run: its physics at rest, the exchange, and the servo on its device."""
 
+from app.progress import Progress
 from config.schema.scene import SceneSpec
 from haptics.device import VirtualDevice
 from haptics.limits import LimitParams
@@ -39,8 +40,10 @@ class Rig:
             rate_hz=spec.rates.servo_hz,
         )  # fmt: skip
 
-    def warm_up(self) -> None:
+    def warm_up(self, progress: Progress) -> None:
         """Compile everything, or load it from the cache, by running a little; the rig is spent."""
-        compile_servo(self.servo)
-        self.lock.advance(WARM_PERIODS * self.scene.numbers.ratio, lambda n: servo_run(self.servo, n))
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+        with progress.stage("compiling the slow loop, or loading it"):
+            self.lock.advance(WARM_PERIODS * self.scene.numbers.ratio, lambda n: servo_run(self.servo, n))
         self.low.close()

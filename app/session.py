@@ -102,10 +102,9 @@ class Session:
         duration = self.options.duration
         rate = self.spec.rates.servo_hz
         self.ticks = path_ticks if duration is None else max(1, round(duration * rate))
-        with self.progress.stage("compiling, or loading what was compiled"):
-            warm, _ = self._make()
-            warm.warm_up()
-            self.names = tuple(warm.low.times)
+        warm, _ = self._make()
+        warm.warm_up(self.progress)
+        self.names = tuple(warm.low.times)
         self.baseline: dict[str, Any] = {}
         if self.options.baseline and not self.options.lock_step:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)
@@ -229,11 +228,11 @@ class Session:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before: dict[int, Any] = {}
+        before: dict[signal.Signals, Any] = {}
 
         def ask(number: int, _frame: object) -> None:
             self._signal = number
-            signal.signal(number, before[number])
+            signal.signal(number, before[signal.Signals(number)])
 
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, ask)

@@ -38,7 +38,7 @@ SCHEDULE = (
 
 
 def step_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of the low steps in a recording: the schedule, which a replay needs, and the times of each step."""
+    """Columns of the low steps in a recording: the schedule, which a replay needs, and what took how long."""
     times = [Column(f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}_ms", "ms", f"time of {name}") for name in names]
     return *SCHEDULE, Column("total_ms", "ms", "time of the whole step"), *times
 
@@ -117,7 +117,7 @@ class SlowLoop:
             self.trace = traceback.format_exc()
 
     def _wait(self, due: float) -> bool:
-        """Sleep until it is time for a step and the servo has the last frame; False once the servo has ended."""
+        """Sleep until a step is due and the servo has the last frame; False once the servo has ended."""
         control = self.rig.high.frame_control
         while finished_reason(self.rig.servo) == RUNNING:
             left = due - time.perf_counter()
@@ -133,7 +133,7 @@ class SlowLoop:
 def lock_step_run(
     rig: Rig, slow: SlowLoop, ticks: int, make: Callable[[int], object], each: Callable[[], object]
 ) -> None:
-    """`ticks` ticks, by spans of make(k), and the low steps between them, without a clock; `each` after a period.
+    """Up to tick `ticks`, by spans of make(k) and the low steps between; `each` is called after a period.
 
     Times of steps are booked as zero, so that two recordings are the same bit for bit.
     """
@@ -150,4 +150,7 @@ def lock_step_run(
 def summed_times(times: dict[str, list[float]]) -> NDArray[np.float64]:
     """Whole time of each low step [s] from the times of its named parts."""
     longest = max((len(t) for t in times.values()), default=0)
-    return sum((np.pad(t, (0, longest - len(t))) for t in times.values()), np.zeros(longest))
+    total = np.zeros(longest)
+    for t in times.values():
+        total[: len(t)] += t
+    return total

@@ -1,6 +1,5 @@
 """The end of a command, as tables for people."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -41,7 +40,9 @@ def print_summary(result: Mapping[str, Any]) -> None:
 
 
 def _times(result: Mapping[str, Any]) -> Table:
-    table = Table(title=f"{result.get('title', '')}, {number(result.get('duration_s'))} s", title_justify="left")
+    table = Table(
+        title=f"{result.get('title', '')}, {number(result.get('duration_s'))} s", title_justify="left"
+    )
     table.add_column("")
     for name in ("median", "p99", "p99.9", "max"):
         table.add_column(name, justify="right")
@@ -66,42 +67,19 @@ def _facts(result: Mapping[str, Any]) -> Table:
         ("interface", f"{result['interface']}; latency: {result['latency']}"),
         ("device", result["device"]),
         ("servo", f"{number(servo['steps'])} ticks, {servo['missed']} missed, {servo['stale']} stale"),
-        ("slow loop", f"{number(slow['steps'])} steps, {slow['overruns']} over their period, "
-                      f"at most {slow['contacts_max']} contacts"),
-        ("force [N]", f"at most {number(force['max_norm'])} commanded, {number(force['max_norm_sent'])} sent"),
+        ("slow loop", f"{number(slow['steps'])} steps, {slow['overruns']} over their period"),
+        ("contacts, at most", number(slow["contacts_max"])),
+        ("force, at most [N]", f"{number(force['max_norm'])}, {number(force['max_norm_sent'])} sent"),
         ("force at the end [N]", number(force["final"])),
         ("mean of the last half second [N]", number(force["mean_last_half_second"])),
         ("deepest penetration [mm]", number(1e3 * result["penetration_m"]["max"])),
         ("mass [kg]", ", ".join(f"{body} {number(m)}" for body, m in result["mass_kg"].items())),
         ("memory [MB]", number(result.get("memory_mb"))),
-        *((name, result[key]) for name, key in (("recording", "recording"), ("report", "report")) if key in result),
+        *((key, result[key]) for key in ("recording", "report") if key in result),
     ]  # fmt: skip
     for name, value in rows:
         table.add_row(name, value)
     return table
-
-
-def claim_rows(claims: Iterable[Any]) -> list[dict[str, Any]]:
-    """Claims as plain dictionaries, whatever record they are made of."""
-    rows = []
-    for claim in claims:
-        if dataclasses.is_dataclass(claim) and not isinstance(claim, type):
-            rows.append(dataclasses.asdict(claim))
-        else:
-            rows.append(claim._asdict() if hasattr(claim, "_asdict") else dict(claim))
-    return rows
-
-
-def print_claims(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A study's claims, one a row."""
-    table = Table(title=title, title_justify="left")
-    names = list(rows[0]) if rows else []
-    for name in names:
-        table.add_column(name)
-    for row in rows:
-        words = [("yes" if row[n] else "no") if n == "holds" else number(row[n]) for n in names]
-        table.add_row(*words, style="" if row.get("holds", True) else "bold red")
-    _console().print(table)
 
 
 def print_bench(results: Mapping[str, Mapping[str, Any]]) -> None:

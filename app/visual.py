@@ -59,7 +59,7 @@ def rotate(q: Floats, points: Floats) -> Floats:
 
 
 class _Shape:
-    """One body's drawable, and where its vertices come from: frames of the tool or of a member, or nowhere."""
+    """One body's drawable, its number, and a rigid body's vertices in its own axes."""
 
     def __init__(self, drawable: Drawable, number: int, local: Floats | None) -> None:
         self.drawable, self.number, self.local = drawable, number, local
@@ -74,7 +74,11 @@ class Visual:
         self.tool = int(scene.topology.point_body[scene.tool_points.span[0]])
         self._shapes: list[_Shape] = []
         self._first = 0
-        rest = [self._add(spec, number) for number, body in enumerate(spec.bodies) if not isinstance(body, PlaneBody)]
+        rest = [
+            self._add(spec, number)
+            for number, body in enumerate(spec.bodies)
+            if not isinstance(body, PlaneBody)
+        ]
         solid = np.vstack([*rest, np.array([p[1:] for p in spec.device.path])])
         for number, body in enumerate(spec.bodies):
             if isinstance(body, PlaneBody):
@@ -166,7 +170,7 @@ class Visual:
             time=tick * self.scene.numbers.dt,
             contact_point=state.contact_point[k, :n],
             contact_force=state.contact_force[k, :n],
-            contact_state=state.contact_status[k, :n],
+            contact_state=state.contact_status[k, :n].astype(np.int64),
             device_point=state.target[k] if started else nowhere,
             held_point=state.x[k, frame] + lever if started else nowhere,
             hand_force=state.force[k] if started else nowhere,

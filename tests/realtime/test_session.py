@@ -1,0 +1,94 @@
+"""Runs in threads: what a clock decided is in the recording, and one thread repeats it bit for bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.outcome import FAILED, FINISHED
+from app.replay import replay
+from app.session import Options, Session, run
+from haptics.recording import read_recording
+
+TOUCHING = (
+    "bodies.probe.placement.position=[0, 0.041, 0]",
+    "device.path=[[0, 0, 0.041, 0], [0.3, 0, 0.035, 0], [0.6, 0.01, 0.035, 0], [0.9, 0.01, 0.045, 0]]",
+    "workspace.offset=[0, 0.041, 0]",
+)
+PROBE = Options("probe", TOUCHING, baseline=False)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "threads.h5"
+    return path, run(replace(PROBE, record=path))
+
+
+def test_a_run_in_threads_ends_when_its_path_does(recorded):
+    outcome = recorded[1]
+    assert outcome.status == FINISHED
+    assert outcome.result["driver"] == "threads"
+    assert outcome.result["servo"]["steps"] >= 900
+    assert outcome.result["slow"]["steps"] > 1
+    assert outcome.states[-1][0] == "At the end"
+
+
+def test_every_frame_is_adopted_and_none_from_the_future(recorded):
+    recording = read_recording(recorded[0])
+    frames, steps = recording.columns["frame"], recording.low_steps
+    seen, first = np.unique(frames, return_index=True)
+    # the last frame may come when the servo has already faded
+    assert set(seen) >= set(steps["frame"][:-1])
+    adopted = dict(zip(seen, first, strict=True))
+    for frame, begin, until, present in zip(
+        *(steps[k] for k in ("frame", "begin_tick", "until_tick", "present_tick")), strict=True
+    ):
+        assert begin <= until <= present
+        if frame in adopted:
+            assert present <= adopted[frame]
+    assert (np.diff(steps["begin_tick"]) > 0).all()
+
+
+def test_a_run_in_threads_is_repeated_bit_for_bit(recorded):
+    again = replay(recorded[0])
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+    assert again.result["replay"]["ticks"] == len(read_recording(recorded[0]).columns["tick"])
+
+
+@pytest.mark.parametrize("kind", ["paper", "extrapolated"])
+def test_the_literal_kinds_are_repeated_bit_for_bit_too(tmp_path, kind):
+    path = tmp_path / "run.h5"
+    run(replace(PROBE, record=path, interface=kind, duration=0.4))
+    again = replay(path)
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+
+
+def test_a_body_that_is_not_finite_stops_the_run_with_its_recording_kept(tmp_path):
+    path = tmp_path / "broken.h5"
+    session = Session(replace(PROBE, record=path))
+    session.prepare()
+    session.rig.scene.members[0].body.v[:] = np.nan
+    outcome = session.run()
+    assert outcome.status == FAILED
+    recording = read_recording(path)
+    assert recording.closed
+    assert np.isfinite([recording.columns[f"sent_{c}"] for c in "xyz"]).all()
+
+
+def test_an_error_in_the_slow_loop_stops_the_servo(monkeypatch):
+    session = Session(PROBE)
+    session.prepare()
+    steps = []
+
+    def fail_later() -> None:
+        steps.append(1)
+        if len(steps) > 3:
+            raise ValueError("out of paper")
+        begin()
+
+    begin = session.rig.low.begin
+    monkeypatch.setattr(session.rig.low, "begin", fail_later)
+    outcome = session.run()
+    assert outcome.status == FAILED
+    assert "out of paper" in outcome.result["exit_reason"]
+    assert outcome.result["servo"]["stop_reason"] == "stop requested"
