@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types, typeof
+from numba import njit, typeof, types
 from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
@@ -110,9 +110,7 @@ def _write_at(typing_context, address, state):
 @intrinsic
 def _size_of(typing_context, state):
     def codegen(context, builder, signature, args):
-        return ir.Constant(
-            ir.IntType(64), context.get_abi_sizeof(context.get_value_type(signature.args[0]))
-        )
+        return ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_value_type(signature.args[0])))
 
     return types.int64(state), codegen
 

@@ -42,7 +42,6 @@ from physics.math3 import (
     rotate_by,
 )
 
-
 JOIN_TIME = 0.01
 """Time [s] over which a new frame's slots leave the old one's positions. A jump of a micrometre, met by a
 light tool within one tick, would be felt as a click; spread over ten ticks it is not."""
@@ -380,5 +379,3 @@ def store(frame, f, state, base_tick):
         for i in range(4):
             frame.orientation[f, b, i] = state.q[b, i]
     frame.head[f, BASE_TICK] = base_tick
-
-

@@ -422,8 +422,10 @@ def _frozen_contacts(s, f):
                 contacts.arms[c, side, k] = frame.contact_arms[f, c, side, k]
                 if p >= 0:
                     _see_point(s, f, p)
-                    gap += sense * contacts.weights[c, side, k] * dot3(
-                        frame.contact_frame[f, c, 0], s.points.x[p]
+                    gap += (
+                        sense
+                        * contacts.weights[c, side, k]
+                        * dot3(frame.contact_frame[f, c, 0], s.points.x[p])
                     )
         if contacts.points[c, 1, 0] < 0:
             for plane in range(s.topology.planes.shape[0]):
@@ -665,5 +667,3 @@ def run_ticks(s, n):
         if status != OK:
             return status
     return OK
-
-

@@ -135,9 +135,9 @@ def coupling_force(hold, state):
     _arm(hold, state, arm, velocity)
     quat_difference(hold.target_q, state.q[i], turn)
     for c in range(3):
-        hold.force[c] = hold.gain[STIFFNESS] * (
-            hold.target[c] - state.x[i, c] - arm[c]
-        ) + hold.gain[DAMPING] * (hold.target_v[c] - velocity[c])
+        hold.force[c] = hold.gain[STIFFNESS] * (hold.target[c] - state.x[i, c] - arm[c]) + hold.gain[
+            DAMPING
+        ] * (hold.target_v[c] - velocity[c])
         hold.force[3 + c] = 0.0
         if hold.turns[0] == 1:
             hold.force[3 + c] = hold.gain[TURN_STIFFNESS] * turn[c] + hold.gain[TURN_DAMPING] * (

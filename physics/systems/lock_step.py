@@ -127,7 +127,10 @@ class LockStep:
                 trace["held"][i] = port.info[INFO_HELD : INFO_HELD + 3]
                 trace["tool"][i] = high.tool.x
                 trace["depth"][i], trace["residual"][i] = port.info[INFO_DEPTH], port.info[INFO_RESIDUAL]
-                trace["contacts"][i], trace["sweeps"][i] = port.status[STATUS_CONTACTS], port.status[STATUS_SWEEPS]
+                trace["contacts"][i], trace["sweeps"][i] = (
+                    port.status[STATUS_CONTACTS],
+                    port.status[STATUS_SWEEPS],
+                )
                 trace["rows"][i] = high.rows.count[1]
                 self._row += 1
 

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from physics.bodies.chain import ChainState
 from physics.collision.broadphase import BroadPhase
 from physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from physics.collision.topology import LOW
@@ -29,6 +30,7 @@ from physics.exchange.constraint_frame import (
     N_NEAR,
     N_PAIRS,
     N_SLOTS,
+    ConstraintFrame,
 )
 from physics.exchange.ring import ring_release
 from physics.math3 import quat_rotate
@@ -59,7 +61,12 @@ class LowRate:
         self.u = np.zeros_like(self.x)
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
         self.broadphase = BroadPhase(
-            scene.topology, scene.rest, scene.capacity.pairs, numbers.alarm, numbers.acceleration, scene.ignored
+            scene.topology,
+            scene.rest,
+            scene.capacity.pairs,
+            numbers.alarm,
+            numbers.acceleration,
+            scene.ignored,
         )
         self.times: dict[str, list[float]] = {}
         self.pairs, self.clearance = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
@@ -97,19 +104,28 @@ class LowRate:
     # ---- steps in common
 
     def read_tool(self) -> None:
-        """Take the newest tool state and make all points and their velocities present."""
+        """Take the servo's newest tool state."""
         self.tool_slot, _ = acquire(self.high.state_control)
-        state, points = self.high.state, self.scene.tool_points
-        k = self.tool_slot
+        state, k = self.high.state, self.tool_slot
         if state.tick[k] < 0:
             tool = self.scene.tool
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
-        span = points.span
-        _tool_points(span[0], span[1], points.frame, points.lever, state.x[k], state.q[k], state.v[k],
-                     state.w[k], self.x, self.u)  # fmt: skip
+            hold = self.high.hold
+            state.target[k], state.target_q[k] = hold.target, hold.target_q
+
+    def place_points(self, tool: ChainState) -> None:
+        """Positions and velocities of all points, with the tool's frames where `tool` has them."""
+        points = self.scene.tool_points
+        start, stop = points.span
+        _tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
         for member in self.scene.members:
             self.x[member.first : member.first + member.count] = member.positions()
             self.u[member.first : member.first + member.count] = member.velocities()
+
+    def servo_tool(self) -> ChainState:
+        """The tool as the servo last published it."""
+        state, k = self.high.state, self.tool_slot
+        return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
 
     def find_pairs(self, horizon: float) -> None:
         """L1: candidate pairs for the next `horizon` seconds, and the clearance of each."""
@@ -138,7 +154,9 @@ class LowRate:
     def _find_joints(self) -> list[tuple[int, int]]:
         """(point, body it is joined to) of every attachment; not the surface's own point under a line's end."""
         attachments, topology = self.scene.attachments, self.scene.topology
-        has_faces = np.isin(np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]])
+        has_faces = np.isin(
+            np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]]
+        )
         joints = []
         for sides in attachments.points[:, :, 0]:
             for own, other in (sides, sides[::-1]):
@@ -188,10 +206,16 @@ class LowRate:
         low = topology.body_role[topology.point_body[points]] == LOW
         return points[low], key[low]
 
-    def open_frame(self, motion: int, chosen: NDArray[np.int32], near: int) -> int:
-        """Writer's slot with its slots, pairs and heads filled; members and contacts are still to come."""
-        scene, frame = self.scene, self.high.frame
-        f = int(writer_slot(self.high.frame_control))
+    def open_frame(
+        self, motion: int, chosen: NDArray[np.int32], near: int, high: HighRate | None = None
+    ) -> int:
+        """Writer's slot with its slots, pairs and heads filled; members and contacts are still to come.
+
+        high: whose buffer it is; the servo's if not given.
+        """
+        scene, high = self.scene, high or self.high
+        frame = high.frame
+        f = int(writer_slot(high.frame_control))
         self.frame_id += 1
         head = frame.head[f]
         head[:] = 0
@@ -206,12 +230,12 @@ class LowRate:
         frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
         frame.compliance[f, : 3 * near, : 3 * near] = 0.0
         frame.mode_body[f] = 0
-        self._write_pairs(f)
+        self._write_pairs(frame, f)
         return f
 
-    def _write_pairs(self, f: int) -> None:
+    def _write_pairs(self, frame: ConstraintFrame, f: int) -> None:
         """Pairs whose low-rate points all have a slot."""
-        frame, topology, pairs = self.high.frame, self.scene.topology, self.pairs
+        topology, pairs = self.scene.topology, self.pairs
         has = frame.slot_of[f] >= 0
         has |= topology.body_role[topology.point_body] != LOW
         ok = np.ones(len(pairs.kind), bool)
@@ -251,14 +275,18 @@ class LowRate:
         n = until - self.tick
         mask = len(log.tick) - 1
         entries = np.arange(self.tick, until) & mask
-        points = np.unique(np.concatenate([log.point[e, : log.count[e]] for e in entries] or [np.zeros(0, np.int32)]))
+        points = np.unique(
+            np.concatenate([log.point[e, : log.count[e]] for e in entries] or [np.zeros(0, np.int32)])
+        )
         forces = np.zeros((n, len(points), 3))
         where = np.zeros(len(self.x), np.int64)
         where[points] = np.arange(len(points))
         _gather(log.count, log.point, log.force, entries, where, forces)
         return points, forces
 
-    def integrate_members(self, factors: list[Any], points: NDArray[np.int32], forces: NDArray[np.float64]) -> None:
+    def integrate_members(
+        self, factors: list[Any], points: NDArray[np.int32], forces: NDArray[np.float64]
+    ) -> None:
         """The full bodies over the ticks of `forces`, with the servo's own forces: action equals reaction."""
 
         def one(pair: tuple[Any, Any]) -> None:
@@ -305,5 +333,3 @@ def _gather(count, point, force, entries, where, out):
             j = where[point[e, k]]
             for i in range(3):
                 out[t, j, i] += force[e, k, i]
-
-

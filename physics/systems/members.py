@@ -14,7 +14,6 @@ from physics.bodies.chain_body import BeamBody, RigidBody
 from physics.bodies.tet_body import TetBody
 from physics.reduction.rational_krylov import best_rotation, rigid_motions
 
-
 REFRESH = 10
 """Substeps with one tangent. A stale one damps and, where an impact turns elements, loses its stability."""
 
@@ -49,6 +48,10 @@ class Member(Protocol):
 
     def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
         """J^T of unit forces on those points, (n_dof, 3 k)."""
+        ...
+
+    def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J^T of forces (k, 3) [N] on those points, (n_dof,)."""
         ...
 
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,6 +89,9 @@ class TetMember:
 
     def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
         return unit_columns(self.body.n_dof, self.body.dofs_of(local))
+
+    def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sum_at(self.body.n_dof, self.body.dofs_of(local), forces)
 
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
         return rows_at(fields, self.body.dofs_of(local))
@@ -147,6 +153,9 @@ class BeamMember:
     def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
         return unit_columns(self.body.n_dof, self._dofs(local))
 
+    def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+        return sum_at(self.body.n_dof, self._dofs(local), forces)
+
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
         return rows_at(fields, self._dofs(local))
 
@@ -203,6 +212,9 @@ class RigidMember:
         out[3:, turning] = np.eye(3)[:, None]
         return np.ascontiguousarray(out.reshape(6, -1))
 
+    def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.columns(local) @ forces.reshape(-1)
+
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.columns(local).T @ fields
 
@@ -210,7 +222,7 @@ class RigidMember:
         self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
     ) -> None:
         for step in forces:
-            wrench = self.columns(local) @ step.reshape(-1)
+            wrench = self.load(local, step)
             self.body.substeps(factor, h, wrench.reshape(1, 1, 6), np.zeros(1, np.int32))
 
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
@@ -234,3 +246,10 @@ def rows_at(fields: NDArray[np.float64], dofs: NDArray[np.int32]) -> NDArray[np.
     out = fields[flat]
     out[flat < 0] = 0.0
     return out
+
+
+def sum_at(n_dof: int, dofs: NDArray[np.int32], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of forces (k, 3) at dofs (k, 3), as (n_dof,); what falls on a fixed freedom (-1) is dropped."""
+    flat = dofs.reshape(-1)
+    kept = flat >= 0
+    return np.bincount(flat[kept], forces.reshape(-1)[kept], minlength=n_dof)

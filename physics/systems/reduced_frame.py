@@ -18,7 +18,6 @@ from physics.exchange.constraint_frame import (
 from physics.reduction.rational_krylov import krylov_modes, rigid_motions
 from physics.systems.members import BeamMember, Member, RigidMember, TetMember
 
-
 SOFTEST = 0.5
 """Least ratio of A_h to the mass in any mode; below it, negative stiffness would outrun inertia within a tick."""
 

@@ -1,0 +1,182 @@
+"""The paper's interface: low steps L1 to L7 in the order and with the data of 003, section IV-A.
+
+The low-rate problem is the high-rate tick itself, run on the proxy at DT. Rows that touch only low-rate
+bodies do not appear at high rate; their L6 forces go into x_soft_free^dt (EQUATIONS.md, 1).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.chain import ChainState
+from physics.collision.topology import TOOL
+from physics.exchange.buffer import make_control, publish
+from physics.exchange.constraint_frame import (
+    BASE_TICK,
+    EXACT,
+    EXTRAPOLATED,
+    FROZEN,
+    GEOMETRY,
+    HELD,
+    N_CONTACTS,
+    make_frame,
+)
+from physics.exchange.force_log import make_force_log
+from physics.exchange.handle import Handle
+from physics.exchange.port import make_port
+from physics.exchange.ring import ring_release
+from physics.exchange.tool_state import make_tool_state
+from physics.math3 import rotate_by
+from physics.systems.assembly import make_high_rate
+from physics.systems.held_frame import Motion, free_motions, write_held
+from physics.systems.high_rate import MAX_SWEEPS, REACH, STEP, TICK, HighRate, tick
+from physics.systems.low_rate import LowRate
+from physics.systems.scene import Scene
+
+REACH_SPEED = 1.0
+"""A contact is a row of the low-rate problem when its gap is below what this speed [m/s] closes in DT."""
+
+
+class Paper(LowRate):
+    """Low steps as printed: contact points stand still between them."""
+
+    kind = "paper"
+    motion = HELD
+
+    def __init__(self, scene: Scene, high: HighRate) -> None:
+        super().__init__(scene, high)
+        self.proxy = _make_proxy(scene)
+        self.proxy_handle = Handle(self.proxy)
+        self.chosen = np.zeros(0, np.int32)
+        self._slots: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
+        self._low: list[Motion] = []
+        self._high: list[Motion] = []
+        self._forces = np.zeros((0, 3))
+        self._soft_only = np.zeros((0, 3))
+        self._ready = 0
+
+    def begin(self) -> None:
+        """L1 to L7; the frame is then ready and waits for its publication."""
+        with self.timed("L1 proximity"):
+            self._l1_proximity()
+        with self.timed("L2 impose proxy"):
+            self._l2_impose_proxy()
+        with self.timed("L3 free motion"):
+            self._l3_free_motion()
+        with self.timed("L4-L5 violation and compliance"):
+            self._l4_l5_problem()
+        with self.timed("L6 solve"):
+            self._l6_solve()
+        with self.timed("L7 correct"):
+            self._ready = self._shared_frame()
+            self._l7_correct()
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Publish what `begin` made ready."""
+        ring_release(self.high.log.ring, until - self.tick)
+        self.tick = self.present = until
+        self.high.frame.head[self._ready, BASE_TICK] = until
+        self.hand_over(self._ready)
+
+    def _l1_proximity(self) -> None:
+        """Candidates between the soft bodies and the proxy as the last L7 predicted it."""
+        self.place_points(self.proxy.tool)
+        self.find_pairs(2.0 * self.DT)
+        chosen, near = self.choose_slots()
+        self.chosen = chosen[:near]
+        self._slots = self.member_slots(self.chosen)
+
+    def _l2_impose_proxy(self) -> None:
+        """The servo's positions, orientations and velocities, and its hold with the target of t + DT."""
+        self.read_tool()
+        proxy, state, k = self.proxy, self.high.state, self.tool_slot
+        for own, servo in zip(proxy.tool, self.servo_tool(), strict=True):
+            own[:] = servo
+        proxy.hold.target[:], proxy.hold.target_q[:] = state.target[k], state.target_q[k]
+        proxy.port.position[:] = state.target[k] + self.DT * state.target_v[k]
+        proxy.port.orientation[:] = state.target_q[k]
+        rotate_by(self.DT * state.target_w[k], proxy.port.orientation)
+        proxy.counter[TICK] = max(int(state.tick[k]), 1)
+
+    def _l3_free_motion(self) -> None:
+        """Free motion of the soft bodies at both steps; the proxy's own is H2 of its tick."""
+        both = list(self.pool.map(lambda m: free_motions(m, (self.DT, self.dt)), self.scene.members))
+        self._low, self._high = [pair[0] for pair in both], [pair[1] for pair in both]
+
+    def _l4_l5_problem(self) -> None:
+        """The low-rate problem's frame: gaps from the present positions, W_soft^DT."""
+        f = self.open_frame(EXACT, self.chosen, len(self.chosen), self.proxy)
+        for low, (slots, local) in enumerate(self._slots):
+            write_held(self.proxy.frame, f, low, self._low[low], slots, local)
+        publish(self.proxy.frame_control)
+
+    def _l6_solve(self) -> None:
+        """The mixed complementarity problem at DT; its forces on every chosen point [N]."""
+        tick(self.proxy_handle)
+        rows, log = self.proxy.rows, self.proxy.log
+        ring_release(log.ring, 1)
+        self._forces = np.zeros((len(self.chosen), 3))
+        self._soft_only = np.zeros((len(self.chosen), 3))
+        for k in range(int(rows.count.sum())):
+            force = rows.direction[k].T @ rows.r[3 * k : 3 * k + 3]
+            contact_between_soft = rows.tool_frame[k, 0] < 0 and k >= rows.count[0]
+            for slot, share in zip(rows.slot[k], rows.share[k], strict=True):
+                if slot >= 0:
+                    self._forces[slot] += share * force
+                    if contact_between_soft:
+                        self._soft_only[slot] += share * force
+
+    def _shared_frame(self) -> int:
+        """What the servo gets: x_soft_free^dt with the soft-only forces, W_soft^dt, the contacts of L1."""
+        frame = self.high.frame
+        f = self.open_frame(self.motion, self.chosen, len(self.chosen), self.high)
+        frame.head[f, GEOMETRY] = FROZEN
+        for low, (slots, local) in enumerate(self._slots):
+            motion = self._high[low]
+            velocity = motion.corrected(motion.member.load(local, self._soft_only[slots]))
+            write_held(frame, f, low, motion._replace(velocity=velocity), slots, local)
+            frame.slot_x[f, slots] += frame.slot_step[f, slots]
+            frame.slot_step[f, slots] = 0.0
+            if self.motion == EXTRAPOLATED:
+                slow = self._low[low].corrected(motion.member.load(local, self._forces[slots]))
+                frame.slot_v[f, slots] = motion.member.gather(local, slow[:, None]).reshape(-1, 3)
+        self._freeze_contacts(f)
+        return f
+
+    def _freeze_contacts(self, f: int) -> None:
+        """Contacts that touch the tool, with their directions of L1."""
+        frame, contacts = self.high.frame, self.proxy.contacts
+        bodies = contacts.body[: contacts.count[0]]
+        kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
+        n = len(kept)
+        frame.head[f, N_CONTACTS] = n
+        for name in ("identity", "points", "weights", "arms", "frame", "mu", "body"):
+            getattr(frame, f"contact_{name}")[f, :n] = getattr(contacts, name)[kept]
+
+    def _l7_correct(self) -> None:
+        """Corrected motion of the soft bodies; the proxy's own is H6 of its tick."""
+        for motion, (slots, local) in zip(self._low, self._slots, strict=True):
+            load = motion.member.load(local, self._forces[slots])
+            motion.member.body.advance(motion.corrected(load), self.DT)
+
+
+class Extrapolated(Paper):
+    """Contact points go on at their velocity of L7, within limits of distance and time."""
+
+    kind = "extrapolated"
+    motion = EXTRAPOLATED
+
+
+def _make_proxy(scene: Scene) -> HighRate:
+    """The low-rate copy of the tool, with a tick of its own at DT."""
+    tool = ChainState(*(a.copy() for a in scene.tool))
+    proxy = make_high_rate(
+        scene, tool, make_port(), make_frame(scene.capacity), make_control(),
+        make_tool_state(len(tool.x), scene.capacity.contacts), make_control(), make_force_log(16, 4096),
+    )  # fmt: skip
+    low_dt = scene.numbers.low_dt
+    proxy.value[STEP] = low_dt
+    proxy.value[REACH] = max(scene.numbers.reach, REACH_SPEED * low_dt)
+    proxy.setting[MAX_SWEEPS] = scene.numbers.sweeps_low
+    # the servo's target is the frame's orientation already
+    proxy.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
+    return proxy
