@@ -206,10 +206,9 @@ def _bench(options: argparse.Namespace) -> int:
     if options.json is not None:
         check_file(options.json, "--json")
     benches = registered("app.bench.registry", "BENCHES")
-    if not benches:
-        _list("benchmarks", {})
-        return 0
     chosen = benches if options.name is None else {options.name: _chosen(options.name, benches, "benchmark")}
+    if not chosen:
+        _list("benchmarks", {})
     progress, results = Progress(), {}
     for name, bench in chosen.items():
         with progress.stage(f"{name}: {summary_of(bench)}"):

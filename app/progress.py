@@ -30,7 +30,11 @@ class Progress:
         else:
             self.console.print(f"  {what:<{WIDTH}}", end="")
             self.console.file.flush()
-            yield
+            try:
+                yield
+            except BaseException:
+                self.console.print()
+                raise
         self.console.print(f"{time.perf_counter() - start:6.1f} s", style="dim")
 
     def say(self, words: str) -> None:

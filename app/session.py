@@ -4,6 +4,7 @@ The servo has a thread of its own that holds no GIL, the slow loop a Python thre
 at what there is to see, waits for the end and listens to signals.
 """
 
+import math
 import signal
 import threading
 import time
@@ -92,6 +93,7 @@ class Session:
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
         self.choice = devices.choose(options.device, options.unit, options.replay_scale)
+        self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self._signal = 0
         self._recorder: Recorder | None = None
 
@@ -165,13 +167,14 @@ class Session:
     def _in_threads(self) -> None:
         """The servo, the slow loop, and this thread as the one that looks."""
         rig, slow = self.rig, self.slow
-        slow.step()
+        if not slow.first():
+            return
         self.trace.start()
         servo = ServoThread(rig.servo)
         try:
             servo.start()
             slow.start()
-            while not tick_count(rig.servo):
+            while servo.running and not tick_count(rig.servo):
                 time.sleep(1e-3)
             self.first_tick = process_age()
             self.progress.say(f"first tick {self.first_tick:.1f} s after the start")

@@ -63,13 +63,18 @@ class SlowLoop:
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
+    def first(self) -> bool:
+        """The first frame, made before the servo starts; False if it failed."""
+        return self._guarded(self.step)
+
     def start(self) -> None:
-        """The thread, after `step` has made the first frame."""
+        """The thread, after the first frame."""
         self._thread.start()
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the end, which comes when the servo has ended."""
-        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self._thread.join(timeout)
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
@@ -108,13 +113,18 @@ class SlowLoop:
 
     def _run(self) -> None:
         due = time.perf_counter() + self.period
+        while self._wait(due) and self._guarded(self.step):
+            due = max(due + self.period, time.perf_counter())
+
+    def _guarded(self, step: Callable[[], None]) -> bool:
+        """Make a step; False, with the reason kept, if it failed: then the servo must fade."""
         try:
-            while self._wait(due):
-                self.step()
-                due = max(due + self.period, time.perf_counter())
-        except Exception as error:  # whatever it is, the servo must fade and the user be told
-            self.failure = f"the slow loop stopped: {error or type(error).__name__}"
+            step()
+        except Exception as error:
+            self.failure = f"the slow loop stopped: {str(error) or type(error).__name__}"
             self.trace = traceback.format_exc()
+            return False
+        return True
 
     def _wait(self, due: float) -> bool:
         """Sleep until a step is due and the servo has the last frame; False once the servo has ended."""
