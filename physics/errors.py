@@ -2,4 +2,4 @@
 
 
 class InputError(ValueError):
-    """Input that cannot be simulated; its message is one sentence that names what is wrong and what would be right."""
+    """Input that cannot be simulated; its message is one sentence: what is wrong and what would be right."""

@@ -354,7 +354,10 @@ class BroadPhase:
             )  # fmt: skip
             self._clearance[before : count[0]] += margin - thickness
         for b, plane in self.plane_pairs:
-            before, (margin, thickness) = int(count[0]), self._margin(b, topology.plane_body[plane], horizon, skin)
+            before, (margin, thickness) = (
+                int(count[0]),
+                self._margin(b, topology.plane_body[plane], horizon, skin),
+            )
             query_plane(
                 topology, x, u, self.first[b], self.first[b + 1], plane, margin, horizon, self.used,
                 self._pairs, self._clearance, count,

@@ -19,7 +19,7 @@ class ForceLog(NamedTuple):
 
     ring: NDArray[np.int64]
     tick: NDArray[np.int64]  # (capacity,)
-    count: NDArray[np.int64]  # (capacity,) entries in use
+    used: NDArray[np.int64]  # (capacity,) entries in use
     point: NDArray[np.int32]  # (capacity, width) global points (or rotations)
     force: NDArray[np.float64]  # (capacity, width, 3) [N] or [N m], world axes
     dropped: NDArray[np.int64]  # (1,) forces beyond the width
@@ -30,7 +30,7 @@ def make_force_log(ticks: int, width: int) -> ForceLog:
     return ForceLog(
         ring=make_ring(ticks),
         tick=np.full(ticks, -1, np.int64),
-        count=np.zeros(ticks, np.int64),
+        used=np.zeros(ticks, np.int64),
         point=np.zeros((ticks, width), np.int32),
         force=np.zeros((ticks, width, 3)),
         dropped=np.zeros(1, np.int64),
@@ -43,14 +43,14 @@ def open_entry(log, tick):
     slot = ring_push_slot(log.ring)
     if slot >= 0:
         log.tick[slot] = tick
-        log.count[slot] = 0
+        log.used[slot] = 0
     return slot
 
 
 @njit(inline="always")
 def add_force(log, slot, point, f, scale):
     """Add scale * f to a point's force in the open entry."""
-    n = log.count[slot]
+    n = log.used[slot]
     for k in range(n):
         if log.point[slot, k] == point:
             for i in range(3):
@@ -62,7 +62,7 @@ def add_force(log, slot, point, f, scale):
     log.point[slot, n] = point
     for i in range(3):
         log.force[slot, n, i] = scale * f[i]
-    log.count[slot] = n + 1
+    log.used[slot] = n + 1
 
 
 @njit(inline="always")

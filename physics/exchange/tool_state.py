@@ -1,4 +1,4 @@
-"""The tool state, high rate to low: the servo's tool, the hand's target and the contacts, published each tick."""
+"""The tool state, high rate to low: the servo's tool, the hand's target and the contacts, at each tick."""
 
 from typing import NamedTuple
 

@@ -344,7 +344,7 @@ def advance(frame, f, state, h):
 def replay(frame, f, state, log, entry, h):
     """One tick of the model under the logged forces of an entry of the force log."""
     free_motion(frame, f, state, h)
-    for k in range(log.count[entry]):
+    for k in range(log.used[entry]):
         slot = frame.slot_of[f, log.point[entry, k]]
         if slot >= 0:
             add_slot_force(frame, f, state, slot, log.force[entry, k])

@@ -23,7 +23,7 @@ from physics.systems.high_rate import (
     TOLERANCE,
     HighRate,
 )
-from physics.systems.hold import held_point
+from physics.systems.hold import Hold, held_point
 from physics.systems.scene import Scene
 
 
@@ -48,7 +48,7 @@ def make_high_rate(
     points = make_point_state(capacity.points)
     static = scene.topology.body_role[scene.topology.point_body] == STATIC
     points.x[static] = scene.rest[static]
-    hold = type(scene.hold)(*(a.copy() for a in scene.hold))
+    hold = Hold._make(a.copy() for a in scene.hold)
     held_point(hold, tool, port.position)
     port.orientation[:] = [1.0, 0.0, 0.0, 0.0]
     hold.target[:], hold.target_q[:] = port.position, hold.rest

@@ -96,7 +96,7 @@ OK, NOT_FINITE = 0, 1
 """Status of a tick."""
 
 CONSTRAINT_SUM, HOLD_REACTION = 0, 1
-"""What is fed back: the sum of constraint forces on the tool (003, IV-B) or the reaction of the held frame."""
+"""What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
 
 # Entries of HighRate.counter
 TICK, ADOPTED_AT, FRAME_ID = range(3)
@@ -553,7 +553,7 @@ def _move_anchors(s, f):
     """
     h, rows = s.value[STEP], s.rows
     motion = s.frame.head[f, MOTION]
-    follows = motion == REDUCED or motion == EXACT
+    follows = motion in (REDUCED, EXACT)
     for c in range(rows.count[1]):
         k = rows.count[0] + c
         for d in range(1, 3):

@@ -25,7 +25,8 @@ from physics.exchange.port import (
 from physics.exchange.tool_state import make_tool_state
 from physics.systems.assembly import make_high_rate
 from physics.systems.high_rate import OK, HighRate, tick
-from physics.systems.multirate import READY_SHARE, LowRate, make_low_rate
+from physics.systems.low_rate import LowRate
+from physics.systems.multirate import READY_SHARE, make_low_rate
 from physics.systems.scene import Scene
 
 LOG_TICKS = 2048

@@ -94,10 +94,10 @@ class LowRate:
         raise NotImplementedError
 
     def finish(self, until: int, present: int | None = None) -> None:
-        """Second half: publish the frame; the full bodies contain the forces of the ticks before `until`.
+        """Second half: publish the frame; the full bodies contain the forces of ticks before `until`.
 
-        present: the tick up to which the frame itself is brought, where a kind does that; a replay of a run in
-        threads gives the one that was recorded.
+        present: the tick up to which the frame itself is brought, where a kind does that; the replay of a run
+        in threads gives the one that was recorded.
         """
         raise NotImplementedError
 
@@ -152,7 +152,7 @@ class LowRate:
         return out
 
     def _find_joints(self) -> list[tuple[int, int]]:
-        """(point, body it is joined to) of every attachment; not the surface's own point under a line's end."""
+        """(point, body joined to it) of every attachment; a surface's point under a line's end is free."""
         attachments, topology = self.scene.attachments, self.scene.topology
         has_faces = np.isin(
             np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]]
@@ -276,12 +276,12 @@ class LowRate:
         mask = len(log.tick) - 1
         entries = np.arange(self.tick, until) & mask
         points = np.unique(
-            np.concatenate([log.point[e, : log.count[e]] for e in entries] or [np.zeros(0, np.int32)])
+            np.concatenate([log.point[e, : log.used[e]] for e in entries] or [np.zeros(0, np.int32)])
         )
         forces = np.zeros((n, len(points), 3))
         where = np.zeros(len(self.x), np.int64)
         where[points] = np.arange(len(points))
-        _gather(log.count, log.point, log.force, entries, where, forces)
+        _gather(log.used, log.point, log.force, entries, where, forces)
         return points, forces
 
     def integrate_members(

@@ -72,7 +72,7 @@ class TetMember:
         self.body, self.number, self.first = body, number, first
         self.count = len(body.x)
         self.floating = body.floating
-        self.mass_free = body.node_mass[body.free]
+        self.mass_free: NDArray[np.float64] = body.node_mass[body.free].astype(np.float64)
         self.damping = (body.material.alpha, body.material.beta)
 
     def positions(self) -> NDArray[np.float64]:
@@ -252,4 +252,4 @@ def sum_at(n_dof: int, dofs: NDArray[np.int32], forces: NDArray[np.float64]) -> 
     """Sum of forces (k, 3) at dofs (k, 3), as (n_dof,); what falls on a fixed freedom (-1) is dropped."""
     flat = dofs.reshape(-1)
     kept = flat >= 0
-    return np.bincount(flat[kept], forces.reshape(-1)[kept], minlength=n_dof)
+    return np.bincount(flat[kept], forces.reshape(-1)[kept], minlength=n_dof).astype(np.float64)

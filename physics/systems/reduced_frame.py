@@ -19,7 +19,7 @@ from physics.reduction.rational_krylov import krylov_modes, rigid_motions
 from physics.systems.members import BeamMember, Member, RigidMember, TetMember
 
 SOFTEST = 0.5
-"""Least ratio of A_h to the mass in any mode; below it, negative stiffness would outrun inertia within a tick."""
+"""Least ratio of A_h to the mass in any mode; below it, negative stiffness outruns inertia within a tick."""
 
 
 @dataclass
@@ -250,7 +250,7 @@ def _write_compliance(
     near: int,
     h: float,
 ) -> None:
-    """W_soft^dt over the near slots of a member, in its body axes: modes and, where it floats, rigid motion."""
+    """W_soft^dt over the near slots of a member, in its body axes: modes and, if it floats, rigid motion."""
     kept = slots < near
     rows = (3 * slots[kept][:, None] + np.arange(3)).reshape(-1)
     n = modal.shape[1]
@@ -263,9 +263,9 @@ def _write_compliance(
         turning = frame.slot_turns[f, slots[kept]] == 1
         fields[turning] = 0.0
         fields[turning, :, 3:] = np.eye(3)
-        fields = fields.reshape(-1, 6)
+        flat = fields.reshape(-1, 6)
         inverse = np.zeros((6, 6))
         inverse[:3, :3] = np.eye(3) / frame.mass[f, low]
         inverse[3:, 3:] = frame.inertia[f, low, 1]
-        compliance += fields @ inverse @ fields.T * (h * h / (1.0 + h * frame.alpha[f, low]))
+        compliance += flat @ inverse @ flat.T * (h * h / (1.0 + h * frame.alpha[f, low]))
     frame.compliance[f][np.ix_(rows, rows)] = compliance
