@@ -297,6 +297,8 @@ class LowRate:
 
         list(self.pool.map(one, zip(self.scene.members, factors, strict=True)))
         self.loaded = points.astype(np.intp)
+        if self.invalid():
+            raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
 
     def release(self, ticks: int) -> None:
         """Give log entries back to the servo."""
