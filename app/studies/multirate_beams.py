@@ -20,7 +20,7 @@ from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.bodies.chain import add_elastic
 from physics.bodies.chain_body import ChainBody
 from physics.systems.hold import STIFFNESS, TURN_STIFFNESS
-from physics.systems.multirate import Literal
+from physics.systems.literal import Paper
 
 Floats = NDArray[np.float64]
 REST, LENGTH = (0.4, 0.0, 0.0), 0.4
@@ -123,7 +123,7 @@ def _settle(kind: str, target: Floats) -> Pose:
     with Drive("beams", kind=kind) as run:
         trace = run.go(legs((0.1, *REST), (1.0, *target), (1.4, *target)))
         body, low = run.lock.scene.members[0].body, run.lock.low
-        if isinstance(low, Literal):
+        if isinstance(low, Paper):
             other = low.proxy.tool.x.copy()
         else:
             # the servo sees of the low-rate beam the point it is welded to

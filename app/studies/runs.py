@@ -12,9 +12,9 @@ from app.build import build_scene
 from config.load import load_scene
 from config.schema.scene import SceneSpec
 from haptics.path import waypoint_path
+from physics.systems.literal import Paper
 from physics.systems.lock_step import LockStep
 from physics.systems.low_rate import LowRate
-from physics.systems.multirate import Literal
 
 Floats = NDArray[np.float64]
 Watch = Callable[["Drive"], None]
@@ -126,20 +126,19 @@ class Ledger:
             self._counted[member.first + points] = True
         if len(low.attached):
             self._counted &= np.isin(np.arange(len(scene.rest)), low.attached)
-        if isinstance(low, Literal):
-            self._wrap_solve(low)
+        if isinstance(low, Paper):
+            self._wrap_begin(low)
         else:
             self._wrap_drain(low)
 
-    def _wrap_solve(self, low: Literal) -> None:
-        solve = low._low_forces
+    def _wrap_begin(self, low: Paper) -> None:
+        begin = low.begin
 
-        def solved(f: int) -> Floats:
-            total = solve(f)
-            self._book(low.chosen, low.DT * (total - low._soft_only))
-            return total
+        def begun() -> None:
+            begin()
+            self._book(low.chosen, low.DT * (low._forces - low._soft_only))
 
-        low._low_forces = solved  # type: ignore[method-assign]
+        low.begin = begun  # type: ignore[method-assign]
 
     def _wrap_drain(self, low: LowRate) -> None:
         drain = low.drain
