@@ -193,7 +193,7 @@ class Story:
         )
         top.set_ylabel("force [N]")
         top.set_ylim(0, min(1.1 * float(np.linalg.norm(self.trace["reaction"], axis=1).max()), 2 * LIMIT))
-        top.legend(frameon=False, fontsize=8.5, loc="upper left")
+        top.legend(frameon=False, fontsize=8.5, loc="upper center")
         times = [float(row["time_s"]) for row in self.gaps]
         for name, label, colour in (
             ("cylinder_plane_m", "cylinder and plane", COLOURS["low"]),
@@ -207,7 +207,7 @@ class Story:
         bottom.set_ylim(-1.0, 6.0)
         bottom.set_ylabel("gap by independent query [mm]")
         bottom.set_xlabel("time [s]")
-        bottom.legend(frameon=False, fontsize=8.5, loc="upper left")
+        bottom.legend(frameon=False, fontsize=8.5, loc="center")
         for ax in (top, bottom):
             for name, (first, _) in self.spans.items():
                 ax.axvline(1e-3 * first, color="#dfe4ea", lw=0.8)
@@ -221,7 +221,7 @@ def _story(quick: bool) -> Story:
     wait, slow = (1.0, 1.0) if quick else (8.0, 1.0)
     aside, above = (0.220, 0.200, 0.0), (0.100, 0.200, 0.0)
     phases = {
-        "rest": legs((0.0, *START), (0.3, *START)),
+        "rest": legs((0.0, *START), (0.6, *START)),
         "slide": legs((0.0, *START), (1.0 * slow, *aside), (0.2, *aside)),
         "lift": legs((0.0, *aside), (0.6, *above), (1.6, above[0], HUNG[1], 0.0)),
         "hang": legs((0.0, above[0], HUNG[1], 0.0), (wait, above[0], HUNG[1], 0.0)),
@@ -352,7 +352,8 @@ def _vibration(out: Path, quick: bool) -> list[Claim]:
         for f in seen:
             right.axvline(f, color=COLOURS["faint"], lw=0.8, ls=(0, (4, 3)))
         right.set_xlim(0, 250)
-        right.set_ylim(0, 2.0e6 * float(shapes["high"].max()))
+        right.set_yscale("log")
+        right.set_ylim(2e4 * float(shapes["high"].max()), 4e6 * float(shapes["low"].max()))
         right.set_xlabel("frequency [Hz]  (dashed: modes of K and M at 1 ms)")
         right.set_ylabel("amplitude [mm/kHz]")
         right.legend(frameon=False, fontsize=8.5)
