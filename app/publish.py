@@ -18,6 +18,8 @@ from render.offscreen import Offscreen
 from render.scene_view import visible_points
 
 WIDTH, HEIGHT = 1100, 700
+FAR = 5.0
+"""Scene lengths from its middle beyond which the camera does not follow."""
 
 
 def publish(folder: Path, done: Outcome) -> Path:
@@ -43,7 +45,10 @@ def take_pictures(
 
 def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View) -> Camera:
     """From the side that the scene looks from, as near as lets everything be seen in all states."""
-    points = np.vstack([visible_points(geometry, state) for state in states])
+    seen = [visible_points(geometry, state) for state in states]
+    # a body that flew apart must not take the camera with it
+    near = [p for p in seen if np.abs(p - geometry.centre).max(initial=0.0) < FAR * geometry.length]
+    points = np.vstack(near or seen[:1])
     angle = float(np.degrees(view.field_of_view))
     camera = Camera.looking("perspective", points, WIDTH / HEIGHT, field_of_view=angle)
     if view.eye is None:
