@@ -47,7 +47,7 @@ def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View)
     """From the side that the scene looks from, as near as lets everything be seen in all states."""
     seen = [visible_points(geometry, state) for state in states]
     # a body that flew apart must not take the camera with it
-    near = [p for p in seen if np.abs(p - geometry.centre).max(initial=0.0) < FAR * geometry.length]
+    near = [p for p in seen if np.nanmax(np.abs(p - geometry.centre)) < FAR * geometry.length]
     points = np.vstack(near or seen[:1])
     angle = float(np.degrees(view.field_of_view))
     camera = Camera.looking("perspective", points, WIDTH / HEIGHT, field_of_view=angle)
