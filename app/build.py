@@ -276,7 +276,7 @@ class _Joints:
         self.spec, self.parts, self.first = spec, parts, first
         self.names = [part.spec.name for part in parts]
         self.taken = [0] * len(parts)
-        self.rows: list[tuple[int, list[int], NDArray, NDArray]] = []
+        self.rows: list[tuple[int, list[int], NDArray, NDArray, int]] = []
         self.moving: list[tuple[int, NDArray, NDArray]] = []
         self.world: list[NDArray[np.float64]] = []
         """Rest positions of points that follow a script, appended after all others with their rotation."""
@@ -322,9 +322,11 @@ class _Joints:
         assert isinstance(part.body, chain_body.ChainBody)
         return part.body.q[rotation - int(self.first[b]) - part.n_points]
 
-    def add(self, kind: int, a: int, b: int, direction: NDArray, reference: NDArray) -> None:
+    def add(
+        self, kind: int, a: int, b: int, direction: NDArray, reference: NDArray, turn: int = -1
+    ) -> None:
         """One block."""
-        self.rows.append((kind, [a, b], direction, reference))
+        self.rows.append((kind, [a, b], direction, reference, turn))
 
     def arrays(self) -> Attachments:
         """The blocks as the kernels take them."""
@@ -332,7 +334,7 @@ class _Joints:
         points = np.full((n, 2, 3), -1, np.int32)
         weights = np.zeros((n, 2, 3))
         weights[:, :, 0] = 1.0
-        for k, (_, sides, _, _) in enumerate(self.rows):
+        for k, (_, sides, _, _, _) in enumerate(self.rows):
             points[k, :, 0] = sides
         return Attachments(
             np.array([row[0] for row in self.rows], np.int32).reshape(n),
@@ -340,6 +342,7 @@ class _Joints:
             weights,
             np.array([row[3] for row in self.rows]).reshape(n, 4),
             np.array([row[2] for row in self.rows]).reshape(n, 3),
+            np.array([row[4] for row in self.rows], np.int32).reshape(n),
         )
 
 
@@ -359,8 +362,10 @@ def _joints(spec: SceneSpec, parts: list[Part], first: NDArray[np.int32], rate: 
             continue
         b = joints.point(attachment.b, attachment.b.body, f"{key}.b")
         if isinstance(attachment, SlideAttachment):
-            direction = np.array(attachment.direction, float)
-            joints.add(SLIDE, a, b, direction / np.linalg.norm(direction), upright)
+            direction = np.array(attachment.direction, float) / np.linalg.norm(attachment.direction)
+            turn = joints.rotation(b, attachment.b.body)
+            rest = rotation_matrix(tuple(joints.orientation(turn)))
+            joints.add(SLIDE, a, b, direction @ rest, upright, turn)
             continue
         joints.add(POINT, a, b, nothing, upright)
         if isinstance(attachment, WeldAttachment):
@@ -446,6 +451,7 @@ def _numbers(spec: SceneSpec) -> Numbers:
         ratio=spec.rates.ratio,
         skin=contact.distance,
         alarm=contact.alarm,
+        acceleration=contact.max_acceleration,
         tolerance=solver.tolerance,
         sweeps_high=solver.sweeps_high,
         sweeps_low=solver.sweeps_low,
@@ -503,7 +509,6 @@ def build_scene(spec: SceneSpec) -> Scene:
     model: ChainModel = tool_part.body.model
     gains = (hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping)
     mu = _friction(spec, [part.spec.name for part in parts])
-    contacts = min(spec.contact.max_contacts, 96)
     return Scene(
         names=names,
         topology=topology,
@@ -526,7 +531,7 @@ def build_scene(spec: SceneSpec) -> Scene:
             near=96,
             modes=192,
             pairs=4096,
-            contacts=contacts,
+            contacts=spec.contact.max_contacts,
             points=n_points,
             bodies=max(1, len(members)),
         ),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from config.schema.base import Count, Spec
-from config.schema.units import Length, Number, Speed, Time
+from config.schema.units import Acceleration, Length, Number, Time
 
 Sweeps = Annotated[Count, Field(ge=1, le=100_000)]
 
@@ -37,11 +37,6 @@ class Solver(Spec):
     tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps_low: Sweeps = Field(500, description="Most sweeps in a low step.")
     sweeps_high: Sweeps = Field(50, description="Most sweeps in a servo step.")
-    time_limit_us: Number = Field(
-        0.0,
-        ge=0,
-        description="Microseconds a servo step's solve may take; 0 is no limit, which determinism needs.",
-    )
 
 
 class Contact(Spec):
@@ -51,11 +46,14 @@ class Contact(Spec):
     alarm: Length = Field(
         0.003,
         gt=0,
-        description="Pairs closer than this are rows; max_speed times the low period is added to it.",
+        description="Surfaces at rest nearer than this are candidates; what their speed and a hand's "
+        "acceleration close within the life of a candidate list is added to it.",
     )
-    max_speed: Speed = Field(1.0, ge=0, description="Speed of a hand at which no contact may be lost.")
-    max_contacts: Annotated[Count, Field(ge=1, le=5000)] = Field(
-        256, description="Room for contacts; more are counted."
+    max_acceleration: Acceleration = Field(
+        20.0, ge=0, description="Acceleration of a hand up to which no contact may be lost."
+    )
+    max_contacts: Annotated[Count, Field(ge=1, le=256)] = Field(
+        96, description="Room for contacts at the servo's rate; more are counted."
     )
     ignore: tuple[tuple[str, str], ...] = Field(
         (), description="Pairs of bodies that pass through each other."

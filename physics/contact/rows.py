@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from physics.collision.topology import LOW, TOOL
 from physics.exchange.constraint_frame import MOTION, REDUCED
-from physics.math3 import quat_difference, quat_multiply, tangent_basis
+from physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
 from physics.reduction.interface_model import slot_compliance
 
 POINT, ROTATION, SLIDE = 0, 1, 2
@@ -28,7 +28,8 @@ class Attachments(NamedTuple):
     points: NDArray[np.int32]  # (n, 2, 3), -1 unused; a ROTATION names one rotation a side, -1 for the world
     weights: NDArray[np.float64]  # (n, 2, 3)
     reference: NDArray[np.float64]  # (n, 4) q_1 = reference q_2 is kept by a ROTATION
-    direction: NDArray[np.float64]  # (n, 3) free direction of a SLIDE, world axes
+    direction: NDArray[np.float64]  # (n, 3) free direction of a SLIDE, in the axes of `turn`
+    turn: NDArray[np.int32]  # (n,) rotation that carries the direction, -1 for the world
 
 
 class PointState(NamedTuple):
@@ -216,8 +217,11 @@ def attachment_rows(attachments, topology, tool_points, tool_x, state, frame, f,
                         for c in range(3):
                             offset[c] += sign * attachments.weights[k, side, i] * state.x[p, c]
             if kind == SLIDE:
-                for c in range(3):
-                    direction[0, c] = attachments.direction[k, c]
+                if attachments.turn[k] >= 0:
+                    quat_rotate(state.q[attachments.turn[k]], attachments.direction[k], direction[0])
+                else:
+                    for c in range(3):
+                        direction[0, c] = attachments.direction[k, c]
                 tangent_basis(direction[0], direction[1], direction[2])
         for side in range(2):
             _side(

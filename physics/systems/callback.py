@@ -35,7 +35,7 @@ def smallest_scene() -> Scene:
         moving=MovingPoints(np.zeros(0, np.int32), np.zeros((0, 1, 3)), np.zeros((0, 1, 4))),
         attachments=Attachments(
             np.zeros(0, np.int32), np.zeros((0, 2, 3), np.int32), np.zeros((0, 2, 3)), np.zeros((0, 4)),
-            np.zeros((0, 3)),
+            np.zeros((0, 3)), np.zeros(0, np.int32),
         ),
         mu=np.zeros((1, 1)),
         ignored=frozenset(),

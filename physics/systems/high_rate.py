@@ -451,6 +451,7 @@ def _h3_violation(s, f):
         for side in range(2):
             for i in range(3):
                 _see_step(s, f, s.attachments.points[k, side, i])
+        _see_step(s, f, s.attachments.turn[k])
     attachment_rows(
         s.attachments, s.topology, s.tool_points, s.tool.x, s.points, s.frame, f, s.interface, s.rows
     )

@@ -74,7 +74,7 @@ class LowRate:
         self.lost_slots = 0
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
         self._joints = self._find_joints()
-        points = scene.attachments.points
+        points = np.append(scene.attachments.points, scene.attachments.turn)
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
         self.attached = np.unique(points[(points >= 0) & (roles == LOW)])
 

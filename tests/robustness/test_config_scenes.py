@@ -35,11 +35,11 @@ def test_the_hand_starts_where_it_holds_the_tool(name):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_hand_is_no_faster_than_the_contacts_allow(name):
+def test_the_hand_accelerates_no_more_than_the_contacts_allow(name):
     scene = load_scene(name)
-    # A minimum-jerk stroke of length d and duration T has the peak speed 15/8 d/T.
+    # A minimum-jerk stroke of length d and duration T peaks at 10/sqrt(3) d/T^2.
     for (t, *a), (u, *b) in zip(scene.device.path, scene.device.path[1:], strict=False):
-        assert 1.875 * math.dist(a, b) / (u - t) <= scene.contact.max_speed
+        assert 10.0 / math.sqrt(3.0) * math.dist(a, b) / (u - t) ** 2 <= scene.contact.max_acceleration
 
 
 def test_a_specification_cannot_be_changed():
