@@ -108,7 +108,7 @@ class TetMember:
         while len(forces) > coarse * MOST_STEPS:
             coarse *= 2
         whole = len(forces) // coarse * coarse if coarse > 1 else 0
-        longer = forces[:whole].reshape(-1, coarse, *forces.shape[1:]).mean(axis=1)
+        longer = forces[:whole].reshape(whole // coarse, coarse, *forces.shape[1:]).mean(axis=1)
         fresh = True
         for step, loads in ((coarse * h, longer), (h, forces[whole:])):
             for start in range(0, len(loads), REFRESH):
