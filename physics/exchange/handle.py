@@ -2,9 +2,10 @@
 
 numba passes a NamedTuple by value, which for a tuple of a hundred arrays means a thousand arguments at
 every call and minutes of compilation. A `Handle` passes the address of the tuple's native form instead;
-inside a kernel `handle.field` loads that array only, and a nested tuple's field is a handle again. The
-address alone, `handle.address`, is the user data of a C callback, which gets the handle back by
-`handle_reader`.
+inside a kernel `handle.field` loads that array only, and a nested tuple's field is a handle again. A C
+callback takes `HandleType(content)` as its argument: for its caller that is a `void *`, the user data
+`handle.address`; and since the type spells out the tuple's layout, a callback cached on disk can never be
+given a state of another layout.
 
 The native form is written once: fields cannot be rebound, only the arrays' contents change.
 """
@@ -124,16 +125,3 @@ def _store(address, state):
 def _size(state):
     return _size_of(state)
 
-
-def handle_reader(content: types.Type) -> Any:
-    """An intrinsic `handle_at(pointer)`: the user data of a C callback as a handle to such a tuple."""
-    handle = HandleType(content)
-
-    @intrinsic
-    def handle_at(typing_context, pointer):
-        def codegen(context, builder, signature, args):
-            return builder.ptrtoint(args[0], ir.IntType(64))
-
-        return handle(types.voidptr), codegen
-
-    return handle_at

@@ -11,7 +11,7 @@ from physics.bodies.chain import rest_state, rigid_model
 from physics.collision.topology import TOOL, Shape, join_shapes
 from physics.contact.rows import Attachments, ToolPoints
 from physics.exchange.constraint_frame import Capacity
-from physics.exchange.handle import Handle, handle_reader
+from physics.exchange.handle import Handle, HandleType
 from physics.systems.high_rate import HighRate, MovingPoints, tick
 from physics.systems.hold import make_hold
 from physics.systems.lock_step import make_exchange
@@ -45,13 +45,12 @@ def smallest_scene() -> Scene:
 
 
 _CONTENT = typeof(make_exchange(smallest_scene()))
-_handle_at = handle_reader(_CONTENT)
 
 
-@cfunc(types.int32(types.voidptr), cache=True)
-def high_rate_tick(data):
-    """One tick of the HighRate behind `data`; its status."""
-    return tick(_handle_at(data))
+@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+def high_rate_tick(state):
+    """`int32 f(void *)`: one tick of the HighRate behind the handle; its status."""
+    return tick(state)
 
 
 def tick_data(high: HighRate) -> Handle:
