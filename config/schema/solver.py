@@ -24,7 +24,8 @@ class Interface(Spec):
     )
     shifts: Literal[2, 3] = Field(2, description="krylov: time steps that the basis interpolates.")
     max_columns: Annotated[Count, Field(ge=8, le=1000)] = Field(
-        160, description="krylov: columns of the basis; the smallest singular values go first."
+        96,
+        description="krylov: columns of the basis, three for each time step and likely contact point.",
     )
     max_distance: Length = Field(0.005, gt=0, description="extrapolated: how far a contact point may move.")
     max_time: Time = Field(0.02, gt=0, description="extrapolated: how long it may move.")

@@ -19,6 +19,9 @@ from physics.systems.scene import Scene
 LIFE = 2.5
 """Low periods that candidates must cover: a frame appears within one, serves for another; half in hand."""
 
+LONGEST = 0.1
+"""Low period [s] beyond which candidates look no further ahead: the watchdog fades before they are missed."""
+
 
 class Krylov(LowRate):
     """Low steps of the reduced interface."""
@@ -35,14 +38,14 @@ class Krylov(LowRate):
         self.log = Handle(high.log)
         self.tangents: list[Tangent] = []
         self.chosen, self.near = np.zeros(0, np.int32), 0
-        self._released = 0
+        self._released = self._begun = 0
 
     def begin(self) -> None:
         """L1 to L5: candidates for the frame's whole life, tangents, and A^-1 J^T at every shift."""
         with self.timed("L1 proximity"):
             self.read_tool()
             self.place_points(self.servo_tool())
-            self.find_pairs(LIFE * self.DT)
+            self.find_pairs(LIFE * self._period())
             self.chosen, self.near = self.choose_slots()
         with self.timed("L3-L5 tangent and columns"):
             self.tangents = [
@@ -75,6 +78,12 @@ class Krylov(LowRate):
                 )
             self._bring_to_present(f, present)
             self.hand_over(f)
+
+    def _period(self) -> float:
+        """Low period [s], or the time since the last step began where the loop is late."""
+        now = int(self.high.state.tick[self.tool_slot])
+        late, self._begun = (now - self._begun) * self.dt, now
+        return min(max(self.DT, late), LONGEST)
 
     def _with_columns(self, local: NDArray[np.intp]) -> NDArray[np.intp]:
         """The likeliest points of a member, as many as the basis has room for."""

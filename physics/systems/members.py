@@ -14,7 +14,7 @@ from physics.bodies.chain_body import BeamBody, RigidBody
 from physics.bodies.tet_body import TetBody
 from physics.reduction.rational_krylov import best_rotation, rigid_motions
 
-REFRESH = 10
+REFRESH = 20
 """Substeps with one tangent. A stale one damps and, where an impact turns elements, loses its stability."""
 
 

@@ -34,7 +34,7 @@ class Numbers:
     sweeps_high: int = 50
     sweeps_low: int = 500
     shifts: int = 2
-    max_columns: int = 160
+    max_columns: int = 96
     max_distance: float = 5e-3
     max_time: float = 0.02
     feedback: int = 0
