@@ -124,4 +124,3 @@ def _store(address, state):
 @njit(cache=True)
 def _size(state):
     return _size_of(state)
-
