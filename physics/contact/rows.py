@@ -21,6 +21,10 @@ POINT, ROTATION, SLIDE = 0, 1, 2
 """Kinds of attachment block: three translations, three rotations, two translations across a line."""
 
 
+PUSH_SPEED = 0.5
+"""Speed [m/s] at which a penetration is pushed out at most."""
+
+
 class Attachments(NamedTuple):
     """Bilateral blocks of a scene. Sides as in Contacts: up to three weighted global points."""
 
@@ -64,6 +68,7 @@ class Rows(NamedTuple):
     w: NDArray[np.float64]  # (3B, 3B) [m/N]
     b: NDArray[np.float64]  # (3B,) gap or offset after the free motion [m]
     r: NDArray[np.float64]  # (3B,) force [N]
+    u: NDArray[np.float64]  # (3B,) gap and offset of the contacts with that force [m]
     mu: NDArray[np.float64]  # (B,)
     status: NDArray[np.int32]  # (B,)
     factor: NDArray[np.float64]  # (3 attachments, 3 attachments)
@@ -85,6 +90,7 @@ def make_rows(n_attachments: int, n_contacts: int, n_frames: int) -> Rows:
         w=np.zeros((3 * n, 3 * n)),
         b=np.zeros(3 * n),
         r=np.zeros(3 * n),
+        u=np.zeros(3 * n),
         mu=np.zeros(n),
         status=np.zeros(n, np.int32),
         factor=np.zeros((3 * n_attachments, 3 * n_attachments)),
@@ -235,12 +241,15 @@ def attachment_rows(attachments, topology, tool_points, tool_x, state, frame, f,
 
 
 @njit(nogil=True, cache=True)
-def contact_row(contacts, c, topology, tool_points, tool_x, state, frame, f, model, rows):
-    """Append contact c as a block; b_n is its gap, b_t the tangential offset of the tick's free motion."""
+def contact_row(contacts, c, topology, tool_points, tool_x, state, frame, f, model, h, rows):
+    """Append contact c as a block; b_n is its gap, b_t the tangential offset of the tick's free motion.
+
+    A penetration, however deep (after a late frame, say), is closed no faster than PUSH_SPEED.
+    """
     k = rows.count[0] + rows.count[1]
     rows.count[1] += 1
     _clear_block(rows, k)
-    rows.b[3 * k] = contacts.gap[c]
+    rows.b[3 * k] = max(contacts.gap[c], -PUSH_SPEED * h)
     rows.b[3 * k + 1] = 0.0
     rows.b[3 * k + 2] = 0.0
     rows.mu[k] = contacts.mu[c]

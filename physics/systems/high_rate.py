@@ -460,7 +460,7 @@ def _h3_violation(s, f):
             for i in range(3):
                 _see_step(s, f, s.contacts.points[c, side, i])
         k = contact_row(
-            s.contacts, c, s.topology, s.tool_points, s.tool.x, s.points, s.frame, f, s.interface, s.rows
+            s.contacts, c, s.topology, s.tool_points, s.tool.x, s.points, s.frame, f, s.interface, h, s.rows
         )
         recall(s.memory, s.contacts, c, k, s.rows)
     add_tool_motion(s.rows, s.twist, h)
@@ -484,21 +484,18 @@ def _h5_solve(s):
     n = m + 3 * n_contacts
     if m > 0 and eliminate(rows.w, rows.b, m, n, rows.factor) != 0:
         return NOT_FINITE
-    w, b, r = rows.w[m:n, m:n], rows.b[m:n], rows.r[m:n]
     mu, status = rows.mu[rows.count[0] :], rows.status[rows.count[0] :]
     sweeps = 0
     if n_contacts > 0:
         sweeps = sweep_contacts(
-            w, b, mu, r, status, n_contacts, s.value[TOLERANCE], s.setting[MAX_SWEEPS], s.scratch
-        )
-        error, size = natural_map_norm(w, b, mu, r, n_contacts, s.scratch)
+            rows.w, rows.b, mu, rows.r, rows.u, status, m, n_contacts,
+            s.value[TOLERANCE], s.setting[MAX_SWEEPS], s.scratch,
+        )  # fmt: skip
+        error, size = natural_map_norm(rows.w, mu, rows.r, rows.u, m, n_contacts, s.scratch)
         s.port.info[INFO_RESIDUAL] = error / size if size > 0.0 else error
         for c in range(n_contacts):
             for d in range(3):
-                u = b[3 * c + d]
-                for j in range(3 * n_contacts):
-                    u += w[3 * c + d, j] * r[j]
-                s.leftover[c, d] = u
+                s.leftover[c, d] = rows.u[m + 3 * c + d]
     else:
         s.port.info[INFO_RESIDUAL] = 0.0
     recover(rows.w, rows.b, m, n, rows.factor, rows.r)

@@ -12,39 +12,48 @@ from physics.contact.residual import natural_map_residual
 
 
 @njit(nogil=True, cache=True)
-def sweep_contacts(w, b, mu, r, status, n_contacts, tolerance, max_sweeps, scratch):
-    """Block Gauss-Seidel on the leading 3 n_contacts rows of w and b; r is the start and the result.
+def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_sweeps, scratch):
+    """Block Gauss-Seidel on the rows from `first` on, three a contact; r is the start and the result.
 
-    Stops when a sweep changes the force by less than tolerance |r|. Returns the sweeps done. Writes
-    status (n_contacts,). scratch: (2, 3) at least.
+    w (rows, rows), b, r and u (rows,), all contiguous; mu and status (n_contacts,). u is kept equal to
+    W r + b over those rows, so that a contact whose force does not change costs nothing to the others.
+    Stops when a sweep changes the force by less than tolerance |r|. Returns the sweeps done; writes status.
+    scratch: (2, 3) at least.
     """
-    n = 3 * n_contacts
+    last = first + 3 * n_contacts
     free, own = scratch[0], scratch[1]
+    for i in range(first, last):
+        u[i] = b[i]
+    for i in range(first, last):
+        if r[i] != 0.0:
+            _add_row(u, w[i], r[i], first, last)
     for sweep in range(max_sweeps):
         change, size = 0.0, 0.0
         for k in range(n_contacts):
-            i = 3 * k
-            u0, u1, u2 = 0.0, 0.0, 0.0
-            row0, row1, row2 = w[i], w[i + 1], w[i + 2]
-            for j in range(n):
-                f = r[j]
-                u0 += row0[j] * f
-                u1 += row1[j] * f
-                u2 += row2[j] * f
+            i = first + 3 * k
             block = w[i : i + 3, i : i + 3]
             for c in range(3):
                 own[c] = r[i + c]
-            free[0] = b[i] + u0 - block[0, 0] * own[0] - block[0, 1] * own[1] - block[0, 2] * own[2]
-            free[1] = b[i + 1] + u1 - block[1, 0] * own[0] - block[1, 1] * own[1] - block[1, 2] * own[2]
-            free[2] = b[i + 2] + u2 - block[2, 0] * own[0] - block[2, 1] * own[1] - block[2, 2] * own[2]
+            for c in range(3):
+                free[c] = u[i + c] - block[c, 0] * own[0] - block[c, 1] * own[1] - block[c, 2] * own[2]
             status[k] = solve_contact(block, free, mu[k], own)
             for c in range(3):
-                change += (own[c] - r[i + c]) ** 2
+                step = own[c] - r[i + c]
                 size += own[c] ** 2
-                r[i + c] = own[c]
+                if step != 0.0:
+                    change += step * step
+                    r[i + c] = own[c]
+                    _add_row(u, w[i + c], step, first, last)
         if change <= tolerance * tolerance * size:
             return sweep + 1
     return max_sweeps
+
+
+@njit(inline="always")
+def _add_row(u, row, factor, first, last):
+    """u += factor row; W is symmetric, so that its row serves as its column, and lies in one piece."""
+    for j in range(first, last):
+        u[j] += factor * row[j]
 
 
 def solve(problem: ContactProblem, tolerance: float = 1e-8, max_sweeps: int = 5000) -> ContactResult:
@@ -52,7 +61,7 @@ def solve(problem: ContactProblem, tolerance: float = 1e-8, max_sweeps: int = 50
     n = problem.n_contacts
     r = np.zeros(3 * n) if problem.warm is None else problem.warm.astype(float)
     status = np.zeros(n, np.int32)
-    w = np.ascontiguousarray(problem.w)
-    sweeps = sweep_contacts(w, problem.b, problem.mu, r, status, n, tolerance, max_sweeps, np.zeros((2, 3)))
+    w, b, u = np.ascontiguousarray(problem.w), np.ascontiguousarray(problem.b), np.zeros(3 * n)
+    sweeps = sweep_contacts(w, b, problem.mu, r, u, status, 0, n, tolerance, max_sweeps, np.zeros((2, 3)))
     residual = natural_map_residual(w, problem.b, problem.mu, r)
     return ContactResult(r, status, int(sweeps), residual, bool(sweeps < max_sweeps))
