@@ -20,6 +20,7 @@ class Modes(NamedTuple):
 
     transform: NDArray[np.float64]  # (columns, modes)
     system: NDArray[np.float64]  # (modes,)
+    stiffness: NDArray[np.float64]  # (modes, modes) V^T K V, positive semidefinite [1/s^2]
 
 
 def _independent(gram: NDArray[np.float64], limit: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
@@ -31,25 +32,50 @@ def _independent(gram: NDArray[np.float64], limit: int) -> tuple[NDArray[np.floa
     return np.triu(inverse), pivots[:rank] - 1
 
 
-def krylov_modes(mass_gram: NDArray[np.float64], system_gram: NDArray[np.float64], limit: int) -> Modes:
-    """Modes from B^T M B and B^T A_h B, both (k, k); at most `limit` of them.
+def krylov_modes(
+    mass_gram: NDArray[np.float64],
+    held_gram: NDArray[np.float64],
+    stiffness_gram: NDArray[np.float64],
+    h: float,
+    limit: int,
+) -> Modes:
+    """Modes from B^T M B, B^T (M + h C) B and B^T K B, all (k, k); at most `limit` of them.
 
-    Columns are scaled to unit M-norm and dependent ones dropped by pivoted Cholesky.
+    Columns are scaled to unit M-norm and dependent ones dropped by pivoted Cholesky. Where the exact tangent
+    K is indefinite (a body about to buckle, a crushed element), its negative part is left out: a model that
+    must last until the next low step, however late, may not grow by itself.
     """
     scale = np.sqrt(np.maximum(np.diag(mass_gram), 0.0))
     kept = np.flatnonzero(scale > 1e-14 * max(float(scale.max(initial=0.0)), 1e-300))
     if not len(kept):
-        return Modes(np.zeros((len(mass_gram), 0)), np.zeros(0))
+        return Modes(np.zeros((len(mass_gram), 0)), np.zeros(0), np.zeros((0, 0)))
     inverse_scale = 1.0 / scale[kept]
     correlation = mass_gram[np.ix_(kept, kept)] * inverse_scale[:, None] * inverse_scale
     whiten, pivots = _independent(correlation, limit)
     kept = kept[pivots]
     whiten = whiten * inverse_scale[pivots][:, None]
-    reduced = whiten.T @ system_gram[np.ix_(kept, kept)] @ whiten
-    system, shapes = sl.eigh(0.5 * (reduced + reduced.T), driver="evd", overwrite_a=True, check_finite=False)
+    stiffness = _semidefinite(whiten.T @ stiffness_gram[np.ix_(kept, kept)] @ whiten)
+    reduced = whiten.T @ held_gram[np.ix_(kept, kept)] @ whiten + h * h * stiffness
+    system, shapes = _eigen(reduced)
     transform = np.zeros((len(mass_gram), len(system)))
     transform[kept] = whiten @ shapes
-    return Modes(transform, system)
+    return Modes(transform, system, shapes.T @ stiffness @ shapes)
+
+
+def _eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    values, vectors = sl.eigh(0.5 * (matrix + matrix.T), driver="evd", overwrite_a=True, check_finite=False)
+    return values, vectors
+
+
+def _semidefinite(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The matrix without its negative part."""
+    matrix = 0.5 * (matrix + matrix.T)
+    shift = 1e-12 * float(np.trace(np.abs(matrix)))
+    _, failed = sl.lapack.dpotrf(matrix + shift * np.eye(len(matrix)), lower=1)
+    if not failed:
+        return matrix
+    values, vectors = _eigen(matrix)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 def rigid_motions(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,9 +18,6 @@ from physics.exchange.constraint_frame import (
 from physics.reduction.rational_krylov import krylov_modes, rigid_motions
 from physics.systems.members import BeamMember, Member, RigidMember, TetMember
 
-SOFTEST = 0.5
-"""Least ratio of A_h to the mass in any mode; below it, negative stiffness outruns inertia within a tick."""
-
 
 @dataclass
 class Tangent:
@@ -143,18 +140,14 @@ def _write_modes(
         lambda matrix: columns.T @ (matrix @ columns), (body.M, body.K, body.tangent())
     )
     held = (1.0 + h * alpha) * mass_gram + h * beta * warped_gram
-    modes = krylov_modes(mass_gram, held + h * h * stiff_gram, limit)
-    if len(modes.system) and modes.system[0] < SOFTEST:
-        # crushed elements: their exact tangent would make the tick itself unstable, the warped one cannot
-        stiff_gram = warped_gram
-        modes = krylov_modes(mass_gram, held + h * h * stiff_gram, limit)
+    modes = krylov_modes(mass_gram, held, stiff_gram, h, limit)
     n, first = len(modes.system), int(frame.head[f, N_MODES])
     span = slice(first, first + n)
     frame.modes[f, MODE_INVERSE, span] = 1.0 / modes.system
     frame.modes[f, MODE_FORCE, span] = modes.transform.T @ (columns.T @ force)
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.transform.T @ (columns.T @ mv)
-    frame.stiffness[f, span, span] = modes.transform.T @ stiff_gram @ modes.transform
+    frame.stiffness[f, span, span] = modes.stiffness
     modal = member.gather(local, columns) @ modes.transform
     frame.slot_modes[f, slots, :, span] = modal.reshape(len(slots), 3, n)
     _write_rest(member, frame, f, slots, local, modal, modes.system, h)
