@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from physics.collision.closest import point_triangle, segment_segment
 from physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
-from physics.collision.topology import STATIC, TOOL, Topology
+from physics.collision.topology import STATIC, Topology
 
 LEAF = 4
 """Most primitives in a leaf of the tree."""
@@ -369,6 +369,5 @@ class BroadPhase:
         """Distance [m] at which a pair of bodies at rest becomes a candidate, and at which it touches."""
         topology = self.topology
         thickness = topology.body_radius[a] + topology.body_radius[b] + skin
-        by_hand = TOOL in (topology.body_role[a], topology.body_role[b])
-        travel = 0.5 * self.acceleration * horizon**2 if by_hand else 0.0
+        travel = 0.5 * self.acceleration * horizon**2
         return float(thickness + self.alarm + travel), float(thickness)
