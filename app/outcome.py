@@ -22,11 +22,15 @@ from haptics.limits import STOPPING
 from haptics.servo import servo_summary
 from haptics.statistics import LATE, STEP, bin_edges_us
 from physics.exchange.snapshot import SceneGeometry, SceneState
+from physics.systems.high_rate import LOST_CONTACTS
 
 Columns = Mapping[str, NDArray[np.float64]]
 
 FINISHED, FAILED, INTERRUPTED, TERMINATED = 0, 3, 130, 143
 """Exit statuses of a run."""
+
+LIGHT = 10.0
+"""Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""
 
 
 @dataclass
@@ -147,9 +151,28 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
         found.append(f"{high.log.dropped[0]} forces did not fit into the force log.")
     if slow.lost_slots:
         found.append(f"In {slow.lost_slots} slow steps some candidate points did not fit into the frame.")
+    if rig.low.lost_pairs:
+        found.append(f"{rig.low.lost_pairs} candidate pairs, the farthest ones, found no room.")
+    if high.counter[LOST_CONTACTS]:
+        found.append(f"{high.counter[LOST_CONTACTS]} contacts found no room; raise contact.max_contacts.")
+    found += _mass_ratio(rig)
     if slow.overruns:
         found.append(f"{slow.overruns} slow steps took longer than their period.")
     return found
+
+
+def _mass_ratio(rig: Rig) -> list[str]:
+    """Interfaces whose contact points do not move with the forces suffer from soft bodies that are light."""
+    if rig.kind not in ("paper", "extrapolated"):
+        return []
+    masses, tool = rig.scene.masses(), float(rig.scene.model.weight.sum())
+    light = {rig.scene.names[m.number]: m.body.mass / tool for m in rig.scene.members}
+    return [
+        f"{name} weighs {ratio:.1f} times the tool ({masses[name]:.3g} kg): below {LIGHT:g} times, the "
+        f'interface "{rig.kind}" may jump or diverge; "krylov" does not.'
+        for name, ratio in light.items()
+        if ratio < LIGHT
+    ]
 
 
 def config_text(spec: SceneSpec) -> str:

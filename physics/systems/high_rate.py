@@ -99,7 +99,7 @@ CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
 
 # Entries of HighRate.counter
-TICK, ADOPTED_AT, FRAME_ID = range(3)
+TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS = range(4)
 # Entries of HighRate.setting
 FEEDBACK, MAX_SWEEPS = range(2)
 # Entries of HighRate.value
@@ -452,6 +452,7 @@ def _h3_violation(s, f):
             for i in range(3):
                 _see_step(s, f, s.attachments.points[k, side, i])
         _see_step(s, f, s.attachments.turn[k])
+    s.counter[LOST_CONTACTS] += s.contacts.count[1]
     attachment_rows(
         s.attachments, s.topology, s.tool_points, s.tool.x, s.points, s.frame, f, s.interface, s.rows
     )

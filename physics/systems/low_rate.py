@@ -72,6 +72,8 @@ class LowRate:
         self.pairs, self.clearance = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.tool_slot = 0
         self.lost_slots = 0
+        self.lost_pairs = 0
+        """Candidates that found no room so far."""
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
         self._joints = self._find_joints()
         points = np.append(scene.attachments.points, scene.attachments.turn)
@@ -130,6 +132,7 @@ class LowRate:
     def find_pairs(self, horizon: float) -> None:
         """L1: candidate pairs for the next `horizon` seconds, and the clearance of each."""
         pairs, clearance = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
+        self.lost_pairs += self.broadphase.dropped
         kept = ~self._joined(pairs)
         self.pairs, self.clearance = Pairs(*(a[kept] for a in pairs)), clearance[kept]
 
