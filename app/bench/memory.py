@@ -1,0 +1,15 @@
+"""What a run of scene `wire` holds in memory, and whether a longer run holds more."""
+
+from app.bench.process import run_scene
+from app.bench.timing import Figures, bare_loop_us, within
+
+
+def memory(short: float = 1.0, long: float = 8.0) -> Figures:
+    """Largest memory of a short and of a long run; the difference is what a second of results costs."""
+    peaks = [run_scene("wire", seconds)["memory_mb"] for seconds in (short, long)]
+    return {
+        "peak MB": {f"{short:g} s": peaks[0], f"{long:g} s": peaks[1]},
+        "growth MB/s": (peaks[1] - peaks[0]) / (long - short),
+        "target peak MB": within(max(peaks), 500.0),
+        "bare loop us": bare_loop_us(),
+    }

@@ -1,0 +1,16 @@
+"""The benchmarks by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+from app.bench.low_step import low_step
+from app.bench.memory import memory
+from app.bench.servo import servo
+from app.bench.start import start
+
+BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
+    "servo": servo,
+    "low-step": low_step,
+    "start": start,
+    "memory": memory,
+}

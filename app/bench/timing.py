@@ -1,0 +1,121 @@
+"""What the benchmarks share: compiled stopwatches, a bare loop to compare machines by, verdicts."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from app.outcome import distribution
+from haptics.clock import make_scratch, now_ns
+from physics.exchange.handle import Handle
+from physics.systems.high_rate import (
+    OK,
+    TICK,
+    _feedback,
+    _h1_pose,
+    _h2_free_motion,
+    _h3_violation,
+    _h4_compliance,
+    _h5_solve,
+    _h6_correct,
+    _publish,
+    _take_frame,
+    tick,
+)
+
+STAGES = (
+    "H1 pose", "H2 free motion", "take frame", "H3 violation", "H4 compliance", "H5 solve", "H6 correct",
+    "publish",
+)  # fmt: skip
+
+SIZE = 64
+"""Edge of the bare loop's matrix: 32 kB, which any first-level cache nearly holds."""
+
+Figures = dict[str, Any]
+
+
+@njit(nogil=True, cache=True)
+def time_ticks(s, ns, scratch):
+    """Ticks, one for each entry of ns, which gets its time [ns]; returns how many were well."""
+    for i in range(ns.shape[0]):
+        start = now_ns(scratch)
+        if tick(s) != OK:
+            return i
+        ns[i] = now_ns(scratch) - start
+    return ns.shape[0]
+
+
+@njit(nogil=True, cache=True)
+def time_stages(s, ns, scratch):
+    """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well."""
+    for i in range(ns.shape[0]):
+        at, now = ns[i], now_ns(scratch)
+        _h1_pose(s)
+        now = _lap(at, 0, now, scratch)
+        if _h2_free_motion(s) != OK:
+            return i
+        now = _lap(at, 1, now, scratch)
+        f = _take_frame(s)
+        now = _lap(at, 2, now, scratch)
+        _h3_violation(s, f)
+        now = _lap(at, 3, now, scratch)
+        _h4_compliance(s, f)
+        now = _lap(at, 4, now, scratch)
+        if _h5_solve(s) != OK:
+            return i
+        now = _lap(at, 5, now, scratch)
+        _h6_correct(s, f)
+        now = _lap(at, 6, now, scratch)
+        if _feedback(s) != OK:
+            return i
+        s.counter[TICK] += 1
+        _publish(s)
+        _lap(at, 7, now, scratch)
+    return ns.shape[0]
+
+
+@njit(inline="always")
+def _lap(at, stage, before, scratch):
+    now = now_ns(scratch)
+    at[stage] = now - before
+    return now
+
+
+@njit(nogil=True, cache=True)
+def _bare_loop(a, x, y, ns, scratch):
+    """y = a x, SIZE^2 multiplications and additions in plain loops, once for each entry of ns."""
+    for k in range(ns.shape[0]):
+        start = now_ns(scratch)
+        for i in range(a.shape[0]):
+            total = 0.0
+            for j in range(a.shape[1]):
+                total += a[i, j] * x[j]
+            y[i] = total
+        ns[k] = now_ns(scratch) - start
+
+
+def bare_loop_us(n: int = 4000) -> Figures:
+    """Times of a product of a 64 x 64 matrix and a vector [us]: 8192 flops, whatever the machine."""
+    generator = np.random.default_rng(0)
+    ns = np.zeros(n, np.int64)
+    matrix, x = generator.random((SIZE, SIZE)), generator.random(SIZE)
+    _bare_loop(matrix, x, np.zeros(SIZE), ns[:1], make_scratch())
+    _bare_loop(matrix, x, np.zeros(SIZE), ns, make_scratch())
+    return {"flops": 2 * SIZE**2} | microseconds(ns)
+
+
+def microseconds(ns: NDArray[np.int64]) -> Figures:
+    """Percentiles of times in nanoseconds [us]."""
+    return dict(distribution(ns.astype(np.float64), 1e-3))
+
+
+def well_timed(kernel: Any, handle: Handle, ns: NDArray[np.int64]) -> None:
+    """Run a timing kernel over all of ns; RuntimeError where a tick failed."""
+    if (done := kernel(handle, ns, make_scratch())) < len(ns):
+        raise RuntimeError(f"the tick failed after {done} of {len(ns)} timed ticks")
+
+
+def within(value: float, limit: float) -> Figures:
+    """A figure's target and whether it is met."""
+    return {"at most": limit, "met": bool(value <= limit)}

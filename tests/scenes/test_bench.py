@@ -1,0 +1,65 @@
+"""The benchmarks, in short: what they count and what they print. No time is asserted."""
+
+import math
+
+import numpy as np
+import pytest
+
+from app.bench.low_step import low_step
+from app.bench.memory import memory
+from app.bench.registry import BENCHES
+from app.bench.servo import servo
+from app.bench.start import start
+from app.bench.timing import STAGES, time_stages, time_ticks, well_timed
+from app.build import build_scene
+from app.registry import summary_of
+from config.load import load_scene
+from physics.systems.lock_step import LockStep
+
+PERCENTILES = ["p50", "p99", "p999", "max"]
+
+
+def test_every_benchmark_has_a_line_about_it():
+    assert set(BENCHES) == {"servo", "low-step", "start", "memory"}
+    assert all(summary_of(bench) for bench in BENCHES.values())
+
+
+def test_the_servo_is_timed_under_at_least_twenty_contacts():
+    figures = servo(ticks=40, staged=20)
+    assert figures["active contacts"]["least"] >= 20
+    # three rows for each contact and for the wire's end
+    assert figures["rows"] >= 3 * (figures["active contacts"]["least"] + 1)
+    assert list(figures["step us"]) == list(STAGES)
+    assert all(list(step) == PERCENTILES for step in figures["step us"].values())
+    assert figures["tick us"]["p50"] > 0.0
+
+
+def test_a_tick_in_timed_stages_is_the_tick():
+    runs = [LockStep(build_scene(load_scene("wire"))) for _ in range(2)]
+    for run, kernel, shape in zip(runs, (time_ticks, time_stages), ((40,), (40, len(STAGES))), strict=True):
+        run.high.port.position[:] = run.high.tool.x[run.high.hold.frame[0]]
+        ns = np.zeros(shape, np.int64)
+        run.advance(40, lambda span, run=run, kernel=kernel, ns=ns: well_timed(kernel, run.handle, ns[:span]))
+        run.close()
+    # the same operations in the same order
+    for one, other in zip(runs[0].high.tool, runs[1].high.tool, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(runs[0].high.rows.r, runs[1].high.rows.r)
+
+
+def test_the_low_step_is_timed_under_at_least_thirty_contacts():
+    figures = low_step(steps=4)
+    for kind in ("paper", "krylov"):
+        assert figures[kind]["contacts that are rows"]["least"] >= 30
+        assert figures[kind]["tetrahedra"] >= 1500
+        assert list(figures[kind]["step ms"]) == PERCENTILES
+        assert sum(step["p50"] for step in figures[kind]["by step ms"].values()) > 0.0
+
+
+@pytest.mark.parametrize("bench", [lambda: start(0.05), lambda: memory(0.05, 0.1)], ids=["start", "memory"])
+def test_processes_report_finite_figures(bench):
+    def leaves(figures):
+        for value in figures.values():
+            yield from leaves(value) if isinstance(value, dict) else [value]
+
+    assert all(math.isfinite(value) for value in leaves(bench()))
