@@ -24,9 +24,10 @@ def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_swe
     free, own = scratch[0], scratch[1]
     for i in range(first, last):
         u[i] = b[i]
+    ahead = u[first:last]
     for i in range(first, last):
         if r[i] != 0.0:
-            _add_row(u, w[i], r[i], first, last)
+            _add_row(ahead, w[i, first:last], r[i])
     for sweep in range(max_sweeps):
         change, size = 0.0, 0.0
         for k in range(n_contacts):
@@ -43,16 +44,19 @@ def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_swe
                 if step != 0.0:
                     change += step * step
                     r[i + c] = own[c]
-                    _add_row(u, w[i + c], step, first, last)
+                    _add_row(ahead, w[i + c, first:last], step)
         if change <= tolerance * tolerance * size:
             return sweep + 1
     return max_sweeps
 
 
 @njit(inline="always")
-def _add_row(u, row, factor, first, last):
-    """u += factor row; W is symmetric, so that its row serves as its column, and lies in one piece."""
-    for j in range(first, last):
+def _add_row(u, row, factor):
+    """u += factor row. W is symmetric: its row serves as its column, and lies in one piece.
+
+    Both start at 0, so that no index can be negative and the loop takes several columns an instruction.
+    """
+    for j in range(row.shape[0]):
         u[j] += factor * row[j]
 
 
