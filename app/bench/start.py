@@ -9,6 +9,7 @@ def start(seconds: float = 0.2) -> Figures:
     runs = [run_scene("probe", seconds) for _ in range(2)]
     memory = max(run["memory_mb"] for run in runs)
     return {
+        "runs that ended well": sum(run["exit_status"] == 0 for run in runs),
         "first tick s": {
             name: run["first_tick_s"] for name, run in zip(("first", "warm"), runs, strict=True)
         },
