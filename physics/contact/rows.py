@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.topology import LOW, TOOL
-from physics.exchange.constraint_frame import MOTION, REDUCED
+from physics.exchange.constraint_frame import MOTION, N_NEAR, REDUCED
 from physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
 from physics.reduction.interface_model import slot_compliance
 
@@ -345,6 +345,8 @@ def _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block):
     """block += D_k (sum of shares times slot compliances) D_m^T for one side of each block."""
     if frame.slot_body[f, rows.slot[k, 3 * side_k]] != frame.slot_body[f, rows.slot[m, 3 * side_m]]:
         return
+    # the servo's most frequent reading of the frame: worth a branch of its own
+    near, known = frame.head[f, N_NEAR], frame.compliance[f]
     c00, c01, c02, c10, c11, c12, c20, c21, c22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for a in range(3):
         slot_a = rows.slot[k, 3 * side_k + a]
@@ -356,6 +358,18 @@ def _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block):
                 continue
             share = rows.share[k, 3 * side_k + a] * rows.share[m, 3 * side_m + b]
             if share == 0.0:
+                continue
+            if slot_a < near and slot_b < near:
+                i, j = 3 * slot_a, 3 * slot_b
+                c00 += share * known[i, j]
+                c01 += share * known[i, j + 1]
+                c02 += share * known[i, j + 2]
+                c10 += share * known[i + 1, j]
+                c11 += share * known[i + 1, j + 1]
+                c12 += share * known[i + 1, j + 2]
+                c20 += share * known[i + 2, j]
+                c21 += share * known[i + 2, j + 1]
+                c22 += share * known[i + 2, j + 2]
                 continue
             slot_compliance(frame, f, model, slot_a, slot_b, h, part)
             c00 += share * part[0, 0]
