@@ -129,21 +129,53 @@ def _fastest_against(u, p, points, worst):
     return worst
 
 
+class Reach(NamedTuple):
+    """How far and how fast the features of two bodies may come towards each other."""
+
+    touch: float
+    """Distance at which they touch [m]."""
+    alarm: float
+    """Distance beyond that at which they are candidates at rest [m]."""
+    acceleration: float
+    """[m/s2]"""
+    horizon: float
+    """[s]"""
+
+
 @njit(inline="always")
-def _emit(pairs, clearance, count, kind, first, second, slack):
+def _travel(reach, speed):
+    """Distance [m] within which features closing at `speed` [m/s] are candidates."""
+    h = reach.horizon
+    return reach.touch + reach.alarm + h * speed + 0.5 * reach.acceleration * h * h
+
+
+@njit(inline="always")
+def _arrival(reach, gap, speed):
+    """Earliest time [s] at which a gap [m] can close: gap = speed t + acceleration t^2 / 2.
+
+    Features that touch already come before all others, the deepest first.
+    """
+    if gap <= 0.0:
+        return gap
+    a = reach.acceleration
+    return 2.0 * gap / (speed + (speed * speed + 2.0 * a * gap) ** 0.5 + 1e-12)
+
+
+@njit(inline="always")
+def _emit(pairs, arrival, count, kind, first, second, time):
     if count[0] < pairs.kind.shape[0]:
         k = count[0]
         pairs.kind[k] = kind
         pairs.first[k] = first
         pairs.second[k] = second
-        clearance[k] = slack
+        arrival[k] = time
         count[0] += 1
     else:
         count[1] += 1
 
 
 @njit(inline="always")
-def _try_point(topology, x, u, p, t, margin, horizon, scratch, pairs, clearance, count):
+def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, count):
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
     point_triangle(x[p], x[a], x[b], x[c], scratch[0])
     d2 = 0.0
@@ -151,13 +183,13 @@ def _try_point(topology, x, u, p, t, margin, horizon, scratch, pairs, clearance,
         q = scratch[0, 0] * x[a, i] + scratch[0, 1] * x[b, i] + scratch[0, 2] * x[c, i]
         d2 += (x[p, i] - q) ** 2
     speed = _fastest_against(u, p, topology.triangles[t], 0.0)
-    slack = d2**0.5 - horizon * speed
-    if slack <= margin:
-        _emit(pairs, clearance, count, POINT_TRIANGLE, p, t, slack - margin)
+    distance = d2**0.5
+    if distance <= _travel(reach, speed):
+        _emit(pairs, arrival, count, POINT_TRIANGLE, p, t, _arrival(reach, distance - reach.touch, speed))
 
 
 @njit(inline="always")
-def _try_edges(topology, x, u, e, f, margin, horizon, scratch, pairs, clearance, count):
+def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, count):
     a, b = topology.edges[e, 0], topology.edges[e, 1]
     c, g = topology.edges[f, 0], topology.edges[f, 1]
     segment_segment(x[a], x[b], x[c], x[g], scratch[0])
@@ -167,23 +199,19 @@ def _try_edges(topology, x, u, e, f, margin, horizon, scratch, pairs, clearance,
         d2 += (x[a, i] + s * (x[b, i] - x[a, i]) - x[c, i] - t * (x[g, i] - x[c, i])) ** 2
     speed = _fastest_against(u, a, topology.edges[f], 0.0)
     speed = _fastest_against(u, b, topology.edges[f], speed)
-    slack = d2**0.5 - horizon * speed
-    if slack <= margin:
-        _emit(pairs, clearance, count, EDGE_EDGE, e, f, slack - margin)
+    distance = d2**0.5
+    if distance <= _travel(reach, speed):
+        _emit(pairs, arrival, count, EDGE_EDGE, e, f, _arrival(reach, distance - reach.touch, speed))
 
 
 @njit(nogil=True, cache=True)
-def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, margin, horizon, scratch, pairs, clearance, count):
+def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arrival, count):
     t1, t2 = prim_1.triangle[i], prim_2.triangle[j]
     for k in range(3):
         if t2 >= 0 and prim_1.own_points[i, k] >= 0:
-            _try_point(
-                topology, x, u, prim_1.own_points[i, k], t2, margin, horizon, scratch, pairs, clearance, count
-            )
+            _try_point(topology, x, u, prim_1.own_points[i, k], t2, reach, scratch, pairs, arrival, count)
         if t1 >= 0 and prim_2.own_points[j, k] >= 0:
-            _try_point(
-                topology, x, u, prim_2.own_points[j, k], t1, margin, horizon, scratch, pairs, clearance, count
-            )
+            _try_point(topology, x, u, prim_2.own_points[j, k], t1, reach, scratch, pairs, arrival, count)
     for k in range(3):
         e = prim_1.own_edges[i, k]
         if e < 0:
@@ -198,29 +226,29 @@ def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, margin, horizon, scratch, 
             if topology.edges[f, 0] == topology.edges[f, 1] and t1 >= 0:
                 continue
             if t1 >= 0 and t2 < 0:
-                _try_edges(topology, x, u, f, e, margin, horizon, scratch, pairs, clearance, count)
+                _try_edges(topology, x, u, f, e, reach, scratch, pairs, arrival, count)
             else:
-                _try_edges(topology, x, u, e, f, margin, horizon, scratch, pairs, clearance, count)
+                _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, count)
 
 
 @njit(nogil=True, cache=True)
 def query_trees(
-    topology, x, u, tree_1, prim_1, tree_2, prim_2, margin, horizon, speed,
-    stack, scratch, pairs, clearance, count,
+    topology, x, u, tree_1, prim_1, tree_2, prim_2, reach, speed,
+    stack, scratch, pairs, arrival, count,
 ):  # fmt: skip
     """Append the candidate pairs of two bodies.
 
-    margin [m]: thickness + alarm + a horizon^2 / 2; horizon [s]; speed [m/s]: bound on the relative
-    speed of the two bodies. count = (candidates kept, candidates lost to the capacity).
+    speed [m/s]: bound on the relative speed of the two bodies. count = (candidates kept, candidates lost to
+    the capacity).
     """
-    reach = margin + horizon * speed
+    most = _travel(reach, speed)
     top = 0
     stack[0, 0] = 0
     stack[0, 1] = 0
     while top >= 0:
         n1, n2 = stack[top, 0], stack[top, 1]
         top -= 1
-        if _box_distance_squared(tree_1.box[n1], tree_2.box[n2]) > reach * reach:
+        if _box_distance_squared(tree_1.box[n1], tree_2.box[n2]) > most * most:
             continue
         leaf_1, leaf_2 = tree_1.children[n1, 0] < 0, tree_2.children[n2, 0] < 0
         if leaf_1 and leaf_2:
@@ -228,7 +256,7 @@ def query_trees(
                 for j in range(tree_2.span[n2, 0], tree_2.span[n2, 1]):
                     _leaf_pairs(
                         topology, x, u, prim_1, prim_2, tree_1.order[i], tree_2.order[j],
-                        margin, horizon, scratch, pairs, clearance, count,
+                        reach, scratch, pairs, arrival, count,
                     )  # fmt: skip
         elif leaf_2 or (
             not leaf_1 and tree_1.span[n1, 1] - tree_1.span[n1, 0] >= tree_2.span[n2, 1] - tree_2.span[n2, 0]
@@ -245,7 +273,7 @@ def query_trees(
 
 
 @njit(nogil=True, cache=True)
-def query_plane(topology, x, u, start, stop, plane, margin, horizon, used, pairs, clearance, count):
+def query_plane(topology, x, u, start, stop, plane, reach, used, pairs, arrival, count):
     """Append the points start..stop-1 that may touch a half space; `used` masks points off the surface."""
     o, n = topology.planes[plane, 0:3], topology.planes[plane, 3:6]
     for p in range(start, stop):
@@ -255,16 +283,16 @@ def query_plane(topology, x, u, start, stop, plane, margin, horizon, used, pairs
         for i in range(3):
             height += (x[p, i] - o[i]) * n[i]
             speed -= u[p, i] * n[i]
-        slack = height - horizon * max(speed, 0.0)
-        if slack <= margin:
-            _emit(pairs, clearance, count, POINT_PLANE, p, plane, slack - margin)
+        speed = max(speed, 0.0)
+        if height <= _travel(reach, speed):
+            _emit(pairs, arrival, count, POINT_PLANE, p, plane, _arrival(reach, height - reach.touch, speed))
 
 
 class BroadPhase:
     """Candidate pairs of a scene. Trees are built from the positions given at construction.
 
     `ignored` holds pairs of body numbers that never touch. `capacity` bounds the pairs; when it is
-    exceeded the pairs with the most clearance are dropped and counted in `dropped`.
+    exceeded the pairs that can touch last are dropped and counted in `dropped`.
     """
 
     def __init__(
@@ -314,25 +342,25 @@ class BroadPhase:
     ) -> tuple[Pairs, NDArray[np.float64]]:
         """Candidates for the next `horizon` seconds, sorted by kind and first primitive.
 
-        x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the clearance
-        [m] of each pair, (n,): its gap now less what the present velocities close; the smaller, the likelier.
+        x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the earliest time
+        [s] at which each pair can touch, (n,); 0 or less for those that do.
         """
         count = self._query(x, u, horizon, skin)
         while count[1]:
-            # only with all of them at hand can the farthest be told
+            # only with all of them at hand can the last be told
             self._make_room(int(2 * count.sum()))
             count = self._query(x, u, horizon, skin)
         n = int(count[0])
         keep = np.arange(n)
         self.dropped = max(0, n - self.capacity)
         if self.dropped:
-            keep = np.argpartition(self._clearance[:n], self.capacity)[: self.capacity]
+            keep = np.argpartition(self._arrival[:n], self.capacity)[: self.capacity]
         keep = keep[np.lexsort((self._pairs.second[keep], self._pairs.first[keep], self._pairs.kind[keep]))]
-        return Pairs(*(a[keep] for a in self._pairs)), self._clearance[keep]
+        return Pairs(*(a[keep] for a in self._pairs)), self._arrival[keep]
 
     def _make_room(self, n: int) -> None:
         self._pairs = Pairs(*(np.zeros(n, np.int32) for _ in range(3)))
-        self._clearance = np.zeros(n)
+        self._arrival = np.zeros(n)
 
     def _query(
         self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float
@@ -346,28 +374,20 @@ class BroadPhase:
             if topology.body_role[b] != STATIC and len(primitives.points):
                 refit(self.trees[b], primitives, x)
         for a, b in self.body_pairs:
-            before, (margin, thickness) = int(count[0]), self._margin(a, b, horizon, skin)
             query_trees(
                 topology, x, u, self.trees[a], self.primitives[a], self.trees[b], self.primitives[b],
-                margin, horizon, speed[a] + speed[b],
-                self._stack, self._scratch, self._pairs, self._clearance, count,
+                self._reach(a, b, horizon, skin), speed[a] + speed[b],
+                self._stack, self._scratch, self._pairs, self._arrival, count,
             )  # fmt: skip
-            self._clearance[before : count[0]] += margin - thickness
         for b, plane in self.plane_pairs:
-            before, (margin, thickness) = (
-                int(count[0]),
-                self._margin(b, topology.plane_body[plane], horizon, skin),
-            )
             query_plane(
-                topology, x, u, self.first[b], self.first[b + 1], plane, margin, horizon, self.used,
-                self._pairs, self._clearance, count,
+                topology, x, u, self.first[b], self.first[b + 1], plane,
+                self._reach(b, topology.plane_body[plane], horizon, skin), self.used,
+                self._pairs, self._arrival, count,
             )  # fmt: skip
-            self._clearance[before : count[0]] += margin - thickness
         return count
 
-    def _margin(self, a: int, b: int, horizon: float, skin: float) -> tuple[float, float]:
-        """Distance [m] at which a pair of bodies at rest becomes a candidate, and at which it touches."""
-        topology = self.topology
-        thickness = topology.body_radius[a] + topology.body_radius[b] + skin
-        travel = 0.5 * self.acceleration * horizon**2
-        return float(thickness + self.alarm + travel), float(thickness)
+    def _reach(self, a: int, b: int, horizon: float, skin: float) -> Reach:
+        """What two bodies may do to each other until the candidates are next renewed."""
+        radius = self.topology.body_radius
+        return Reach(float(radius[a] + radius[b] + skin), self.alarm, self.acceleration, horizon)

@@ -116,6 +116,43 @@ def _angular_rate(frame, f, b, state, h, torque, out):
 
 
 @njit(nogil=True, cache=True)
+def _free_rates(stiffness, first, load, inverse, z, rate, free_rate, force, h):
+    """free_rate = (rate + h (load - V^T K V z)) / a over one body's modes, and force = 0.
+
+    V^T K V is symmetric: whole rows are added, several columns an instruction, because every index starts
+    at 0 and every array is an argument.
+    """
+    n = z.shape[0]
+    for k in range(n):
+        free_rate[k] = load[k]
+        force[k] = 0.0
+    for j in range(n):
+        row, zj = stiffness[j, first : first + n], z[j]
+        for k in range(n):
+            free_rate[k] -= zj * row[k]
+    for k in range(n):
+        free_rate[k] = inverse[k] * (rate[k] + h * free_rate[k])
+
+
+@njit(nogil=True, cache=True)
+def _product(a, b):
+    """Scalar product in four interleaved sums: one alone would wait for every addition.
+
+    The order is fixed here and not left to the compiler, so that a run and its replay agree bit for bit.
+    """
+    n = a.shape[0] // 4 * 4
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, n, 4):
+        s0 += a[k] * b[k]
+        s1 += a[k + 1] * b[k + 1]
+        s2 += a[k + 2] * b[k + 2]
+        s3 += a[k + 3] * b[k + 3]
+    for k in range(n, a.shape[0]):
+        s0 += a[k] * b[k]
+    return (s0 + s1) + (s2 + s3)
+
+
+@njit(nogil=True, cache=True)
 def free_motion(frame, f, state, h):
     """Velocities at the tick's end without contact force; clears the forces of the tick."""
     if frame.head[f, MOTION] != REDUCED:
@@ -123,14 +160,11 @@ def free_motion(frame, f, state, h):
     s = state.scratch
     for b in range(frame.mass.shape[1]):
         first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
-        for k in range(first, last):
-            row, pull = frame.stiffness[f, k], 0.0
-            for j in range(first, last):
-                pull += row[j] * state.z[j]
-            state.free_rate[k] = state.inverse[k] * (
-                state.rate[k] + h * (frame.modes[f, MODE_FORCE, k] - pull)
-            )
-            state.force[k] = 0.0
+        _free_rates(
+            frame.stiffness[f, first:last], first, frame.modes[f, MODE_FORCE, first:last],
+            state.inverse[first:last], state.z[first:last], state.rate[first:last],
+            state.free_rate[first:last], state.force[first:last], h,
+        )  # fmt: skip
         for i in range(6):
             state.wrench[b, i] = 0.0
         if frame.floating[f, b] == 0:
@@ -179,11 +213,8 @@ def _model_position(frame, f, state, slot, x):
     first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
     p = state.scratch[0]
     for i in range(3):
-        row = frame.slot_modes[f, slot, i]
-        u = 0.0
-        for k in range(first, last):
-            u += row[k] * state.z[k]
-        p[i] = frame.slot_x[f, slot, i] + u
+        row = frame.slot_modes[f, slot, i, first:last]
+        p[i] = frame.slot_x[f, slot, i] + _product(row, state.z[first:last])
     if frame.floating[f, b] == 0 or frame.slot_turns[f, slot] == 1:
         for i in range(3):
             x[i] = p[i]
@@ -206,11 +237,8 @@ def slot_step(frame, f, state, slot, x, h, step):
     first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
     p = state.scratch[0]
     for i in range(3):
-        row = frame.slot_modes[f, slot, i]
-        u = 0.0
-        for k in range(first, last):
-            u += row[k] * state.free_rate[k]
-        p[i] = h * u
+        row = frame.slot_modes[f, slot, i, first:last]
+        p[i] = h * _product(row, state.free_rate[first:last])
     clock = state.clock[0]
     left = max(0.0, 1.0 - (clock + h) / JOIN_TIME) - max(0.0, 1.0 - clock / JOIN_TIME)
     for i in range(3):
@@ -309,11 +337,12 @@ def add_slot_force(frame, f, state, slot, force):
     else:
         for i in range(3):
             local[i] = force[i]
+    first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
+    modal = state.force[first:last]
     for i in range(3):
-        row = frame.slot_modes[f, slot, i]
-        s = local[i]
-        for k in range(frame.mode_body[f, b], frame.mode_body[f, b + 1]):
-            state.force[k] += s * row[k]
+        row, s = frame.slot_modes[f, slot, i, first:last], local[i]
+        for k in range(row.shape[0]):
+            modal[k] += s * row[k]
 
 
 @njit(nogil=True, cache=True)

@@ -19,8 +19,8 @@ from physics.systems.scene import Scene
 LIFE = 2.5
 """Low periods that candidates must cover: a frame appears within one, serves for another; half in hand."""
 
-LONGEST = 0.1
-"""Low period [s] beyond which candidates look no further ahead: the watchdog fades before they are missed."""
+LATEST = 1.5
+"""Low periods that candidates allow a late step at most: longer lists would only make it later still."""
 
 
 class Krylov(LowRate):
@@ -83,7 +83,7 @@ class Krylov(LowRate):
         """Low period [s], or the time since the last step began where the loop is late."""
         now = int(self.high.state.tick[self.tool_slot])
         late, self._begun = (now - self._begun) * self.dt, now
-        return min(max(self.DT, late), LONGEST)
+        return min(max(self.DT, late), LATEST * self.DT)
 
     def _with_columns(self, local: NDArray[np.intp]) -> NDArray[np.intp]:
         """The likeliest points of a member, as many as the basis has room for."""

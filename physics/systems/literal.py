@@ -32,9 +32,6 @@ from physics.systems.high_rate import MAX_SWEEPS, REACH, STEP, TICK, HighRate, t
 from physics.systems.low_rate import LowRate
 from physics.systems.scene import Scene
 
-REACH_SPEED = 1.0
-"""A contact is a row of the low-rate problem when its gap is below what this speed [m/s] closes in DT."""
-
 
 class Paper(LowRate):
     """Low steps as printed: contact points stand still between them."""
@@ -81,7 +78,10 @@ class Paper(LowRate):
         """Candidates between the soft bodies and the proxy as the last L7 predicted it."""
         self.place_points(self.proxy.tool)
         self.find_pairs(2.0 * self.DT)
-        chosen, near = self.choose_slots()
+        start, stop = self.scene.tool_points.span
+        speed = float(np.sqrt((self.u[start:stop] ** 2).sum(axis=1)).max())
+        self.proxy.value[REACH] = self.scene.numbers.reach + self.DT * speed
+        chosen, near = self.choose_slots(self.DT)
         self.chosen = chosen[:near]
         self._slots = self.member_slots(self.chosen)
 
@@ -173,9 +173,7 @@ def _make_proxy(scene: Scene) -> HighRate:
         scene, tool, make_port(), make_frame(scene.capacity), make_control(),
         make_tool_state(len(tool.x), scene.capacity.contacts), make_control(), make_force_log(16, 4096),
     )  # fmt: skip
-    low_dt = scene.numbers.low_dt
-    proxy.value[STEP] = low_dt
-    proxy.value[REACH] = max(scene.numbers.reach, REACH_SPEED * low_dt)
+    proxy.value[STEP] = scene.numbers.low_dt
     proxy.setting[MAX_SWEEPS] = scene.numbers.sweeps_low
     # the servo's target is the frame's orientation already
     proxy.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]

@@ -69,7 +69,7 @@ class LowRate:
             scene.ignored,
         )
         self.times: dict[str, list[float]] = {}
-        self.pairs, self.clearance = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
+        self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.tool_slot = 0
         self.lost_slots = 0
         self.lost_pairs = 0
@@ -130,11 +130,11 @@ class LowRate:
         return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
 
     def find_pairs(self, horizon: float) -> None:
-        """L1: candidate pairs for the next `horizon` seconds, and the clearance of each."""
-        pairs, clearance = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
+        """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch."""
+        pairs, arrival = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
         self.lost_pairs += self.broadphase.dropped
         kept = ~self._joined(pairs)
-        self.pairs, self.clearance = Pairs(*(a[kept] for a in pairs)), clearance[kept]
+        self.pairs, self.arrival = Pairs(*(a[kept] for a in pairs)), arrival[kept]
 
     def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Pairs that an attachment holds together: its point's features against the body it is joined to.
@@ -171,13 +171,15 @@ class LowRate:
                 joints.append((int(own), body))
         return joints
 
-    def choose_slots(self) -> tuple[NDArray[np.int32], int]:
+    def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
 
-        Attached points come first, then those under load, then candidates by clearance.
+        Attached points come first, then those under load, then candidates by the earliest time that they can
+        touch, up to `within` [s].
         """
         capacity = self.scene.capacity
         points, key = self._pair_points()
+        points, key = points[key <= within], key[key <= within]
         order = np.argsort(key, kind="stable")
         points = points[order]
         points = np.concatenate([self.attached, self.loaded, points]).astype(np.int32)
@@ -188,7 +190,7 @@ class LowRate:
         return chosen, min(len(chosen), capacity.near)
 
     def _pair_points(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Low-rate points of all candidate pairs with the clearance of their pair."""
+        """Low-rate points of all candidate pairs with the earliest time that their pair can touch."""
         topology, pairs = self.scene.topology, self.pairs
         point_triangle = pairs.kind == POINT_TRIANGLE
         edge_edge = pairs.kind == EDGE_EDGE
@@ -198,11 +200,11 @@ class LowRate:
             columns.append(points.reshape(-1))
             keys.append(np.repeat(key, points.shape[1] if points.ndim == 2 else 1))
 
-        add(pairs.first[~edge_edge], self.clearance[~edge_edge])
-        add(topology.triangles[pairs.second[point_triangle]], self.clearance[point_triangle])
+        add(pairs.first[~edge_edge], self.arrival[~edge_edge])
+        add(topology.triangles[pairs.second[point_triangle]], self.arrival[point_triangle])
         for side in (pairs.first, pairs.second):
-            add(topology.edges[side[edge_edge]], self.clearance[edge_edge])
-            add(topology.edge_opposite[side[edge_edge]], self.clearance[edge_edge] + 1.0)
+            add(topology.edges[side[edge_edge]], self.arrival[edge_edge])
+            add(topology.edge_opposite[side[edge_edge]], self.arrival[edge_edge] + 1.0)
         points, key = np.concatenate(columns), np.concatenate(keys)
         kept = points >= 0
         points, key = points[kept], key[kept]

@@ -144,8 +144,8 @@ def test_the_reduced_model_has_the_compliance_of_the_full_body_at_both_steps(shi
     h = numbers.dt
     alpha, beta = member.damping
     stiffness = frame.stiffness[f, :n_modes, :n_modes]
-    # the frame's own statement of A_dt, before anything is inferred from it. Columns are kept of which all but
-    # 3e-6 was spanned before, which costs that many digits of their orthogonality
+    # the frame's own statement of A_dt, before anything is inferred from it. Columns are kept of which all
+    # but 3e-6 was spanned before, which costs that many digits of their orthogonality
     system = (1.0 + h * alpha) * np.eye(n_modes) + h * (beta + h) * stiffness
     np.testing.assert_allclose(
         system, np.diag(1.0 / frame.modes[f, MODE_INVERSE, :n_modes]), atol=1e-4 * np.abs(system).max()
