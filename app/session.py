@@ -6,6 +6,7 @@ at what there is to see, waits for the end and listens to signals.
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,8 @@ BASELINE = 1.0
 """Seconds that the bare clock is measured for before a run in threads, or half the run if that is shorter."""
 PATIENCE = 5.0
 """Seconds that a thread may take to end."""
+SWITCH = 2e-4
+"""Seconds for which a Python thread may hold the GIL while another waits; the usual 5 ms are too long."""
 BATCH = 2000
 """Ticks in lock-step between two times that the servo's ring is emptied."""
 
@@ -169,6 +172,8 @@ class Session:
         rig, slow = self.rig, self.slow
         if not slow.first():
             return
+        # the slow loop gives the GIL up at every compiled call, and waits this long for it beside a busy thread
+        sys.setswitchinterval(SWITCH)
         self.trace.start()
         servo = ServoThread(rig.servo)
         try:

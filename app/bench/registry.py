@@ -5,6 +5,7 @@ from typing import Any
 
 from app.bench.low_step import low_step
 from app.bench.memory import memory
+from app.bench.realtime import realtime
 from app.bench.servo import servo
 from app.bench.start import start
 
@@ -13,4 +14,5 @@ BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "low-step": low_step,
     "start": start,
     "memory": memory,
+    "realtime": realtime,
 }
