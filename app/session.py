@@ -172,7 +172,7 @@ class Session:
         rig, slow = self.rig, self.slow
         if not slow.first():
             return
-        # the slow loop gives the GIL up at every compiled call, and waits this long for it beside a busy thread
+        # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
         sys.setswitchinterval(SWITCH)
         self.trace.start()
         servo = ServoThread(rig.servo)

@@ -50,12 +50,11 @@ stiffness = "1 N/mm"
 damping = "2 N s/m"
 """
 
-DEPTH = 0.007
+DEPTH = 0.012
 """How far the hand goes below first touch [m]; the ball itself stays behind by what the hold gives."""
 
 REACH = 0.003
-"""Gap below which a contact is a row [m]: the paper's ball never comes to rest, and with the usual one its rows
-come and go."""
+"""Gap below which a contact is a row [m]: the paper's ball never comes to rest, and its rows come and go."""
 
 PRESS, SETTLE = 20, 20
 """Low steps of pressing, and of rest before timing."""

@@ -73,6 +73,7 @@ class ConstraintFrame(NamedTuple):
     pair_kind: NDArray[np.int32]  # (3, pairs)
     pair_first: NDArray[np.int32]  # (3, pairs)
     pair_second: NDArray[np.int32]  # (3, pairs)
+    pair_wait: NDArray[np.int32]  # (3, pairs) ticks from BEGIN_TICK before which the pair cannot touch
     contact_identity: NDArray[np.int64]  # (3, contacts) FROZEN contacts, as in collision.proximity.Contacts
     contact_points: NDArray[np.int32]  # (3, contacts, 2, 3)
     contact_weights: NDArray[np.float64]  # (3, contacts, 2, 3)
@@ -123,6 +124,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         pair_kind=np.zeros((n, capacity.pairs), np.int32),
         pair_first=np.zeros((n, capacity.pairs), np.int32),
         pair_second=np.zeros((n, capacity.pairs), np.int32),
+        pair_wait=np.zeros((n, capacity.pairs), np.int32),
         contact_identity=np.zeros((n, capacity.contacts), np.int64),
         contact_points=np.full((n, capacity.contacts, 2, 3), -1, np.int32),
         contact_weights=np.zeros((n, capacity.contacts, 2, 3)),

@@ -51,6 +51,7 @@ from physics.contact.solvers.gauss_seidel import sweep_contacts
 from physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
+    BEGIN_TICK,
     EXACT,
     FROZEN,
     GEOMETRY,
@@ -91,6 +92,9 @@ from physics.reduction.interface_model import (
     slot_step,
 )
 from physics.systems.hold import Hold, apply_hold, coupling_force, held_point
+
+WAITING = 1e300
+"""Odometer reading of a pair that is not looked at before its time has come."""
 
 OK, NOT_FINITE = 0, 1
 """Status of a tick."""
@@ -222,7 +226,7 @@ def _take_frame(s):
         s.counter[FRAME_ID] = s.frame.head[slot, ID]
         s.counter[ADOPTED_AT] = tick
         for k in range(s.frame.head[slot, N_PAIRS]):
-            s.proximity.due[k] = 0.0
+            s.proximity.due[k] = WAITING
         s.value[ODOMETER] = 0.0
     s.port.status[STATUS_REPLAYED] = replayed
     return slot
@@ -375,7 +379,10 @@ def _fresh_contacts(s, f):
     s.value[ODOMETER] += s.value[STEP] * (_fastest_tool_point(s) + s.value[SLOW_SPEED])
     odometer = s.value[ODOMETER]
     pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
+    elapsed = s.counter[TICK] - s.frame.head[f, BEGIN_TICK]
     for k in range(n_pairs):
+        if s.proximity.due[k] == WAITING and elapsed >= s.frame.pair_wait[f, k]:
+            s.proximity.due[k] = 0.0
         if s.proximity.due[k] > odometer:
             continue
         kind = pairs.kind[k]

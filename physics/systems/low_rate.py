@@ -72,6 +72,8 @@ class LowRate:
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.tool_slot = 0
         self.lost_slots = 0
+        self.pairs_tick = 0
+        """Tick that the soft bodies had reached when the pairs were found."""
         self.lost_pairs = 0
         """Candidates that found no room so far."""
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
@@ -131,6 +133,7 @@ class LowRate:
 
     def find_pairs(self, horizon: float) -> None:
         """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch."""
+        self.pairs_tick = self.tick
         pairs, arrival = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
         self.lost_pairs += self.broadphase.dropped
         kept = ~self._joined(pairs)
@@ -225,7 +228,7 @@ class LowRate:
         head = frame.head[f]
         head[:] = 0
         head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
-        head[[BASE_TICK, BEGIN_TICK]] = self.tick, self.tick
+        head[[BASE_TICK, BEGIN_TICK]] = self.tick, self.pairs_tick
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))
         frame.slot_point[f, : len(chosen)] = chosen
@@ -256,6 +259,9 @@ class LowRate:
         frame.pair_kind[f, :n] = pairs.kind[ok]
         frame.pair_first[f, :n] = pairs.first[ok]
         frame.pair_second[f, :n] = pairs.second[ok]
+        # one tick less: positions of the tick in which the pair may touch are needed at its start
+        wait = np.floor(np.maximum(self.arrival[ok], 0.0) / self.dt) - 1.0
+        frame.pair_wait[f, :n] = np.maximum(wait, 0.0)
         frame.head[f, N_PAIRS] = n
 
     def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
