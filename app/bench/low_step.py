@@ -1,7 +1,6 @@
 """The low-rate step: a rigid ball pressed into a soft block, over many facets of a fine top layer."""
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ title = "Ball pressed into a block"
 [[bodies]]
 name = "block"
 kind = "tets"
-geometry = { kind = "block", size = [0.04, 0.03, 0.04], divisions = [12, 2, 12], grading = [1, 0.4, 1] }
+geometry = { kind = "block", size = [0.045, 0.03, 0.045], divisions = [18, 1, 18], grading = [1, 0.4, 1] }
 placement = { position = [0, "-15 mm", 0] }
 material = { name = "soft-tissue", youngs_modulus = "15 kPa" }
 fixed = [{ box = [[-0.04, -0.0301, -0.04], [0.04, -0.0299, 0.04]] }]
@@ -31,8 +30,8 @@ fixed = [{ box = [[-0.04, -0.0301, -0.04], [0.04, -0.0299, 0.04]] }]
 name = "ball"
 kind = "rigid"
 rate = "high"
-geometry = { kind = "sphere", radius = "40 mm" }
-placement = { position = ["1 mm", "40.6 mm", "-0.7 mm"] }
+geometry = { kind = "sphere", radius = "25 mm" }
+placement = { position = ["1 mm", "25.6 mm", "-0.7 mm"] }
 mass = "30 g"
 
 [interface]
@@ -50,11 +49,8 @@ stiffness = "1 N/mm"
 damping = "2 N s/m"
 """
 
-DEPTH = 0.012
+DEPTH = 0.007
 """How far the hand goes below first touch [m]; the ball itself stays behind by what the hold gives."""
-
-REACH = 0.003
-"""Gap below which a contact is a row [m]: the paper's ball never comes to rest, and its rows come and go."""
 
 PRESS, SETTLE = 20, 20
 """Low steps of pressing, and of rest before timing."""
@@ -66,9 +62,7 @@ def low_step(steps: int = 60) -> Figures:
 
 
 def _kind(kind: str, steps: int) -> Figures:
-    scene = build_scene(parse_scene(SCENE, "low-step", ()))
-    scene.numbers = replace(scene.numbers, reach=REACH)
-    run = LockStep(scene, kind)
+    run = LockStep(build_scene(parse_scene(SCENE, "low-step", ())), kind)
     try:
         return _measure(run, steps)
     finally:

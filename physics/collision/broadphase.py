@@ -162,20 +162,21 @@ def _arrival(reach, gap, speed):
 
 
 @njit(inline="always")
-def _emit(pairs, arrival, count, kind, first, second, time):
+def _emit(pairs, arrival, gaps, count, kind, first, second, gap, time):
     if count[0] < pairs.kind.shape[0]:
         k = count[0]
         pairs.kind[k] = kind
         pairs.first[k] = first
         pairs.second[k] = second
         arrival[k] = time
+        gaps[k] = gap
         count[0] += 1
     else:
         count[1] += 1
 
 
 @njit(inline="always")
-def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, count):
+def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, gaps, count):
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
     point_triangle(x[p], x[a], x[b], x[c], scratch[0])
     d2 = 0.0
@@ -185,11 +186,12 @@ def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, count):
     speed = _fastest_against(u, p, topology.triangles[t], 0.0)
     distance = d2**0.5
     if distance <= _travel(reach, speed):
-        _emit(pairs, arrival, count, POINT_TRIANGLE, p, t, _arrival(reach, distance - reach.touch, speed))
+        gap = distance - reach.touch
+        _emit(pairs, arrival, gaps, count, POINT_TRIANGLE, p, t, gap, _arrival(reach, gap, speed))
 
 
 @njit(inline="always")
-def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, count):
+def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count):
     a, b = topology.edges[e, 0], topology.edges[e, 1]
     c, g = topology.edges[f, 0], topology.edges[f, 1]
     segment_segment(x[a], x[b], x[c], x[g], scratch[0])
@@ -201,17 +203,22 @@ def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, count):
     speed = _fastest_against(u, b, topology.edges[f], speed)
     distance = d2**0.5
     if distance <= _travel(reach, speed):
-        _emit(pairs, arrival, count, EDGE_EDGE, e, f, _arrival(reach, distance - reach.touch, speed))
+        gap = distance - reach.touch
+        _emit(pairs, arrival, gaps, count, EDGE_EDGE, e, f, gap, _arrival(reach, gap, speed))
 
 
 @njit(nogil=True, cache=True)
-def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arrival, count):
+def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arrival, gaps, count):
     t1, t2 = prim_1.triangle[i], prim_2.triangle[j]
     for k in range(3):
         if t2 >= 0 and prim_1.own_points[i, k] >= 0:
-            _try_point(topology, x, u, prim_1.own_points[i, k], t2, reach, scratch, pairs, arrival, count)
+            _try_point(
+                topology, x, u, prim_1.own_points[i, k], t2, reach, scratch, pairs, arrival, gaps, count
+            )
         if t1 >= 0 and prim_2.own_points[j, k] >= 0:
-            _try_point(topology, x, u, prim_2.own_points[j, k], t1, reach, scratch, pairs, arrival, count)
+            _try_point(
+                topology, x, u, prim_2.own_points[j, k], t1, reach, scratch, pairs, arrival, gaps, count
+            )
     for k in range(3):
         e = prim_1.own_edges[i, k]
         if e < 0:
@@ -226,15 +233,15 @@ def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arr
             if topology.edges[f, 0] == topology.edges[f, 1] and t1 >= 0:
                 continue
             if t1 >= 0 and t2 < 0:
-                _try_edges(topology, x, u, f, e, reach, scratch, pairs, arrival, count)
+                _try_edges(topology, x, u, f, e, reach, scratch, pairs, arrival, gaps, count)
             else:
-                _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, count)
+                _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count)
 
 
 @njit(nogil=True, cache=True)
 def query_trees(
     topology, x, u, tree_1, prim_1, tree_2, prim_2, reach, speed,
-    stack, scratch, pairs, arrival, count,
+    stack, scratch, pairs, arrival, gaps, count,
 ):  # fmt: skip
     """Append the candidate pairs of two bodies.
 
@@ -256,7 +263,7 @@ def query_trees(
                 for j in range(tree_2.span[n2, 0], tree_2.span[n2, 1]):
                     _leaf_pairs(
                         topology, x, u, prim_1, prim_2, tree_1.order[i], tree_2.order[j],
-                        reach, scratch, pairs, arrival, count,
+                        reach, scratch, pairs, arrival, gaps, count,
                     )  # fmt: skip
         elif leaf_2 or (
             not leaf_1 and tree_1.span[n1, 1] - tree_1.span[n1, 0] >= tree_2.span[n2, 1] - tree_2.span[n2, 0]
@@ -273,7 +280,7 @@ def query_trees(
 
 
 @njit(nogil=True, cache=True)
-def query_plane(topology, x, u, start, stop, plane, reach, used, pairs, arrival, count):
+def query_plane(topology, x, u, start, stop, plane, reach, used, pairs, arrival, gaps, count):
     """Append the points start..stop-1 that may touch a half space; `used` masks points off the surface."""
     o, n = topology.planes[plane, 0:3], topology.planes[plane, 3:6]
     for p in range(start, stop):
@@ -285,7 +292,8 @@ def query_plane(topology, x, u, start, stop, plane, reach, used, pairs, arrival,
             speed -= u[p, i] * n[i]
         speed = max(speed, 0.0)
         if height <= _travel(reach, speed):
-            _emit(pairs, arrival, count, POINT_PLANE, p, plane, _arrival(reach, height - reach.touch, speed))
+            gap = height - reach.touch
+            _emit(pairs, arrival, gaps, count, POINT_PLANE, p, plane, gap, _arrival(reach, gap, speed))
 
 
 class BroadPhase:
@@ -339,11 +347,11 @@ class BroadPhase:
 
     def find(
         self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float
-    ) -> tuple[Pairs, NDArray[np.float64]]:
+    ) -> tuple[Pairs, NDArray[np.float64], NDArray[np.float64]]:
         """Candidates for the next `horizon` seconds, sorted by kind and first primitive.
 
         x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the earliest time
-        [s] at which each pair can touch, (n,); 0 or less for those that do.
+        [s] at which each pair can touch, (n,), 0 or less for those that do; and the gap [m] of each, (n,).
         """
         count = self._query(x, u, horizon, skin)
         while count[1]:
@@ -356,11 +364,12 @@ class BroadPhase:
         if self.dropped:
             keep = np.argpartition(self._arrival[:n], self.capacity)[: self.capacity]
         keep = keep[np.lexsort((self._pairs.second[keep], self._pairs.first[keep], self._pairs.kind[keep]))]
-        return Pairs(*(a[keep] for a in self._pairs)), self._arrival[keep]
+        return Pairs(*(a[keep] for a in self._pairs)), self._arrival[keep], self._gaps[keep]
 
     def _make_room(self, n: int) -> None:
         self._pairs = Pairs(*(np.zeros(n, np.int32) for _ in range(3)))
         self._arrival = np.zeros(n)
+        self._gaps = np.zeros(n)
 
     def _query(
         self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float
@@ -377,13 +386,13 @@ class BroadPhase:
             query_trees(
                 topology, x, u, self.trees[a], self.primitives[a], self.trees[b], self.primitives[b],
                 self._reach(a, b, horizon, skin), speed[a] + speed[b],
-                self._stack, self._scratch, self._pairs, self._arrival, count,
+                self._stack, self._scratch, self._pairs, self._arrival, self._gaps, count,
             )  # fmt: skip
         for b, plane in self.plane_pairs:
             query_plane(
                 topology, x, u, self.first[b], self.first[b + 1], plane,
                 self._reach(b, topology.plane_body[plane], horizon, skin), self.used,
-                self._pairs, self._arrival, count,
+                self._pairs, self._arrival, self._gaps, count,
             )  # fmt: skip
         return count
 

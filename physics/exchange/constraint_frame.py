@@ -27,7 +27,7 @@ FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
 # Entries of ConstraintFrame.head
-ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS, BEGIN_TICK = range(10)
+ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS = range(9)
 
 
 class Capacity(NamedTuple):
@@ -73,7 +73,7 @@ class ConstraintFrame(NamedTuple):
     pair_kind: NDArray[np.int32]  # (3, pairs)
     pair_first: NDArray[np.int32]  # (3, pairs)
     pair_second: NDArray[np.int32]  # (3, pairs)
-    pair_wait: NDArray[np.int32]  # (3, pairs) ticks from BEGIN_TICK before which the pair cannot touch
+    pair_due: NDArray[np.float64]  # (3, pairs) [m] reading of the servo's odometer below which it is apart
     contact_identity: NDArray[np.int64]  # (3, contacts) FROZEN contacts, as in collision.proximity.Contacts
     contact_points: NDArray[np.int32]  # (3, contacts, 2, 3)
     contact_weights: NDArray[np.float64]  # (3, contacts, 2, 3)
@@ -124,7 +124,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         pair_kind=np.zeros((n, capacity.pairs), np.int32),
         pair_first=np.zeros((n, capacity.pairs), np.int32),
         pair_second=np.zeros((n, capacity.pairs), np.int32),
-        pair_wait=np.zeros((n, capacity.pairs), np.int32),
+        pair_due=np.zeros((n, capacity.pairs)),
         contact_identity=np.zeros((n, capacity.contacts), np.int64),
         contact_points=np.full((n, capacity.contacts, 2, 3), -1, np.int32),
         contact_weights=np.zeros((n, capacity.contacts, 2, 3)),

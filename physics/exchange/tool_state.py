@@ -12,6 +12,7 @@ class ToolState(NamedTuple):
     """Triple-buffered state of the tool's n frames, of the hand that holds it and of up to c contacts."""
 
     tick: NDArray[np.int64]  # (3,) ticks done
+    odometer: NDArray[np.float64]  # (3,) [m] bound on the relative travel of any two points so far
     x: NDArray[np.float64]  # (3, n, 3) [m]
     q: NDArray[np.float64]  # (3, n, 4)
     v: NDArray[np.float64]  # (3, n, 3) [m/s]
@@ -35,6 +36,7 @@ def make_tool_state(n: int, contacts: int) -> ToolState:
     target_q[:, 0] = 1.0
     return ToolState(
         tick=np.full(SLOTS, -1, np.int64),
+        odometer=np.zeros(SLOTS),
         x=np.zeros((SLOTS, n, 3)),
         q=q,
         v=np.zeros((SLOTS, n, 3)),

@@ -51,7 +51,6 @@ from physics.contact.solvers.gauss_seidel import sweep_contacts
 from physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
-    BEGIN_TICK,
     EXACT,
     FROZEN,
     GEOMETRY,
@@ -92,9 +91,6 @@ from physics.reduction.interface_model import (
     slot_step,
 )
 from physics.systems.hold import Hold, apply_hold, coupling_force, held_point
-
-WAITING = 1e300
-"""Odometer reading of a pair that is not looked at before its time has come."""
 
 OK, NOT_FINITE = 0, 1
 """Status of a tick."""
@@ -226,8 +222,7 @@ def _take_frame(s):
         s.counter[FRAME_ID] = s.frame.head[slot, ID]
         s.counter[ADOPTED_AT] = tick
         for k in range(s.frame.head[slot, N_PAIRS]):
-            s.proximity.due[k] = WAITING
-        s.value[ODOMETER] = 0.0
+            s.proximity.due[k] = s.frame.pair_due[slot, k]
     s.port.status[STATUS_REPLAYED] = replayed
     return slot
 
@@ -379,10 +374,7 @@ def _fresh_contacts(s, f):
     s.value[ODOMETER] += s.value[STEP] * (_fastest_tool_point(s) + s.value[SLOW_SPEED])
     odometer = s.value[ODOMETER]
     pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
-    elapsed = s.counter[TICK] - s.frame.head[f, BEGIN_TICK]
     for k in range(n_pairs):
-        if s.proximity.due[k] == WAITING and elapsed >= s.frame.pair_wait[f, k]:
-            s.proximity.due[k] = 0.0
         if s.proximity.due[k] > odometer:
             continue
         kind = pairs.kind[k]
@@ -616,6 +608,7 @@ def _publish(s):
     """The tool's state for the low-rate loop."""
     out, w = s.state, writer_slot(s.state_control)
     out.tick[w] = s.counter[TICK]
+    out.odometer[w] = s.value[ODOMETER]
     for k in range(s.twist.shape[0]):
         for i in range(3):
             out.x[w, k, i] = s.tool.x[k, i]

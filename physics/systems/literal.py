@@ -85,6 +85,10 @@ class Paper(LowRate):
         self.chosen = chosen[:near]
         self._slots = self.member_slots(self.chosen)
 
+    def _due(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Every pair at once: the proxy leaps a whole low period, and the servo's contacts are frozen."""
+        return np.full(len(gaps), -np.inf)
+
     def _l2_impose_proxy(self) -> None:
         """The servo's positions, orientations and velocities, and its hold with the target of t + DT."""
         self.read_tool()

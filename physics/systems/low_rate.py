@@ -22,7 +22,6 @@ from physics.collision.topology import LOW
 from physics.exchange.buffer import acquire, publish, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
-    BEGIN_TICK,
     FRESH,
     GEOMETRY,
     ID,
@@ -70,10 +69,9 @@ class LowRate:
         )
         self.times: dict[str, list[float]] = {}
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
+        self.due = np.zeros(0)
         self.tool_slot = 0
         self.lost_slots = 0
-        self.pairs_tick = 0
-        """Tick that the soft bodies had reached when the pairs were found."""
         self.lost_pairs = 0
         """Candidates that found no room so far."""
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
@@ -133,11 +131,20 @@ class LowRate:
 
     def find_pairs(self, horizon: float) -> None:
         """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch."""
-        self.pairs_tick = self.tick
-        pairs, arrival = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
+        pairs, arrival, gaps = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
         self.lost_pairs += self.broadphase.dropped
         kept = ~self._joined(pairs)
         self.pairs, self.arrival = Pairs(*(a[kept] for a in pairs)), arrival[kept]
+        self.due = self._due(gaps[kept])
+
+    def _due(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Readings of the servo's odometer up to which pairs with these gaps [m] now stay out of reach.
+
+        The soft bodies are those of `self.tick`; what they may have moved since is taken off.
+        """
+        state, k = self.high.state, self.tool_slot
+        late = max(0, int(state.tick[k]) - self.tick) * self.dt * self.high.value[SLOW_SPEED]
+        return state.odometer[k] + gaps - self.scene.numbers.reach - late
 
     def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Pairs that an attachment holds together: its point's features against the body it is joined to.
@@ -228,7 +235,7 @@ class LowRate:
         head = frame.head[f]
         head[:] = 0
         head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
-        head[[BASE_TICK, BEGIN_TICK]] = self.tick, self.pairs_tick
+        head[BASE_TICK] = self.tick
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))
         frame.slot_point[f, : len(chosen)] = chosen
@@ -259,9 +266,7 @@ class LowRate:
         frame.pair_kind[f, :n] = pairs.kind[ok]
         frame.pair_first[f, :n] = pairs.first[ok]
         frame.pair_second[f, :n] = pairs.second[ok]
-        # one tick less: positions of the tick in which the pair may touch are needed at its start
-        wait = np.floor(np.maximum(self.arrival[ok], 0.0) / self.dt) - 1.0
-        frame.pair_wait[f, :n] = np.maximum(wait, 0.0)
+        frame.pair_due[f, :n] = self.due[ok]
         frame.head[f, N_PAIRS] = n
 
     def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -267,11 +267,12 @@ def test_the_broad_phase_keeps_every_pair_that_comes_near_within_the_horizon(see
     topology, x, u = moving_scene(rng)
     horizon, alarm = 0.04, 3e-3
     broad = BroadPhase(topology, x, 200_000, alarm, 0.0)
-    pairs, arrival = broad.find(x, u, horizon, SKIN)
+    pairs, arrival, gaps = broad.find(x, u, horizon, SKIN)
     assert broad.dropped == 0
     # the alarm distance lets in pairs that touch later still, by the time that it takes to close it
     assert (distances(topology, pairs, x) <= SKIN + alarm + horizon * relative_speed(u) + 1e-12).all()
-    touching = distances(topology, pairs, x) <= SKIN
+    np.testing.assert_allclose(gaps, distances(topology, pairs, x) - SKIN, atol=1e-15)
+    touching = gaps <= 0.0
     assert (arrival[touching] <= 0.0).all() and (arrival[~touching] > 0.0).all()
     kept = set(zip(*(a.tolist() for a in pairs), strict=True))
     assert len(kept) == len(pairs.kind)
@@ -288,9 +289,9 @@ def relative_speed(u) -> float:
 
 def test_a_full_broad_phase_drops_those_that_touch_last_and_counts_them():
     topology, x, u = moving_scene(np.random.default_rng(1))
-    all_pairs, arrival = BroadPhase(topology, x, 200_000, 0.1, 0.0).find(x, u, 0.04, SKIN)
+    all_pairs, arrival, _ = BroadPhase(topology, x, 200_000, 0.1, 0.0).find(x, u, 0.04, SKIN)
     few = BroadPhase(topology, x, 50, 0.1, 0.0)
-    kept, soonest = few.find(x, u, 0.04, SKIN)
+    kept, soonest, _ = few.find(x, u, 0.04, SKIN)
     assert len(kept.kind) == 50
     assert few.dropped == len(all_pairs.kind) - 50
     assert soonest.max() <= np.sort(arrival)[49] + 1e-15
@@ -298,14 +299,14 @@ def test_a_full_broad_phase_drops_those_that_touch_last_and_counts_them():
 
 def test_two_bodies_named_as_ignored_never_meet():
     topology, x, u = moving_scene(np.random.default_rng(2))
-    pairs, _ = BroadPhase(topology, x, 1000, 1.0, 0.0, frozenset({(0, 1)})).find(x, u, 0.04, SKIN)
+    pairs, _, _ = BroadPhase(topology, x, 1000, 1.0, 0.0, frozenset({(0, 1)})).find(x, u, 0.04, SKIN)
     assert not len(pairs.kind)
 
 
 def test_static_bodies_do_not_meet_each_other():
     topology, _ = join_shapes([surface(PLATE, STATIC), surface(PLATE, STATIC)])
     x = np.vstack([PLATE.vertices, PLATE.vertices])
-    pairs, _ = BroadPhase(topology, x, 1000, 1.0, 0.0).find(x, np.zeros_like(x), 0.04, SKIN)
+    pairs, _, _ = BroadPhase(topology, x, 1000, 1.0, 0.0).find(x, np.zeros_like(x), 0.04, SKIN)
     assert not len(pairs.kind)
 
 
