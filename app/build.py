@@ -132,7 +132,7 @@ def build_scene(spec: SceneSpec) -> Scene:
             slots=512,
             near=96,
             modes=192,
-            pairs=4096,
+            pairs=8192,
             contacts=spec.contact.max_contacts,
             points=n_points,
             bodies=max(1, len(members)),
