@@ -57,6 +57,7 @@ class LockStep:
         self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio
         self.tick = 0
         self._begun = False
+        self._row = 0
 
     def close(self) -> None:
         """End the low loop's worker threads."""
@@ -139,5 +140,3 @@ class LockStep:
         while self._row < n and failed[0] == n:
             self.advance(1, ticks)
         return {name: values[: failed[0]] for name, values in trace.items()}
-
-    _row = 0
