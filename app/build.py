@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.joints import make_joints, moving_points
-from app.parts import Part, make_parts, rotation_matrix
+from app.parts import Part, make_parts
 from config.schema.scene import SceneSpec
+from haptics.workspace import quaternion_matrix
 from physics.bodies import chain_body, tet_body
 from physics.bodies.chain import ChainModel, ChainState
 from physics.collision.topology import STATIC, join_shapes
@@ -36,7 +37,7 @@ def _hold_place(spec: SceneSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
     if isinstance(body, chain_body.RigidBody):
         if hold.at is None:
             return 0, np.zeros(3)
-        rotation = rotation_matrix(tuple(body.q[0]))
+        rotation = quaternion_matrix(body.q[0])
         return 0, (np.array(hold.at) - body.x[0]) @ rotation
     n = part.n_points
     if hold.node is not None:

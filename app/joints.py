@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from app.parts import Part, key_of, places_on, rotation_matrix
+from app.parts import Part, key_of, places_on
 from config.schema.attachment import FrameAttachment, SlideAttachment, WeldAttachment
 from config.schema.body import BeamBody, Place, RigidBody, TetBody
 from config.schema.scene import SceneSpec
 from haptics.path import oscillation_path, waypoint_path
+from haptics.workspace import quaternion_matrix, quaternion_product
 from physics.bodies import chain_body
 from physics.contact.rows import POINT, ROTATION, SLIDE, Attachments
 from physics.errors import InputError
@@ -89,11 +90,6 @@ class Joints:
         )
 
 
-def _quaternion_product(p: NDArray, q: NDArray) -> NDArray[np.float64]:
-    w, v = p[0], p[1:]
-    return np.concatenate([[w * q[0] - v @ q[1:]], w * q[1:] + q[0] * v + np.cross(v, q[1:])])
-
-
 def make_joints(spec: SceneSpec, parts: list[Part], first: NDArray[np.int32], rate: float) -> Joints:
     joints = Joints(spec, parts, first)
     nothing, upright = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
@@ -107,7 +103,7 @@ def make_joints(spec: SceneSpec, parts: list[Part], first: NDArray[np.int32], ra
         if isinstance(attachment, SlideAttachment):
             direction = np.array(attachment.direction, float) / np.linalg.norm(attachment.direction)
             turn = joints.rotation(b, attachment.b.body)
-            rest = rotation_matrix(tuple(joints.orientation(turn)))
+            rest = quaternion_matrix(joints.orientation(turn))
             joints.add(SLIDE, a, b, direction @ rest, upright, turn)
             continue
         joints.add(POINT, a, b, nothing, upright)
@@ -115,7 +111,7 @@ def make_joints(spec: SceneSpec, parts: list[Part], first: NDArray[np.int32], ra
             turn_a = joints.rotation(a, attachment.a.body)
             turn_b = joints.rotation(b, attachment.b.body)
             inverse = joints.orientation(turn_b) * np.array([1.0, -1.0, -1.0, -1.0])
-            reference = _quaternion_product(joints.orientation(turn_a), inverse)
+            reference = quaternion_product(joints.orientation(turn_a), inverse)
             joints.add(ROTATION, turn_a, turn_b, nothing, reference)
     return joints
 

@@ -9,6 +9,7 @@ from config.schema.attachment import FrameAttachment
 from config.schema.body import BeamBody, MeshBody, PlaneBody, Region, RigidBody, TetBody
 from config.schema.geometry import Placement
 from config.schema.scene import SceneSpec
+from haptics.workspace import quaternion_matrix
 from physics.bodies import chain_body, tet_body
 from physics.collision.topology import LOW, STATIC, TOOL, Shape
 from physics.errors import InputError
@@ -38,21 +39,9 @@ class Part:
     body: Moving | None = None
 
 
-def rotation_matrix(q: tuple[float, float, float, float]) -> NDArray[np.float64]:
-    """Rotation matrix (3, 3) of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
 def _placed(points: NDArray[np.float64], placement: Placement) -> NDArray[np.float64]:
     """Scaled, then rotated, then moved."""
-    rotation = rotation_matrix(placement.quaternion)
+    rotation = quaternion_matrix(placement.quaternion)
     return np.ascontiguousarray(placement.scale * points @ rotation.T + np.array(placement.position))
 
 
@@ -196,7 +185,7 @@ def _rigid_form(
 def _rigid_part(spec: SceneSpec, body: RigidBody, extra: list[NDArray[np.float64]]) -> Part:
     points, triangles, edges, radius, volume, centre, inertia = _rigid_form(body)
     density = body.density if body.density is not None else (body.mass or 0.0) / volume
-    rotation = rotation_matrix(body.placement.quaternion)
+    rotation = quaternion_matrix(body.placement.quaternion)
     origin = np.array(body.placement.position) + rotation @ centre
     local = [(np.asarray(p) - origin) @ rotation for p in extra]
     vertices = np.ascontiguousarray(np.vstack([points, *local]) if local else points)

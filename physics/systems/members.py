@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from physics.bodies.body import Factor
 from physics.bodies.chain_body import BeamBody, RigidBody
 from physics.bodies.tet_body import TetBody
+from physics.math3 import quat_to_matrix
 from physics.reduction.rational_krylov import best_rotation, rigid_motions
 
 REFRESH = 20
@@ -192,14 +193,9 @@ class RigidMember:
         self.count = len(self.points) + 1
 
     def _axes(self) -> NDArray[np.float64]:
-        w, x, y, z = self.body.q[0]
-        return np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
+        out = np.empty((3, 3))
+        quat_to_matrix(self.body.q[0], out)
+        return out
 
     def positions(self) -> NDArray[np.float64]:
         return np.vstack([self.body.x[0] + self.points @ self._axes().T, np.zeros((1, 3))])
