@@ -76,16 +76,6 @@ def quat_from_rotvec(r, out):
 
 
 @njit(inline="always")
-def quat_to_rotvec(q, out):
-    """out = 2 log(q), the rotation vector [rad] of q, taken with w >= 0 so that its angle is <= pi."""
-    sign = 1.0 if q[0] >= 0.0 else -1.0
-    s = math.sqrt(q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    scale = 2.0 * sign if s < SMALL_ANGLE else 2.0 * math.atan2(s, sign * q[0]) / s * sign
-    for i in range(3):
-        out[i] = scale * q[i + 1]
-
-
-@njit(inline="always")
 def quat_difference(qa, qb, out):
     """out = rotation vector [rad] of q_a q_b^-1: what turns b into a, in world axes."""
     # (w, v) of qa * conj(qb), written out so that no scratch is needed

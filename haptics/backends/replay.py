@@ -20,7 +20,7 @@ from scipy.signal import butter, sosfiltfilt
 from haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
 from haptics.recording import Recording, read_recording
-from haptics.workspace import quaternion_matrix, quaternion_product
+from haptics.workspace import quaternion_matrix
 
 UNITS = {"m": 1.0, "mm": 1e-3}
 POSITION = ("t", "x", "y", "z")
@@ -211,11 +211,6 @@ def place(
         centre = 0.5 * (turned.min(axis=0) + turned.max(axis=0))
         turned = turned - centre + np.asarray(centre_at, dtype=np.float64)
     return turned + np.asarray(offset, dtype=np.float64)
-
-
-def place_orientations(quaternions: ArrayLike, rotation: ArrayLike) -> NDArray[np.float64]:
-    """The orientations (n, 4) turned with the placed path."""
-    return quaternion_product(np.asarray(rotation, dtype=np.float64), quaternions)
 
 
 def make_replay(

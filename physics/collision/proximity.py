@@ -72,12 +72,6 @@ class ProximityWork(NamedTuple):
     vectors: NDArray[np.float64]  # (8, 3)
 
 
-def make_pairs(capacity: int, leading: tuple[int, ...] = ()) -> Pairs:
-    """Empty pairs; `leading` adds the slots of an exchange buffer."""
-    shape = (*leading, capacity)
-    return Pairs(np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.int32))
-
-
 def make_contacts(capacity: int) -> Contacts:
     """Empty contacts."""
     return Contacts(

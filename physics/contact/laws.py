@@ -8,8 +8,6 @@ gap or offset u at the end of the step [m]: u = W r + b.
     together    K* contains u + mu |u_t| n  perp  r in K       (De Saxce & Feng 1998)
 """
 
-from typing import Any
-
 from numba import njit
 
 OPEN, STICK, SLIP = 0, 1, 2
@@ -98,8 +96,3 @@ def solve_contact(w, b, mu, r):
         if change <= 1e-10 * abs(r[0]):
             break
     return SLIP if r[0] > 0.0 else OPEN
-
-
-def status_name(status: Any) -> str:
-    """Word for a contact status."""
-    return ("open", "stick", "slip")[int(status)]

@@ -107,8 +107,6 @@ pointer_f64 = _pointer_intrinsic(types.float64)
 """pointer_f64(address): the int64 address as a float64 pointer, for numba.carray with any shape."""
 pointer_i64 = _pointer_intrinsic(types.int64)
 """pointer_i64(address): the int64 address as an int64 pointer, for numba.carray with any shape."""
-pointer_i32 = _pointer_intrinsic(types.int32)
-"""pointer_i32(address): the int64 address as an int32 pointer, for numba.carray with any shape."""
 
 
 @njit(inline="always")
@@ -121,9 +119,3 @@ def view_f64(address, n):
 def view_i64(address, n):
     """int64 array, shape (n,), over the memory at an int64 address; it owns nothing."""
     return carray(pointer_i64(address), (n,))
-
-
-@njit(inline="always")
-def view_i32(address, n):
-    """int32 array, shape (n,), over the memory at an int64 address; it owns nothing."""
-    return carray(pointer_i32(address), (n,))

@@ -70,6 +70,7 @@ class ConstraintFrame(NamedTuple):
     inertia: NDArray[np.float64]  # (3, L, 2, 3, 3) about the centre, and its inverse; body axes
     alpha: NDArray[np.float64]  # (3, L) Rayleigh mass damping [1/s]
     gravity: NDArray[np.float64]  # (3, 3)
+    soft_speed: NDArray[np.float64]  # (3,) bound on the speed of low-rate points [m/s]
     pair_kind: NDArray[np.int32]  # (3, pairs)
     pair_first: NDArray[np.int32]  # (3, pairs)
     pair_second: NDArray[np.int32]  # (3, pairs)
@@ -121,6 +122,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         inertia=np.tile(np.eye(3), (n, low, 2, 1, 1)),
         alpha=np.zeros((n, low)),
         gravity=np.zeros((n, 3)),
+        soft_speed=np.zeros(n),
         pair_kind=np.zeros((n, capacity.pairs), np.int32),
         pair_first=np.zeros((n, capacity.pairs), np.int32),
         pair_second=np.zeros((n, capacity.pairs), np.int32),

@@ -18,7 +18,6 @@ from physics.systems.high_rate import (
     MAX_SWEEPS,
     REACH,
     SKIN,
-    SLOW_SPEED,
     STEP,
     TOLERANCE,
     HighRate,
@@ -42,7 +41,6 @@ def make_high_rate(
     n = len(tool.x)
     value = np.zeros(8)
     value[[STEP, TOLERANCE, SKIN, REACH]] = numbers.dt, numbers.tolerance, numbers.skin, numbers.reach
-    value[SLOW_SPEED] = 1.0
     setting = np.zeros(8, np.int64)
     setting[[FEEDBACK, MAX_SWEEPS]] = numbers.feedback, numbers.sweeps_high
     points = make_point_state(capacity.points)

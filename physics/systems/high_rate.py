@@ -103,7 +103,7 @@ TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS = range(4)
 # Entries of HighRate.setting
 FEEDBACK, MAX_SWEEPS = range(2)
 # Entries of HighRate.value
-STEP, TOLERANCE, SKIN, REACH, SLOW_SPEED, ODOMETER = range(6)
+STEP, TOLERANCE, SKIN, REACH, ODOMETER = range(5)
 
 
 class MovingPoints(NamedTuple):
@@ -371,7 +371,7 @@ def _fresh_contacts(s, f):
     """Contacts from the present geometry of the frame's candidate pairs."""
     n_pairs = s.frame.head[f, N_PAIRS]
     # the soft points' own speed is bounded by twice the fastest that the low loop saw
-    s.value[ODOMETER] += s.value[STEP] * (_fastest_tool_point(s) + s.value[SLOW_SPEED])
+    s.value[ODOMETER] += s.value[STEP] * (_fastest_tool_point(s) + s.frame.soft_speed[f])
     odometer = s.value[ODOMETER]
     pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
     for k in range(n_pairs):

@@ -33,7 +33,7 @@ from physics.exchange.constraint_frame import (
 )
 from physics.exchange.ring import ring_release
 from physics.math3 import quat_rotate
-from physics.systems.high_rate import SLOW_SPEED, HighRate
+from physics.systems.high_rate import HighRate
 from physics.systems.scene import Scene
 
 
@@ -143,7 +143,7 @@ class LowRate:
         The soft bodies are those of `self.tick`; what they may have moved since is taken off.
         """
         state, k = self.high.state, self.tool_slot
-        late = max(0, int(state.tick[k]) - self.tick) * self.dt * self.high.value[SLOW_SPEED]
+        late = max(0, int(state.tick[k]) - self.tick) * self.dt * self._soft_speed()
         return state.odometer[k] + gaps - self.scene.numbers.reach - late
 
     def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
@@ -158,10 +158,13 @@ class LowRate:
         second = np.full_like(first, -1)
         second[triangle] = topology.triangles[pairs.second[triangle]]
         second[edge] = topology.edges[pairs.second[edge]][:, [0, 1, 1]]
+        plane = ~(triangle | edge)
+        first_body, second_body = topology.point_body[first[:, 0]], topology.point_body[second[:, 0]]
+        second_body[plane] = topology.plane_body[pairs.second[plane]]
         out = np.zeros(len(pairs.kind), bool)
         for point, body in self._joints:
-            for own, other in ((first, second), (second, first)):
-                out |= (own == point).any(axis=1) & (topology.point_body[other[:, 0]] == body)
+            out |= (first == point).any(axis=1) & (second_body == body)
+            out |= (second == point).any(axis=1) & (first_body == body)
         return out
 
     def _find_joints(self) -> list[tuple[int, int]]:
@@ -279,11 +282,13 @@ class LowRate:
 
     def hand_over(self, f: int) -> None:
         """Publish slot f."""
-        # the servo bounds the travel of soft points by twice the fastest of them, and never below a crawl
-        low = self.scene.topology.body_role[self.scene.topology.point_body] == LOW
-        fastest = np.sqrt((self.u[low] ** 2).sum(axis=1)).max(initial=0.0)
-        self.high.value[SLOW_SPEED] = 2.0 * fastest + 0.05
+        self.high.frame.soft_speed[f] = self._soft_speed()
         publish(self.high.frame_control)
+
+    def _soft_speed(self) -> float:
+        """Bound on the speed of low-rate points [m/s]: twice the fastest of them, and never below a crawl."""
+        low = self.scene.topology.body_role[self.scene.topology.point_body] == LOW
+        return 2.0 * float(np.sqrt((self.u[low] ** 2).sum(axis=1)).max(initial=0.0)) + 0.05
 
     def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
 
-from physics.contact.laws import OPEN, SLIP, STICK, project_cone, scale_to_disc, solve_contact, status_name
+from physics.contact.laws import OPEN, SLIP, STICK, project_cone, scale_to_disc, solve_contact
 from physics.contact.residual import natural_map_residual
 
 forces = arrays(float, 3, elements=st.floats(-50.0, 50.0, allow_subnormal=False))
@@ -125,7 +125,3 @@ def test_every_answer_annihilates_the_natural_map(half, b, mu):
     r, status = solved(w, b, mu)
     assert natural_map_residual(w, b, np.array([mu]), r) < 1e-8
     assert status in (STICK, SLIP)
-
-
-def test_statuses_have_names():
-    assert [status_name(s) for s in (OPEN, STICK, SLIP)] == ["open", "stick", "slip"]
