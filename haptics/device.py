@@ -25,11 +25,12 @@ from numpy.typing import ArrayLike, NDArray
 from haptics.errors import HapticsError
 from physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
 
-TABLE, MAILBOX, RECORDED = 0, 1, 2
-"""Where a virtual device's target comes from: a table of one row a tick, the newest message, or a recording
-whose inputs, velocities included, are reported as they were."""
+TABLE, MAILBOX, RECORDED, EXTERNAL = 0, 1, 2, 3
+"""Where a device's target comes from: a table of one row a tick, the newest message, or a recording whose
+inputs, velocities included, are reported as they were; or, EXTERNAL, from a real device's scheduler, whose
+callback fills the port before each step and sends the force after it."""
 
-DEVICE_OK = 0
+DEVICE_OK, DEVICE_GONE = 0, 1
 SUBSTEPS = 4
 """Steps of the stylus within a tick; at second order four are plenty (hand frequency times h is 0.02)."""
 MAILBOX_SMOOTHING = 0.02
@@ -97,6 +98,8 @@ class VirtualDevice(NamedTuple):
     measured: NDArray[np.float64]
     """Last reported position, velocity and angular velocity, shape (3, 3)."""
     measured_orientation: NDArray[np.float64]
+    health: NDArray[np.int64]
+    """DEVICE_OK or what an EXTERNAL device's callback found, shape (1,)."""
 
 
 def make_virtual_device(
@@ -165,6 +168,7 @@ def make_virtual_device(
         target=np.array([table[0], table[0]]),
         measured=measured,
         measured_orientation=turns[0].copy(),
+        health=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -247,7 +251,9 @@ def _repeat(device, tick, port):
 
 @njit(nogil=True, cache=True)
 def device_read(device, tick, port):
-    """Report pose, velocities and buttons at this tick into the port; returns DEVICE_OK."""
+    """Report pose, velocities and buttons at this tick into the port; DEVICE_OK, or why it cannot."""
+    if device.source == EXTERNAL:
+        return device.health[0]
     if device.source == RECORDED:
         _repeat(device, tick, port)
         return DEVICE_OK

@@ -13,6 +13,8 @@ STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3
 STATUS_CONTACTS, STATUS_ROWS, STATUS_REPLAYED, STATUS_FLAGS = 4, 5, 6, 7
 # Entries of Port.info; the held point and the constraint sum take three each
 INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
+# Entries of Port.live
+LIVE_FORCE_SCALE, LIVE_MAX_FORCE = 0, 1
 
 
 class Port(NamedTuple):
@@ -25,7 +27,9 @@ class Port(NamedTuple):
       force (3,) [N] and torque (3,) [N m], commanded, on the device's hand;
       status (8,) int64: status code (0 is well), id of the frame consumed, its age [ticks] since it became
         visible, sweeps, active contacts, rows, replayed ticks, flags;
-      info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N].
+      info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N];
+      live (2,): what the operator has set for the device's side and a frame has brought: force scale [-] and
+        largest force [N]; NaN leaves what the servo was made with.
     """
 
     position: NDArray[np.float64]
@@ -37,6 +41,7 @@ class Port(NamedTuple):
     torque: NDArray[np.float64]
     status: NDArray[np.int64]
     info: NDArray[np.float64]
+    live: NDArray[np.float64]
 
 
 def make_port() -> Port:
@@ -51,11 +56,12 @@ def make_port() -> Port:
         torque=np.zeros(3),
         status=np.zeros(8, dtype=np.int64),
         info=np.zeros(8),
+        live=np.full(2, np.nan),
     )
 
 
 def port_addresses(port: Port) -> NDArray[np.int64]:
-    """Addresses of the port's arrays in field order, shape (9,); the port must outlive their use."""
+    """Addresses of the port's arrays in field order, shape (10,); the port must outlive their use."""
     return np.array([array.ctypes.data for array in port], dtype=np.int64)
 
 
@@ -72,4 +78,5 @@ def port_view(addresses):
         view_f64(addresses[6], 3),
         view_i64(addresses[7], 8),
         view_f64(addresses[8], 8),
+        view_f64(addresses[9], 2),
     )
