@@ -137,5 +137,6 @@ def build_scene(spec: SceneSpec) -> Scene:
             contacts=spec.contact.max_contacts,
             points=n_points,
             bodies=max(1, len(members)),
+            all_bodies=len(names),
         ),
     )

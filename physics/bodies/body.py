@@ -43,6 +43,8 @@ class Body(Protocol):
     """Positions of all nodes or frames [m], shape (n, 3)."""
     v: NDArray[np.float64]
     """Velocities of the free freedoms, shape (n_dof,)."""
+    gravity: NDArray[np.float64]
+    """[m/s2], shape (3,); may be written between two steps."""
 
     def linearise(self) -> None:
         """Refresh the tangent stiffness at the present state."""

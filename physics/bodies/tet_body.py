@@ -69,7 +69,6 @@ class TetBody:
         element_mass = {"lumped": tet4.lumped_mass, "consistent": tet4.consistent_mass}[mass_matrix]
         self._mass = sum_pairs(self._pattern, element_mass(volumes, material.density))
         self.M = to_csc(self._pattern, scalar_blocks(self._mass))
-        self._weight = self.node_mass[:, None] * self.gravity
 
         self._symbolic = analyse(self.free.size, self._pattern.rows, self._pattern.cols)
         self._factors: dict[float, CholeskyFactor] = {}
@@ -80,6 +79,10 @@ class TetBody:
         self.x = np.array(mesh.nodes, dtype=np.float64)
         self.v = np.zeros(self.n_dof)
         self.linearise()
+
+    @property
+    def _weight(self) -> NDArray[np.float64]:
+        return self.node_mass[:, None] * self.gravity
 
     @property
     def K(self) -> sp.csc_matrix:
@@ -121,7 +124,7 @@ class TetBody:
 
     def undamped_force(self) -> NDArray:
         """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew."""
-        force = self._weight.copy()
+        force = self._weight
         add_internal_forces(
             self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats, force
         )

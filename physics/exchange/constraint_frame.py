@@ -26,6 +26,11 @@ HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
+# Entries of ConstraintFrame.settings: what an operator may change while a scene runs. The hold's gains take
+# four (physics.systems.hold.Hold.gain), the device's side two (physics.exchange.port.Port.live).
+SET_TOLERANCE, SET_SWEEPS, SET_HOLD, SET_LIVE = 0, 1, 2, 6
+SETTINGS = 8
+
 # Entries of ConstraintFrame.head
 ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS = range(9)
 
@@ -40,6 +45,7 @@ class Capacity(NamedTuple):
     contacts: int
     points: int  # global points and rotations of the scene
     bodies: int  # low-rate bodies
+    all_bodies: int  # these, the tool and those that never move
 
 
 class ConstraintFrame(NamedTuple):
@@ -70,6 +76,8 @@ class ConstraintFrame(NamedTuple):
     inertia: NDArray[np.float64]  # (3, L, 2, 3, 3) about the centre, and its inverse; body axes
     alpha: NDArray[np.float64]  # (3, L) Rayleigh mass damping [1/s]
     gravity: NDArray[np.float64]  # (3, 3)
+    settings: NDArray[np.float64]  # (3, SETTINGS) see the entries above
+    friction: NDArray[np.float64]  # (3, all bodies, all bodies) coefficients
     soft_speed: NDArray[np.float64]  # (3,) bound on the speed of low-rate points [m/s]
     pair_kind: NDArray[np.int32]  # (3, pairs)
     pair_first: NDArray[np.int32]  # (3, pairs)
@@ -122,6 +130,8 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         inertia=np.tile(np.eye(3), (n, low, 2, 1, 1)),
         alpha=np.zeros((n, low)),
         gravity=np.zeros((n, 3)),
+        settings=np.zeros((n, SETTINGS)),
+        friction=np.zeros((n, capacity.all_bodies, capacity.all_bodies)),
         soft_speed=np.zeros(n),
         pair_kind=np.zeros((n, capacity.pairs), np.int32),
         pair_first=np.zeros((n, capacity.pairs), np.int32),

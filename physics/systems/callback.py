@@ -40,7 +40,7 @@ def smallest_scene() -> Scene:
         mu=np.zeros((1, 1)),
         ignored=frozenset(),
         numbers=Numbers(dt=1e-3, ratio=20),
-        capacity=Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1),
+        capacity=Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1),
     )  # fmt: skip
 
 

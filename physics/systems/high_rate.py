@@ -60,6 +60,10 @@ from physics.exchange.constraint_frame import (
     N_PAIRS,
     N_SLOTS,
     REDUCED,
+    SET_HOLD,
+    SET_LIVE,
+    SET_SWEEPS,
+    SET_TOLERANCE,
     ConstraintFrame,
 )
 from physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
@@ -223,8 +227,26 @@ def _take_frame(s):
         s.counter[ADOPTED_AT] = tick
         for k in range(s.frame.head[slot, N_PAIRS]):
             s.proximity.due[k] = s.frame.pair_due[slot, k]
+        _take_settings(s, slot)
     s.port.status[STATUS_REPLAYED] = replayed
     return slot
+
+
+@njit(nogil=True, cache=True)
+def _take_settings(s, f):
+    """What the operator may have changed since the last frame."""
+    settings = s.frame.settings[f]
+    s.value[TOLERANCE] = settings[SET_TOLERANCE]
+    s.setting[MAX_SWEEPS] = int(settings[SET_SWEEPS])
+    for k in range(4):
+        s.hold.gain[k] = settings[SET_HOLD + k]
+    for k in range(2):
+        s.port.live[k] = settings[SET_LIVE + k]
+    for i in range(3):
+        s.model.gravity[i] = s.frame.gravity[f, i]
+    for a in range(s.mu.shape[0]):
+        for b in range(s.mu.shape[1]):
+            s.mu[a, b] = s.frame.friction[f, a, b]
 
 
 @njit(inline="always")

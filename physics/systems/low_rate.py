@@ -29,6 +29,10 @@ from physics.exchange.constraint_frame import (
     N_NEAR,
     N_PAIRS,
     N_SLOTS,
+    SET_HOLD,
+    SET_LIVE,
+    SET_SWEEPS,
+    SET_TOLERANCE,
     ConstraintFrame,
 )
 from physics.exchange.ring import ring_release
@@ -245,6 +249,14 @@ class LowRate:
         frame.slot_step[f, : len(chosen)] = 0.0
         frame.slot_v[f, : len(chosen)] = 0.0
         frame.gravity[f] = scene.numbers.gravity
+        settings = frame.settings[f]
+        settings[SET_TOLERANCE] = scene.numbers.tolerance
+        settings[SET_SWEEPS] = (
+            scene.numbers.sweeps_high if high is self.high else scene.numbers.sweeps_low
+        )
+        settings[SET_HOLD : SET_HOLD + 4] = scene.hold.gain
+        settings[SET_LIVE : SET_LIVE + 2] = scene.live
+        frame.friction[f] = scene.mu
         frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
         frame.compliance[f, : 3 * near, : 3 * near] = 0.0
         frame.mode_body[f] = 0

@@ -1,4 +1,4 @@
-"""A scene as the loops need it: bodies, their points, what joins them, and every fixed number."""
+"""A scene as the loops need it: bodies, their points, what joins them, and every number."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,7 +48,11 @@ class Numbers:
 
 @dataclass
 class Scene:
-    """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models."""
+    """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models.
+
+    An operator may change numbers, mu, hold.gain, live and the bodies' gravity between two low steps; the next
+    frame brings them to the servo.
+    """
 
     names: list[str]
     """Names of the bodies, by body number."""
@@ -66,6 +70,8 @@ class Scene:
     ignored: frozenset[tuple[int, int]]
     numbers: Numbers
     capacity: Capacity
+    live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
+    """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
 
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
