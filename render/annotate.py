@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from physics.exchange.snapshot import CONTACT_STATES, SceneGeometry, SceneState
+from physics.exchange.snapshot import SceneGeometry, SceneState
 from render import palette
 from render.camera import Camera
-from render.ground import grid_spacing
-from render.overlays import Overlays, round_number
+from render.legend import Entry, legend_entries
+from render.overlays import Overlays
 from render.scene_view import triad_camera, triad_corner, visible_points
 
 Picture = NDArray[np.uint8]
 Ink = tuple[int, int, int]
-Mark = Callable[[float, float, float], None]  # draws in a column that starts at x around y, of some width
 
 INK = (38, 50, 66)
 FAINT = (98, 110, 126)
@@ -84,23 +83,28 @@ def _heading(pen: _Pen, state: SceneState, title: str) -> None:
 def _legend(
     pen: _Pen, geometry: SceneGeometry, state: SceneState, camera: Camera, overlays: Overlays, scale: float
 ) -> None:
-    entries = _entries(geometry, state, camera, overlays, scale, pen)
+    em = pen.em
+    entries = legend_entries(geometry, state, camera, overlays, scale, pen.height, em)
     if not entries:
         return
-    em = pen.em
-    line, gap = 1.75 * em, 0.8 * em
-    marks = max(width for width, _, _ in entries)
-    box_width = marks + max(pen.length(words) for _, words, _ in entries) + 2 * gap + 0.9 * em
-    box_height = line * len(entries) + 1.1 * em
+    line, gap, apart = 1.75 * em, 0.8 * em, 0.9 * em
+    marks = em * max(e.length for e in entries)
+    box_width = marks + apart + max(pen.length(e.words) for e in entries) + 2 * gap
+    box_height = line * sum(e.lines for e in entries) + 1.1 * em
     points = camera.project(visible_points(geometry, state), pen.width, pen.height)
     left, top = _free_corner(pen, points, box_width, box_height)
     pen.draw.rounded_rectangle(
         (left, top, left + box_width, top + box_height), 0.6 * em, PANEL, PANEL_EDGE, max(1, int(0.05 * em))
     )
-    for i, (_, words, mark) in enumerate(entries):
-        y = top + 0.55 * em + line * (i + 0.5)
-        mark(left + gap, y, marks)
-        pen.text(left + gap + marks + 0.9 * em, y, words)
+    y = top + 0.55 * em + 0.5 * line
+    for entry in entries:
+        if entry.mark == "bar":
+            pen.text(left + gap, y, entry.words)
+            _bar(pen, entry, left + gap, y + line, box_width - 2 * gap, line)
+        else:
+            _mark(pen, entry, left + gap, y, marks)
+            pen.text(left + gap + marks + apart, y, entry.words)
+        y += line * entry.lines
 
 
 def _free_corner(pen: _Pen, points: NDArray[np.float64], width: float, height: float) -> tuple[float, float]:
@@ -118,78 +122,39 @@ def _free_corner(pen: _Pen, points: NDArray[np.float64], width: float, height: f
     return min(corners, key=hidden)
 
 
-def _entries(
-    geometry: SceneGeometry, state: SceneState, camera: Camera, overlays: Overlays, scale: float, pen: _Pen
-) -> list[tuple[float, str, Mark]]:
-    """Rows of the legend: width of the mark, words, and what draws the mark."""
-    em = pen.em
-    rows: list[tuple[float, str, Mark]] = []
-    if overlays.contacts:
-        for code, name in enumerate(CONTACT_STATES):
-            n = int(np.count_nonzero(np.asarray(state.contact_state) == code))
-            if n:
-                rows.append((em, f"{name}  ({n})", _dot(pen, palette.CONTACT[code])))
-    pixels = pen.height / (2 * camera.distance * np.tan(np.radians(camera.field_of_view) / 2))  # per metre
-    if overlays.forces:
-        for words, colour, forces in (
-            ("contact force", palette.FORCE, state.contact_force),
-            ("force on the hand", palette.HAND_FORCE, state.hand_force[None]),
-        ):
-            norms = np.linalg.norm(forces, axis=1)
-            norms = norms[np.isfinite(norms) & (norms > 0)]
-            if len(norms) and scale > 0:
-                newtons = round_number(4.5 * em / (scale * pixels))
-                rows.append(_arrow_row(pen, words, colour, newtons, newtons * scale * pixels))
-    if overlays.device and np.isfinite(state.device_point).all():
-        rows.append((em, "device", _dot(pen, palette.DEVICE)))
-    if overlays.device and np.isfinite(state.held_point).all():
-        rows.append((em, "held point", _dot(pen, palette.HELD)))
-    if overlays.attachments and np.isfinite(state.attachment_point).all(axis=1).any():
-        rows.append((em, "attachment", _dot(pen, palette.ATTACHMENT)))
-    if overlays.fixed and any(d.fixed.size for d in geometry.drawables):
-        rows.append((em, "fixed", _square(pen, palette.FIXED)))
-    if overlays.grid:
-        rows.append((em, f"grid {_length(grid_spacing(max(geometry.length, 1e-3)))}", _hash(pen)))
-    return rows
-
-
-def _arrow_row(
-    pen: _Pen, words: str, colour: palette.Colour, newtons: float, width: float
-) -> tuple[float, str, Mark]:
-    def mark(x: float, y: float, column: float) -> None:
-        end, head, thick = x + column, 0.75 * pen.em, 0.16 * pen.em
-        start = end - width
-        pen.draw.rectangle((start, y - thick, end - head, y + thick), _rgb(colour))
-        tip = ((end - head, y - 0.36 * pen.em), (end, y), (end - head, y + 0.36 * pen.em))
-        pen.draw.polygon(tip, _rgb(colour))
-
-    return width, f"{words}, {newtons:g} N", mark
-
-
-def _dot(pen: _Pen, colour: palette.Colour) -> Mark:
-    def mark(x: float, y: float, width: float) -> None:
-        c, r = x + 0.5 * width, 0.42 * pen.em
-        pen.draw.ellipse((c - r, y - r, c + r, y + r), _rgb(colour))
-
-    return mark
-
-
-def _square(pen: _Pen, colour: palette.Colour) -> Mark:
-    def mark(x: float, y: float, width: float) -> None:
-        c, r = x + 0.5 * width, 0.34 * pen.em
-        pen.draw.rectangle((c - r, y - r, c + r, y + r), _rgb(colour))
-
-    return mark
-
-
-def _hash(pen: _Pen) -> Mark:
-    def mark(x: float, y: float, width: float) -> None:
-        c, r, w = x + 0.5 * width, 0.45 * pen.em, max(1, int(0.09 * pen.em))
+def _mark(pen: _Pen, entry: Entry, x: float, y: float, width: float) -> None:
+    """Draw an entry's mark around height y in a column that starts at x and has this width."""
+    draw, em, ink, c = pen.draw, pen.em, _rgb(entry.colour), x + 0.5 * width
+    if entry.mark == "dot":
+        r = 0.42 * em
+        draw.ellipse((c - r, y - r, c + r, y + r), ink)
+    elif entry.mark == "square":
+        r = 0.34 * em
+        draw.rectangle((c - r, y - r, c + r, y + r), ink)
+    elif entry.mark == "grid":
+        r, w = 0.45 * em, max(1, int(0.09 * em))
         for s in (-0.4, 0.4):
-            pen.draw.line((c + s * r, y - r, c + s * r, y + r), _rgb(palette.GRID_LINE), w)
-            pen.draw.line((c - r, y + s * r, c + r, y + s * r), _rgb(palette.GRID_LINE), w)
+            draw.line((c + s * r, y - r, c + s * r, y + r), ink, w)
+            draw.line((c - r, y + s * r, c + r, y + s * r), ink, w)
+    elif entry.mark == "arrow":
+        end, head, thick = x + width, 0.75 * em, 0.16 * em
+        draw.rectangle((end - entry.length * em, y - thick, end - head, y + thick), ink)
+        tip = ((end - head, y - 0.36 * em), (end, y), (end - head, y + 0.36 * em))
+        draw.polygon(tip, ink)
 
-    return mark
+
+def _bar(pen: _Pen, entry: Entry, x: float, y: float, width: float, line: float) -> None:
+    """The colour map over its numbers, from height y downward."""
+    edges = np.linspace(x, x + width, len(palette.COLOUR_MAP) + 1)
+    for left, right, colour in zip(edges, edges[1:], palette.COLOUR_MAP, strict=False):
+        pen.draw.rectangle((left, y - 0.42 * pen.em, right, y + 0.42 * pen.em), _rgb(colour))
+    middle = 0.5 * (entry.lower + entry.upper)
+    for number, at, anchor in (
+        (entry.lower, x, "lm"),
+        (middle, x + width / 2, "mm"),
+        (entry.upper, x + width, "rm"),
+    ):
+        pen.text(at, y + 0.85 * line, f"{number:.3g}", anchor=anchor)
 
 
 def _axis_names(pen: _Pen, camera: Camera, width: int, height: int, k: int) -> None:
@@ -200,10 +165,6 @@ def _axis_names(pen: _Pen, camera: Camera, width: int, height: int, k: int) -> N
         pen.text(*at, name, ink=_rgb(colour), bold=True, anchor="mm")
 
 
-def _rgb(colour: palette.Colour) -> Ink:
+def _rgb(colour: Sequence[float]) -> Ink:
     r, g, b = (round(255 * c) for c in colour)
     return r, g, b
-
-
-def _length(metres: float) -> str:
-    return f"{1e3 * metres:g} mm" if metres < 1 else f"{metres:g} m"

@@ -24,11 +24,16 @@ LONGEST_ARROW = 0.28
 
 @dataclass(frozen=True)
 class Overlays:
-    """Which of them are drawn; `force_scale` [m/N] None lets each picture choose a round one."""
+    """Which of them are drawn; `force_scale` [m/N] None lets each picture choose a round one.
+
+    `strain` colours the bodies by the frame's scalar where it has one; `rest` shows where they were at rest.
+    """
 
     grid: bool = True
     shadow: bool = True
     wireframe: bool = False
+    rest: bool = False
+    strain: bool = True
     contacts: bool = True
     forces: bool = True
     device: bool = True

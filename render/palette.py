@@ -1,4 +1,8 @@
-"""The colours that pictures, legends and the report share (sRGB, 0 to 1)."""
+"""The colours that pictures, legends, the panel and the report share (sRGB, 0 to 1)."""
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
 
 from physics.exchange.snapshot import BILATERAL, OPEN, SLIP, STICK
 
@@ -29,8 +33,24 @@ DEVICE = from_hex("#1769c9")
 HELD = from_hex("#20304a")
 ATTACHMENT = CONTACT[BILATERAL]
 FIXED = from_hex("#4a5568")
+REST = from_hex("#5a6b86")
+
+GOOD, WARN, BAD = from_hex("#1c8f52"), from_hex("#c06a00"), from_hex("#c4202f")
+EMERGENCY = from_hex("#d3202f")
+SERIES = (
+    HAND_FORCE,
+    FORCE,
+    from_hex("#1fa35c"),
+    from_hex("#f08a12"),
+    from_hex("#7b4fd0"),
+    from_hex("#566276"),
+)
+"""Curves of a plot, in their order."""
 
 SOFT = from_hex("#d98673")
 STIFF = from_hex("#8ea0b5")
 WIRE = from_hex("#c99a3d")
 BODIES = (SOFT, STIFF, WIRE, from_hex("#6fa88f"), from_hex("#a58bc4"), from_hex("#7fb0d6"))
+
+# Perceptually uniform, and read alike by the colour-blind. Lines between 33 samples keep it within 1 %.
+COLOUR_MAP: NDArray[np.float64] = matplotlib.colormaps["viridis"](np.linspace(0.0, 1.0, 33))[:, :3]

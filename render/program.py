@@ -37,12 +37,16 @@ class Program:
         self.set(**uniforms)
 
     def set(self, **uniforms: ArrayLike) -> None:
-        """Set uniforms of the current program: floats, vectors, (4, 4) matrices acting on columns."""
+        """Set uniforms of the current program: floats, vectors, (4, 4) matrices acting on columns, and (n, 3)
+        for an array of vectors.
+        """
         for name, value in uniforms.items():
             v = np.asarray(value, np.float32, order="C")
             where = self._location(name)
             if v.shape == (4, 4):
                 gl.glUniformMatrix4fv(where, 1, True, v)
+            elif v.ndim == 2:
+                gl.glUniform3fv(where, len(v), v)
             elif v.ndim == 0:
                 gl.glUniform1f(where, float(v))
             else:

@@ -29,7 +29,7 @@ class SceneView:
         self._background = Program("background", "background")
         self._empty = gl.glGenVertexArrays(1)
         self._ground = GroundLayer(geometry, state.vertices)
-        self._surfaces = SurfaceLayer(geometry, state.vertices)
+        self._surfaces = SurfaceLayer(geometry)
         self._marks = MarkLayer()
         self._axes = axis_marks()
 
@@ -37,7 +37,7 @@ class SceneView:
         """Draw one frame of `width` x `height` pixels; returns the arrows' scale [m/N] that was used."""
         scale = force_scale(self.geometry, state) if overlays.force_scale is None else overlays.force_scale
         to_clip, eye = camera.matrix(width / height), camera.eye
-        self._surfaces.update(state)
+        self._surfaces.update(state, overlays.strain)
         self._clear(width, height)
         if overlays.grid:
             self._ground.draw(to_clip, eye, overlays.axes)
@@ -45,6 +45,8 @@ class SceneView:
         if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
             self._surfaces.draw_shadow(to_clip, plane, LIGHT)
         self._surfaces.draw(to_clip, eye, LIGHT, overlays.wireframe)
+        if overlays.rest:
+            self._surfaces.draw_rest(to_clip)
         if overlays.fixed:
             self._marks.draw(fixed_marks(self.geometry, state), to_clip, eye, LIGHT)
         marks = place_marks(self.geometry, state, overlays, scale)

@@ -5,40 +5,42 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
-from render import gl
+from physics.exchange.snapshot import NO_SCALAR, Drawable, SceneGeometry, SceneState
+from render import gl, palette
 from render.normals import SmoothSurface
 from render.program import Program, VertexArray
 from render.tubes import Tube
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
 
 SHADOW = (0.10, 0.13, 0.20, 0.17)
 EDGE_OPACITY = 0.38
+GHOST_FACES, GHOST_EDGES = 0.13, 0.30
+NO_VALUE = -1.0
 
 
 class _Body:
-    """One drawable on the graphics card."""
+    """One drawable on the graphics card, and its ghost: the shape that it has at rest."""
 
-    def __init__(self, drawable: Drawable, vertices: Floats) -> None:
+    def __init__(self, drawable: Drawable, rest: Floats) -> None:
         self._drawable = drawable
-        points = vertices[drawable.span]
+        points = rest[drawable.span]
         if drawable.kind == "tube":
             self._shape: Tube | SmoothSurface = Tube(drawable.n_vertices, drawable.radius)
         else:
             self._shape = SmoothSurface(points, drawable.triangles)
-        self._array = VertexArray((3, 3))
-        self._array.set_indices("faces", self._shape.triangles)
-        self._array.set_indices("edges", self._shape.edges)
-        self._array.stream(self._shape.rows(points))
+            self._source = _sources(self._shape.triangles, drawable.triangles)
+        self._array, self._ghost = self._make(points), None if drawable.static else self._make(points)
 
     @property
     def colour(self) -> tuple[float, float, float]:
         return self._drawable.colour
 
-    def update(self, vertices: Floats) -> None:
+    def update(self, vertices: Floats, values: Floats | None) -> None:
         if not self._drawable.static:
-            self._array.stream(self._shape.rows(vertices[self._drawable.span]))
+            span = self._drawable.span
+            self._array.stream(self._rows(vertices[span], None if values is None else values[span]))
 
     def faces(self) -> None:
         self._array.draw(gl.GL_TRIANGLES, "faces")
@@ -46,22 +48,44 @@ class _Body:
     def edges(self) -> None:
         self._array.draw(gl.GL_LINES, "edges")
 
+    def ghost(self, faces: bool) -> None:
+        if self._ghost is not None:
+            self._ghost.draw(*((gl.GL_TRIANGLES, "faces") if faces else (gl.GL_LINES, "edges")))
+
     def delete(self) -> None:
         self._array.delete()
+        if self._ghost is not None:
+            self._ghost.delete()
+
+    def _make(self, points: Floats) -> VertexArray:
+        array = VertexArray((3, 3, 1))
+        array.set_indices("faces", self._shape.triangles)
+        array.set_indices("edges", self._shape.edges)
+        array.stream(self._rows(points, None))
+        return array
+
+    def _rows(self, points: Floats, values: Floats | None) -> NDArray[np.float32]:
+        """Position, normal and share of the colour bar of each drawn vertex, (k, 7)."""
+        rows = self._shape.rows(points)
+        column = np.full((len(rows), 1), NO_VALUE, np.float32)
+        if values is not None and self._drawable.kind == "surface":
+            column[:, 0] = values[self._source]
+        return np.hstack([rows, column])
 
 
 class SurfaceLayer:
-    """All surfaces and tubes of a scene; creases are those of the vertices given here."""
+    """All surfaces and tubes of a scene; creases are those of the shape at rest."""
 
-    def __init__(self, geometry: SceneGeometry, vertices: Floats) -> None:
+    def __init__(self, geometry: SceneGeometry) -> None:
         self._lit = Program("surface", "lit")
         self._flat = Program("surface", "flat")
-        self._bodies = [_Body(d, vertices) for d in geometry.drawables if d.kind != "plane"]
+        self._bodies = [_Body(d, geometry.rest) for d in geometry.drawables if d.kind != "plane"]
 
-    def update(self, state: SceneState) -> None:
-        """Take over the vertices of a frame."""
+    def update(self, state: SceneState, strain: bool) -> None:
+        """Take over the vertices of a frame, and its scalar if `strain`."""
+        values = _shares(state) if strain and state.scalar_kind != NO_SCALAR else None
         for body in self._bodies:
-            body.update(state.vertices)
+            body.update(state.vertices, values)
 
     def draw_shadow(self, to_clip: Floats, plane: Floats, light: Floats) -> None:
         """Darken where the bodies stand between `light` (3,) and the `plane` (4,): n . x = d as (n, d).
@@ -87,6 +111,7 @@ class SurfaceLayer:
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(1.0, 1.0)
         self._lit.use(to_clip=to_clip, eye=eye, light=light, gloss=1.0, glow=0.0)
+        self._lit.set(colour_map=palette.COLOUR_MAP)
         for body in self._bodies:
             self._lit.set(colour=(*body.colour, 1.0))
             body.faces()
@@ -98,12 +123,43 @@ class SurfaceLayer:
                 self._flat.set(colour=(*(0.25 * np.array(body.colour)), EDGE_OPACITY))
                 body.edges()
 
+    def draw_rest(self, to_clip: Floats) -> None:
+        """A veil with edges where the bodies were at rest, where nothing else stands before it."""
+        self._flat.use(to_clip=to_clip, colour=(*palette.REST, GHOST_FACES))
+        gl.glClear(gl.GL_STENCIL_BUFFER_BIT)
+        gl.glEnable(gl.GL_STENCIL_TEST)
+        gl.glStencilFunc(gl.GL_EQUAL, 0, 0xFF)
+        gl.glStencilOp(gl.GL_KEEP, gl.GL_KEEP, gl.GL_INCR)
+        gl.glDepthMask(False)
+        gl.glEnable(gl.GL_BLEND)
+        for body in self._bodies:
+            body.ghost(faces=True)
+        gl.glDisable(gl.GL_STENCIL_TEST)
+        self._flat.set(colour=(*palette.REST, GHOST_EDGES))
+        for body in self._bodies:
+            body.ghost(faces=False)
+        gl.glDepthMask(True)
+
     def delete(self) -> None:
         """Give everything back to the driver."""
         self._lit.delete()
         self._flat.delete()
         for body in self._bodies:
             body.delete()
+
+
+def _sources(copies: Indices, mesh: Indices) -> Indices:
+    """Mesh vertex of each drawn vertex (k,), from the same triangles (m, 3) over both."""
+    source = np.zeros(int(copies.max(initial=-1)) + 1, np.int32)
+    source[copies.ravel()] = mesh.ravel()
+    return source
+
+
+def _shares(state: SceneState) -> Floats:
+    """Where each vertex's scalar lies on the colour bar, 0 to 1; `NO_VALUE` where it has none."""
+    lower, upper = state.scalar_range
+    share = np.clip((state.scalar - lower) / max(upper - lower, 1e-300), 0.0, 1.0)
+    return np.where(np.isfinite(share), share, NO_VALUE)
 
 
 def shadow_matrix(plane: Floats, light: Floats) -> Floats:

@@ -30,6 +30,10 @@ CONTACT_STATES = ("open", "stick", "slip", "bilateral")
 COUNTERS = ("missed", "stale", "overruns", "overflow")
 OVERFLOW = COUNTERS.index("overflow")
 
+# What the vertices' scalar may be: name and unit.
+NO_SCALAR, STRAIN = 0, 1
+SCALARS = (("", ""), ("equivalent strain", "-"))
+
 
 def _no_triangles() -> Indices:
     return np.zeros((0, 3), np.int32)
@@ -65,12 +69,17 @@ class Drawable:
 
 @dataclass(frozen=True, eq=False)
 class SceneGeometry:
-    """All shapes of a scene with the box [m] that holds those that are not planes."""
+    """All shapes of a scene, where they were at first, and the box [m] around all but planes."""
 
     drawables: tuple[Drawable, ...]
-    n_vertices: int
+    rest: Floats  # (n_vertices, 3) m
     lower: Floats  # (3,)
     upper: Floats  # (3,)
+
+    @property
+    def n_vertices(self) -> int:
+        """Vertices of all shapes together."""
+        return len(self.rest)
 
     @property
     def centre(self) -> Floats:
@@ -94,7 +103,7 @@ def make_geometry(drawables: Sequence[Drawable], vertices: Floats) -> SceneGeome
     solid = [vertices[d.span] for d in drawables if d.kind != "plane"] or [vertices]
     box = np.concatenate([*solid, np.zeros((0 if len(vertices) else 1, 3))])
     radius = max((d.radius for d in drawables if d.kind == "tube"), default=0.0)
-    return SceneGeometry(drawables, len(vertices), box.min(axis=0) - radius, box.max(axis=0) + radius)
+    return SceneGeometry(drawables, vertices.copy(), box.min(axis=0) - radius, box.max(axis=0) + radius)
 
 
 def _check(d: Drawable, n_vertices: int) -> None:
@@ -139,6 +148,10 @@ class Snapshot(NamedTuple):
     hand_force: Floats  # (3, 3) N, on the hand
     attachment_point: Floats  # (3, cap_a, 3) m
     counters: Ints  # (3, len(COUNTERS))
+    scalar: Floats  # (3, n_vertices) to colour the bodies by, NaN where a vertex has none
+    scalar_kind: Ints  # (3,) NO_SCALAR or another index of SCALARS
+    scalar_range: Floats  # (3, 2) scalars of the two ends of the colour bar
+    published_ns: Ints  # (3,) monotonic clock when the frame was published; 0 in lock-step
 
 
 @dataclass(eq=False)
@@ -156,6 +169,10 @@ class SceneState:
     hand_force: Floats = field(default_factory=lambda: np.full(3, np.nan))
     attachment_point: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     counters: Ints = field(default_factory=lambda: np.zeros(len(COUNTERS), np.int64))
+    scalar: Floats = field(default_factory=lambda: np.zeros(0))  # (n_vertices,), (0,) for NO_SCALAR
+    scalar_kind: int = NO_SCALAR
+    scalar_range: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))
+    published_ns: int = 0
 
     def copy(self) -> SceneState:
         """A frame that stays as it is when its slot is written again."""
@@ -184,12 +201,17 @@ def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0) -> S
         hand_force=points(),
         attachment_point=points(n_attachments),
         counters=integers(len(COUNTERS)),
+        scalar=np.full((SLOTS, n_vertices), np.nan),
+        scalar_kind=integers(),
+        scalar_range=np.zeros((SLOTS, 2)),
+        published_ns=integers(),
     )
 
 
 def view(snapshot: Snapshot, slot: int) -> SceneState:
     """The frame in `slot`, without copying: it stays valid until the reader acquires another slot."""
     n = int(snapshot.n_contacts[slot])
+    kind = int(snapshot.scalar_kind[slot])
     return SceneState(
         vertices=snapshot.vertices[slot],
         tick=int(snapshot.tick[slot]),
@@ -202,6 +224,10 @@ def view(snapshot: Snapshot, slot: int) -> SceneState:
         hand_force=snapshot.hand_force[slot],
         attachment_point=snapshot.attachment_point[slot],
         counters=snapshot.counters[slot],
+        scalar=snapshot.scalar[slot, : 0 if kind == NO_SCALAR else None],
+        scalar_kind=kind,
+        scalar_range=snapshot.scalar_range[slot],
+        published_ns=int(snapshot.published_ns[slot]),
     )
 
 
@@ -221,4 +247,9 @@ def write(snapshot: Snapshot, slot: int, state: SceneState) -> None:
     snapshot.hand_force[slot] = state.hand_force
     snapshot.attachment_point[slot] = state.attachment_point
     snapshot.counters[slot] = state.counters
+    if state.scalar_kind != NO_SCALAR:
+        snapshot.scalar[slot] = state.scalar
+    snapshot.scalar_kind[slot] = state.scalar_kind
+    snapshot.scalar_range[slot] = state.scalar_range
+    snapshot.published_ns[slot] = state.published_ns
     snapshot.counters[slot, OVERFLOW] += len(state.contact_point) - n

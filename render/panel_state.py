@@ -1,0 +1,91 @@
+"""What the operator's panel shows: plain numbers and words that the application fills for each frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from render.legend import Entry
+from render.overlays import Overlays
+
+Floats = NDArray[np.float64]
+Level = Literal["plain", "good", "warn", "bad"]
+
+
+class LoopReading(NamedTuple):
+    """One loop beside its target; NaN, or -1 missed, where nothing was measured."""
+
+    name: str
+    rate_hz: float
+    target_hz: float
+    late_p99_ms: float = float("nan")
+    missed: int = -1
+    note: str = ""
+
+
+class Reading(NamedTuple):
+    """A number with its unit, or a word, as text."""
+
+    label: str
+    text: str
+    level: Level = "plain"
+
+
+class Knob(NamedTuple):
+    """Something that the operator may change.
+
+    The widget follows from the value: a checkbox for a bool, one of `choices` for a str, else a slider from
+    `lower` to `upper` [unit], logarithmic if `log`, that also takes a typed number.
+    """
+
+    key: str
+    label: str
+    unit: str
+    value: bool | int | float | str
+    lower: float = 0.0
+    upper: float = 1.0
+    log: bool = False
+    choices: tuple[str, ...] | None = None
+    help: str = ""
+
+
+class Plot(NamedTuple):
+    """Curves over time; `limit` [unit] is drawn as a dashed line."""
+
+    title: str
+    unit: str
+    seconds: Floats  # (n,) s, ascending
+    series: Mapping[str, Floats]  # (n,) each
+    limit: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PanelState:
+    """One frame of the panel. Groups of readings and knobs are shown in their order, under their names."""
+
+    scene: str = ""
+    scenes: tuple[str, ...] = ()
+    device: str = ""
+    status: str = ""
+    status_level: Level = "plain"
+    elapsed: float = 0.0  # s
+    paused: bool = False
+    frozen: bool = False
+    recording: bool = False
+    emergency: bool = False
+    recording_path: str = ""
+    force: float = float("nan")  # N, on the hand
+    force_limit: float = float("nan")  # N, of the device
+    loops: tuple[LoopReading, ...] = ()
+    readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
+    knobs: Mapping[str, tuple[Knob, ...]] = field(default_factory=dict)
+    plots: tuple[Plot, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()  # what to press, what it does
+    help: bool = False  # the list of keys is open
+    messages: tuple[str, ...] = ()
+    overlays: Overlays = field(default_factory=Overlays)
+    legend: tuple[Entry, ...] = ()  # of `legend_entries`

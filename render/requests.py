@@ -1,0 +1,16 @@
+"""What the operator asks for, by key, pointer or panel: the same words whichever way they come."""
+
+from typing import NamedTuple
+
+
+class Request(NamedTuple):
+    """One wish of the operator; the application decides what becomes of it.
+
+    kind: "set" (the knob `key` to `value`), "overlay" (the flag `key` of `Overlays` to `value`), "scene" or
+    "view" (the one named `value`), or one of "pause", "step", "reset", "record", "emergency", "screenshot",
+    "fit", "help" and "quit", which need no more.
+    """
+
+    kind: str
+    key: str = ""
+    value: object = None
