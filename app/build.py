@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.joints import make_joints, moving_points
+from app.live import device_values
 from app.parts import Part, make_parts
 from config.schema.scene import SceneSpec
 from haptics.workspace import quaternion_matrix
@@ -67,8 +68,25 @@ def _numbers(spec: SceneSpec) -> Numbers:
     )
 
 
-def _friction(spec: SceneSpec, names: list[str]) -> NDArray[np.float64]:
-    return np.array([[spec.mu(a, b) for b in names] for a in names])
+def _friction(spec: SceneSpec, scripted: bool) -> NDArray[np.float64]:
+    """Coefficients of all pairs of bodies; `scripted` adds the body of scripted points, without friction."""
+    names = [body.name for body in spec.bodies]
+    return np.pad(np.array([[spec.mu(a, b) for b in names] for a in names]), (0, int(scripted)))
+
+
+def _gains(spec: SceneSpec) -> tuple[float, float, float, float]:
+    hold = spec.tool.hold
+    return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
+
+
+def change_scene(scene: Scene, spec: SceneSpec) -> None:
+    """Bring what may change while a scene runs to the values of `spec`, which is the same scene otherwise."""
+    scene.numbers = _numbers(spec)
+    scene.mu = _friction(spec, len(scene.mu) > len(spec.bodies))
+    scene.hold.gain[:] = _gains(spec)
+    scene.live[:] = device_values(spec)
+    for member in scene.members:
+        member.body.gravity[:] = spec.gravity
 
 
 def build_scene(spec: SceneSpec) -> Scene:
@@ -110,8 +128,6 @@ def build_scene(spec: SceneSpec) -> Scene:
     hold = spec.tool.hold
     state = ChainState(*(a.copy() for a in tool_part.body.state))
     model: ChainModel = tool_part.body.model
-    gains = (hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping)
-    mu = _friction(spec, [part.spec.name for part in parts])
     return Scene(
         names=names,
         topology=topology,
@@ -119,11 +135,11 @@ def build_scene(spec: SceneSpec) -> Scene:
         members=members,
         model=model,
         tool=state,
-        hold=make_hold(frame, hold.mode == "direct", hold.orientation, gains, lever, state.q[frame]),
+        hold=make_hold(frame, hold.mode == "direct", hold.orientation, _gains(spec), lever, state.q[frame]),
         tool_points=_tool_points(tool_part, int(first[tool_number]), n_points),
         moving=moving_points(joints),
         attachments=joints.arrays(),
-        mu=np.pad(mu, (0, 1 if joints.moving else 0)),
+        mu=_friction(spec, bool(joints.moving)),
         ignored=frozenset(
             (min(names.index(a), names.index(b)), max(names.index(a), names.index(b)))
             for a, b in spec.contact.ignore
@@ -139,4 +155,5 @@ def build_scene(spec: SceneSpec) -> Scene:
             bodies=max(1, len(members)),
             all_bodies=len(names),
         ),
+        live=np.array(device_values(spec)),
     )

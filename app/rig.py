@@ -1,5 +1,6 @@
 """A scene ready to run: its physics at rest, the exchange, and the servo on its device."""
 
+from app.build import change_scene
 from app.progress import Progress
 from config.schema.scene import SceneSpec
 from haptics.device import VirtualDevice
@@ -39,6 +40,11 @@ class Rig:
             high_rate_tick.address, self._data.address, self.high.port, device, limits, workspace,
             rate_hz=spec.rates.servo_hz,
         )  # fmt: skip
+
+    def change(self, spec: SceneSpec) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        self.spec = spec
+        change_scene(self.scene, spec)
 
     def warm_up(self, progress: Progress) -> None:
         """Compile everything, or load it from the cache, by running a little; the rig is spent."""

@@ -10,12 +10,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.rig import Rig
 from app.visual import Visual
+from config.schema.scene import SceneSpec
 from haptics.limits import RUNNING
 from haptics.recording import Recorder
 from haptics.row import Column
@@ -61,6 +63,7 @@ class SlowLoop:
         self.overruns = 0
         self.lost_slots = 0
         self.counters = np.zeros(len(COUNTERS), np.int64)
+        self._changes: SimpleQueue[tuple[str, SceneSpec]] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
     def first(self) -> bool:
@@ -76,9 +79,22 @@ class SlowLoop:
         if self._thread.is_alive():
             self._thread.join(timeout)
 
+    def ask(self, text: str, spec: SceneSpec) -> None:
+        """Make the change `text`, which leads to `spec`, before the next low step; any thread may ask."""
+        self._changes.put((text, spec))
+
+    def take_changes(self) -> None:
+        """Make the changes that were asked for; the recording keeps them with the number of the next step."""
+        while not self._changes.empty():
+            text, spec = self._changes.get()
+            self.rig.change(spec)
+            if self._recorder is not None:
+                self._recorder.append_change(len(self.seconds), text)
+
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
         low, log, start = self.rig.low, self.rig.high.log, time.perf_counter()
+        self.take_changes()
         low.begin()
         begun = int(self.rig.high.state.tick[low.tool_slot])
         until = low.tick + int(ring_available(log.ring))
@@ -150,6 +166,7 @@ def lock_step_run(
     lock, ratio = rig.lock, rig.lock.ratio if rig.kind != "monolithic" else rig.scene.numbers.ratio
     while lock.tick < ticks and finished_reason(rig.servo) == RUNNING:
         start = lock.tick
+        slow.take_changes()
         lock.advance(min(ratio, ticks - start), make)
         slow.seconds.append(0.0)
         slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)

@@ -41,6 +41,10 @@ EVENT_COLUMNS = (
     Column("tick", "1", "servo tick of the event", "i8"),
     Column("text", "", "what happened, UTF-8", f"S{EVENT_BYTES}"),
 )
+CHANGE_COLUMNS = (
+    Column("step", "1", "low step before which the change was made", "i8"),
+    Column("text", "", "key=value, in the scene's keys, UTF-8", f"S{EVENT_BYTES}"),
+)
 
 
 class Recorder:
@@ -63,6 +67,7 @@ class Recorder:
         self._columns, self._low_columns = tuple(columns), tuple(low_columns)
         self._low_steps: deque[Sequence[float]] = deque()
         self._events: deque[tuple[int, bytes]] = deque()
+        self._changes: deque[tuple[int, bytes]] = deque()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         try:
@@ -90,6 +95,7 @@ class Recorder:
             ("servo", self._columns),
             ("low_steps", self._low_columns),
             ("events", EVENT_COLUMNS),
+            ("changes", CHANGE_COLUMNS),
         ):
             group = file.create_group(table)
             for column in columns:
@@ -132,8 +138,11 @@ class Recorder:
 
     def append_event(self, tick: int, text: str) -> None:
         """Add an event; text beyond 240 bytes is cut. Written at the next flush."""
-        cut = text.encode()[:EVENT_BYTES].decode(errors="ignore").encode()
-        self._events.append((tick, cut))
+        self._events.append((tick, _cut(text)))
+
+    def append_change(self, step: int, text: str) -> None:
+        """Add an operator's change "key=value", made before this low step. Written at the next flush."""
+        self._changes.append((step, _cut(text)))
 
     def _write(self, rows: NDArray[np.float64]) -> None:
         """Append one batch and what the queues hold, then flush; sets `error` instead of raising."""
@@ -146,6 +155,7 @@ class Recorder:
             for table, columns, queue in (
                 ("low_steps", self._low_columns, self._low_steps),
                 ("events", EVENT_COLUMNS, self._events),
+                ("changes", CHANGE_COLUMNS, self._changes),
             ):
                 taken = [queue.popleft() for _ in range(min(len(queue), BATCH))]
                 if taken:
@@ -205,6 +215,11 @@ class Recorder:
         self.close()
 
 
+def _cut(text: str) -> bytes:
+    """As much of the text as fits, whole characters only."""
+    return text.encode()[:EVENT_BYTES].decode(errors="ignore").encode()
+
+
 def _give_back(descriptor: int) -> None:
     """Cut the file at the end that its superblock (version 2 and 3, 8-byte addresses) names at byte 28."""
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -223,6 +238,8 @@ class Recording:
     units: dict[str, str]
     low_steps: dict[str, NDArray]
     events: list[tuple[int, str]]
+    changes: list[tuple[int, str]]
+    """Low step and "key=value" of what the operator changed."""
     closed: bool
     """False if the program ended before it could close the file; the rows are those of the last flush."""
 
@@ -238,13 +255,13 @@ def read_recording(path: str | Path) -> Recording:
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
             if file.attrs.get("format") != FORMAT:
                 raise HapticsError(f"{path}: an HDF5 file, but not a recording of this program")
-            events = _read_table(file["events"])
             return Recording(
                 meta=json.loads(bytes(file.attrs["meta"]).decode()),
                 columns=_read_table(file["servo"]),
                 units={name: data.attrs["unit"] for name, data in file["servo"].items()},
                 low_steps=_read_table(file["low_steps"]),
-                events=[(int(t), s.decode()) for t, s in zip(events["tick"], events["text"], strict=True)],
+                events=_read_texts(file["events"], "tick"),
+                changes=_read_texts(file["changes"], "step"),
                 closed=bool(file["closed"][0]),
             )
     except (OSError, KeyError) as error:
@@ -257,3 +274,8 @@ def _read_table(group: h5py.Group) -> dict[str, NDArray]:
         return {}
     n = min(data.shape[0] for data in group.values())
     return {name: data[:n] for name, data in group.items()}
+
+
+def _read_texts(group: h5py.Group, number: str) -> list[tuple[int, str]]:
+    table = _read_table(group)
+    return [(int(n), text.decode()) for n, text in zip(table[number], table["text"], strict=True)]

@@ -13,22 +13,17 @@ from physics.exchange.atomics import view_f64
 from physics.exchange.port import Port, make_port, port_addresses, port_view
 
 NEVER = -1
+PORT = len(Port._fields)
 
 
 @cfunc(types.int32(types.voidptr), cache=True)
 def spring_wall(data):
     """f_x = -K (x - x_0), only inside if the wall is one-sided; with an ageing frame and faults on demand."""
-    words = carray(data, (15,), np.int64)
-    port = port_view(words)
-    stiffness, face, one_sided = view_f64(words[9], 3)
-    call, fail_at, nan_at, age_from, age_until = (
-        words[10],
-        words[11],
-        words[12],
-        words[13],
-        words[14],
-    )
-    words[10] = call + 1
+    words = carray(data, (PORT + 6,), np.int64)
+    port, own = port_view(words), words[PORT:]
+    stiffness, face, one_sided = view_f64(own[0], 3)
+    call, fail_at, nan_at, age_from, age_until = own[1], own[2], own[3], own[4], own[5]
+    own[1] = call + 1
     depth = port.position[0] - face
     if one_sided != 0.0 and depth < 0.0:
         depth = 0.0
@@ -49,7 +44,7 @@ class Wall:
 
     @property
     def calls(self) -> int:
-        return int(self.words[10])
+        return int(self.words[PORT + 1])
 
 
 def make_wall(
