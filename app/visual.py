@@ -3,6 +3,8 @@
 The slow loop's thread writes; it alone reads the tool's state from the servo.
 """
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from config.schema.scene import SceneSpec
 from physics.contact.rows import POINT
 from physics.exchange.buffer import acquire, make_control, publish, writer_slot
 from physics.exchange.snapshot import (
+    NO_SCALAR,
+    STRAIN,
     Drawable,
     SceneGeometry,
     SceneState,
@@ -20,11 +24,19 @@ from physics.exchange.snapshot import (
     view,
     write,
 )
+from physics.fem.strain import NodalStrain
 from physics.systems.high_rate import HighRate
+from physics.systems.members import TetMember
 from physics.systems.scene import Scene
 
 AROUND, RINGS = 24, 7
 """Facets of round rigid bodies: around the axis, and from the rim of an end to its pole."""
+
+SMALLEST_STRAIN = 1e-3
+"""A colour bar never ends below this strain, so that rounding is not shown as if it were one."""
+
+COLOURED = 0.98
+"""Share of the values that a colour bar tells apart."""
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -58,6 +70,20 @@ def rotate(q: Floats, points: Floats) -> Floats:
     return points + q[0] * t + np.cross(q[1:], t)
 
 
+def colour_range(upper: float, values: Floats) -> float:
+    """Upper end of a colour bar: 1, 2 or 5 times a power of ten that holds `COLOURED` of the `values`.
+
+    The rest are the peaks under single loads, which grow with the mesh. An `upper` that still does and is not
+    far too large stays, so that the colours do not flicker.
+    """
+    finite = np.sort(values[np.isfinite(values)])
+    largest = max(float(finite[int(COLOURED * (len(finite) - 1))]) if len(finite) else 0.0, SMALLEST_STRAIN)
+    if 0.3 * upper <= largest <= upper:
+        return upper
+    power = 10.0 ** np.floor(np.log10(largest))
+    return float(power * min(k for k in (1, 2, 5, 10) if largest <= k * power * (1 + 1e-9)))
+
+
 class _Shape:
     """One body's drawable, its number, and a rigid body's vertices in its own axes."""
 
@@ -66,7 +92,11 @@ class _Shape:
 
 
 class Visual:
-    """Geometry of a scene, and the snapshots of its state behind a triple buffer."""
+    """Geometry of a scene, and the snapshots of its state behind a triple buffer.
+
+    strain: whether frames carry the tetrahedra's equivalent strain. timed: whether they carry the clock of
+    their publication, which a run in lock-step must not. Any thread may set them.
+    """
 
     def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate) -> None:
         self.scene, self.high = scene, high
@@ -88,6 +118,14 @@ class Visual:
         joints = scene.attachments
         points = np.flatnonzero(joints.kind == POINT)
         self._joined = joints.points[points, 0, 0].astype(np.intp) if len(points) else np.zeros(0, np.intp)
+        self.strain = self.timed = False
+        self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
+        self._gauges = [
+            (shape, NodalStrain(member.body.mesh.nodes, member.body.mesh.tets))
+            for shape in self._shapes
+            if (member := self.members.get(shape.number)) and isinstance(member, TetMember)
+        ]
+        self._measure()  # compiled before the loop starts
         self.snapshot = make_snapshot(len(self.vertices), scene.capacity.contacts, len(self._joined))
         self.control = make_control()
 
@@ -160,6 +198,9 @@ class Visual:
         if state.tick[k] >= 0:
             self._move(k)
         n = int(state.n_contacts[k]) if state.tick[k] >= 0 else 0
+        strain = self.strain and bool(self._gauges)
+        if strain:
+            self._measure()
         frame = int(self.high.hold.frame[0])
         lever = rotate(state.q[k, frame], self.high.hold.lever[None])[0]
         started = state.tick[k] >= 0
@@ -176,6 +217,10 @@ class Visual:
             hand_force=state.force[k] if started else nowhere,
             attachment_point=self._joints(k if started else -1),
             counters=counters,
+            scalar=self._scalar,
+            scalar_kind=STRAIN if strain else NO_SCALAR,
+            scalar_range=np.array([0.0, self._upper]),
+            published_ns=time.monotonic_ns() if self.timed else 0,
         )
         write(self.snapshot, int(writer_slot(self.control)), now)
         publish(self.control)
@@ -194,6 +239,12 @@ class Visual:
                 body = self.members[shape.number].body
                 x, q = body.x, getattr(body, "q", None)
             out[:] = x[: len(out)] if shape.local is None else x[0] + rotate(q[0], shape.local)
+
+    def _measure(self) -> None:
+        """Strain of the tetrahedral bodies as they are."""
+        for shape, gauge in self._gauges:
+            gauge.evaluate(self.members[shape.number].body.x, self._scalar[shape.drawable.span])
+        self._upper = colour_range(self._upper, self._scalar)
 
     def _joints(self, k: int) -> Floats:
         """Positions of the attached points."""

@@ -91,7 +91,10 @@ def _legend(
     marks = em * max(e.length for e in entries)
     box_width = marks + apart + max(pen.length(e.words) for e in entries) + 2 * gap
     box_height = line * sum(e.lines for e in entries) + 1.1 * em
-    points = camera.project(visible_points(geometry, state), pen.width, pen.height)
+    seen = visible_points(geometry, state)
+    if overlays.rest:
+        seen = np.vstack([seen, *(geometry.rest[d.span] for d in geometry.drawables if not d.static)])
+    points = camera.project(seen, pen.width, pen.height)
     left, top = _free_corner(pen, points, box_width, box_height)
     pen.draw.rounded_rectangle(
         (left, top, left + box_width, top + box_height), 0.6 * em, PANEL, PANEL_EDGE, max(1, int(0.05 * em))
@@ -148,13 +151,8 @@ def _bar(pen: _Pen, entry: Entry, x: float, y: float, width: float, line: float)
     edges = np.linspace(x, x + width, len(palette.COLOUR_MAP) + 1)
     for left, right, colour in zip(edges, edges[1:], palette.COLOUR_MAP, strict=False):
         pen.draw.rectangle((left, y - 0.42 * pen.em, right, y + 0.42 * pen.em), _rgb(colour))
-    middle = 0.5 * (entry.lower + entry.upper)
-    for number, at, anchor in (
-        (entry.lower, x, "lm"),
-        (middle, x + width / 2, "mm"),
-        (entry.upper, x + width, "rm"),
-    ):
-        pen.text(at, y + 0.85 * line, f"{number:.3g}", anchor=anchor)
+    for words, share, anchor in zip(entry.numbers, (0.0, 0.5, 1.0), ("lm", "mm", "rm"), strict=True):
+        pen.text(x + share * width, y + 0.85 * line, words, anchor=anchor)
 
 
 def _axis_names(pen: _Pen, camera: Camera, width: int, height: int, k: int) -> None:

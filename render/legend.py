@@ -34,6 +34,11 @@ class Entry(NamedTuple):
         """Lines that it takes: a bar stands between its words and its numbers."""
         return 3 if self.mark == "bar" else 1
 
+    @property
+    def numbers(self) -> tuple[str, str, str]:
+        """What stands under the left end, the middle and the right end of a bar."""
+        return f"{self.lower:.3g}", f"{0.5 * (self.lower + self.upper):.3g}", f"\u2265 {self.upper:.3g}"
+
 
 def legend_entries(
     geometry: SceneGeometry,

@@ -33,7 +33,7 @@ class Overlays:
     shadow: bool = True
     wireframe: bool = False
     rest: bool = False
-    strain: bool = True
+    strain: bool = False
     contacts: bool = True
     forces: bool = True
     device: bool = True

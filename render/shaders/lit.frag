@@ -12,7 +12,7 @@ uniform float glow;
 uniform vec3 colour_map[33];
 out vec4 pixel;
 
-const float MAP_GLOW = 0.6;  // mostly unlit: a shade must not be read as another value
+const float MAP_GLOW = 0.6;  // mostly unlit and without gloss: a shade must not be read as another value
 
 vec3 mapped(float t) {
     float at = 32.0 * min(t, 1.0);
@@ -31,6 +31,6 @@ void main() {
     vec3 base = pow(has_value ? mapped(value) : tint.rgb, vec3(2.2));
     vec3 colour = base * (sky + 0.54 * key * vec3(1.0, 0.98, 0.94) + 0.12 * fill);
     colour = mix(colour, base, has_value ? MAP_GLOW : glow);
-    colour += gloss * (0.16 * pow(max(dot(n, h), 0.0), 60.0) + 0.06 * pow(1.0 - fill, 4.0));
+    colour += (has_value ? 0.0 : gloss) * (0.16 * pow(max(dot(n, h), 0.0), 60.0) + 0.06 * pow(1.0 - fill, 4.0));
     pixel = vec4(pow(clamp(colour, 0.0, 1.0), vec3(1.0 / 2.2)), tint.a);
 }
