@@ -26,6 +26,7 @@ STUDIES: dict[str, Study] = {
     "multirate-wire": _lazy("multirate_wire"),
     "multirate-accuracy": _lazy("multirate_accuracy"),
     "recorded-touch": _lazy("recording"),
+    "zwidth": _lazy("zwidth"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
 
@@ -34,6 +35,7 @@ ABOUT = {
     "multirate-wire": "003, second experiment: a cylinder pulled, lifted and hung by a wire",
     "multirate-accuracy": "error of each interface kind against everything at 1 kHz",
     "recorded-touch": "a real hand's recording on the needle, the probe and a real liver's mesh",
+    "zwidth": "largest stable coupling stiffness over damping, beside the passivity bound",
 }
 
 
