@@ -23,6 +23,7 @@ STANDARD_VIEWS = {
     "perspective": (28.0, 22.0),
 }
 STEEPEST = 89.9  # degrees: at the pole itself the picture's upward direction is undefined
+CLOSEST, FARTHEST = 1e-4, 1e4  # m, so that a wheel that turns and turns leaves finite numbers
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,14 @@ class Camera:
         field_of_view: float = 30.0,
     ) -> Camera:
         """A standard view that holds all `points` (n, 3) [m]; raises ValueError for an unknown view."""
+        return cls(field_of_view=field_of_view).seen_from(view).fit(points, aspect, margin)
+
+    def seen_from(self, view: str) -> Camera:
+        """Turned to a standard view of the same target; raises ValueError for an unknown one."""
         if view not in STANDARD_VIEWS:
             raise ValueError(f"view {view!r} is unknown; choose one of {', '.join(STANDARD_VIEWS)}.")
         azimuth, elevation = STANDARD_VIEWS[view]
-        camera = cls(azimuth=azimuth, elevation=elevation, field_of_view=field_of_view)
-        return camera.fit(points, aspect, margin)
+        return replace(self, azimuth=azimuth, elevation=elevation)
 
     @property
     def axes(self) -> Floats:
@@ -64,6 +68,14 @@ class Camera:
         """Position of the eye [m], shape (3,)."""
         return np.asarray(self.target) + self.distance * self.axes[2]
 
+    def depth(self, point: ArrayLike) -> float:
+        """Distance [m] of the plane that faces the camera through a point (3,)."""
+        return float(self.axes[2] @ (self.eye - np.asarray(point, float)))
+
+    def height(self, depth: float) -> float:
+        """Height [m] of what the picture shows of the facing plane at this depth [m]."""
+        return float(2.0 * depth * np.tan(np.radians(self.field_of_view) / 2))
+
     def orbit(self, azimuth: float, elevation: float) -> Camera:
         """Turn about the target by these angles; the elevation stops short of the poles."""
         up = float(np.clip(self.elevation + elevation, -STEEPEST, STEEPEST))
@@ -71,12 +83,11 @@ class Camera:
 
     def zoom(self, factor: float) -> Camera:
         """Come closer by `factor` (above 1) or go away (below 1)."""
-        return replace(self, distance=self.distance / factor)
+        return replace(self, distance=float(np.clip(self.distance / factor, CLOSEST, FARTHEST)))
 
     def pan(self, right: float, up: float) -> Camera:
         """Shift the view by fractions of the picture's height, measured at the target."""
-        height = 2.0 * self.distance * np.tan(np.radians(self.field_of_view) / 2)
-        shift = height * (right * self.axes[0] + up * self.axes[1])
+        shift = self.height(self.distance) * (right * self.axes[0] + up * self.axes[1])
         return replace(self, target=tuple((np.asarray(self.target) + shift).tolist()))
 
     def fit(self, points: ArrayLike, aspect: float, margin: float = 1.12) -> Camera:

@@ -1,7 +1,7 @@
 """OpenGL 3.3 core, loaded late: the one place that chooses PyOpenGL's platform.
 
 PyOpenGL binds itself to EGL or GLX at its first import and cannot change afterwards, so nothing else in the
-program imports it. After `load`, OpenGL's names are attributes of this module: `gl.glEnable(gl.GL_BLEND)`.
+program imports it before `load`. Then OpenGL's names are attributes here: `gl.glEnable(gl.GL_BLEND)`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import sys
 from types import ModuleType
 from typing import Any
 
-PACKAGES = {
-    "egl": "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri",
-    "x11": "libgl1 libglx-mesa0 libgl1-mesa-dri libxcursor1 libxi6 libxinerama1 libxrandr2",
+REMEDIES = {
+    "egl": "PyOpenGL and, on Debian or Ubuntu, the packages libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri",
+    "x11": "PyOpenGL, glfw and, on Debian or Ubuntu, the packages libgl1 libglx-mesa0 libgl1-mesa-dri "
+    "libxcursor1 libxi6 libxinerama1 libxrandr2",
+    "native": "PyOpenGL, glfw and the graphics card's own driver",
 }
+_BOUND = {"EGLPlatform": "egl", "GLXPlatform": "x11"}
 
 _module: ModuleType | None = None
 _platform = ""
@@ -25,20 +28,31 @@ class RenderUnavailable(RuntimeError):
     """No picture can be drawn on this machine; the message is one sentence that says what is missing."""
 
 
+def window_platform() -> str:
+    """The platform of windows here: X11's on Linux, also in a Wayland session; elsewhere the system's own."""
+    return "native" if sys.platform in ("win32", "darwin") else "x11"
+
+
+def bound() -> str:
+    """The platform that PyOpenGL is bound to in this process, whoever imported it; "" while it is free."""
+    platform = getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)
+    return _BOUND.get(type(platform).__name__, "native") if platform is not None else ""
+
+
 def load(platform: str) -> None:
-    """Bind PyOpenGL to `platform` ("egl" for pictures without a display, "x11" for a window).
+    """Bind PyOpenGL to `platform`: "egl" for pictures without a display, or that of windows.
 
     Raises RenderUnavailable if its libraries are missing, or if this process has bound it to another one.
     """
     global _module, _platform
     if _platform == platform:
         return
-    loaded = sys.modules.get("OpenGL.platform") and os.environ.get("PYOPENGL_PLATFORM")
-    if loaded and loaded != platform:
+    if bound() not in ("", platform):
         raise RenderUnavailable(
-            f"OpenGL is already bound to {loaded} in this process, so {platform} needs a process of its own."
+            f"OpenGL is already bound to {bound()} in this process, so {platform} needs a process of its own."
         )
-    os.environ["PYOPENGL_PLATFORM"] = platform
+    if platform != "native":
+        os.environ["PYOPENGL_PLATFORM"] = platform
     try:
         options: Any = importlib.import_module("OpenGL")
         if platform == "egl":
@@ -56,8 +70,7 @@ def missing(platform: str, error: object) -> RenderUnavailable:
     """The sentence that says what to install."""
     reason = str(error).strip().rstrip(".") or type(error).__name__
     return RenderUnavailable(
-        f"OpenGL through {platform} is not available here ({reason}); "
-        f"install PyOpenGL and, on Debian or Ubuntu, the packages {PACKAGES.get(platform, PACKAGES['x11'])}."
+        f"OpenGL through {platform} is not available here ({reason}); install {REMEDIES[platform]}."
     )
 
 

@@ -1,28 +1,24 @@
-"""Pictures without a display: an EGL context that has no surface, and a framebuffer object to draw into."""
+"""Pictures without a display, from an EGL context that has no surface, or from a hidden window's."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from physics.exchange.snapshot import SceneGeometry, SceneState
 from render import gl
 from render.annotate import annotate
 from render.camera import Camera
+from render.framebuffer import Framebuffer, Picture
 from render.gl import RenderUnavailable
+from render.glfw_context import GlfwContext
 from render.overlays import Overlays
 from render.scene_view import SceneView, visible_points
 
 __all__ = ["EglContext", "Framebuffer", "Offscreen", "RenderUnavailable", "render_picture"]
 
-Picture = NDArray[np.uint8]
-
 SURFACELESS_MESA = 0x31DD
 MAJOR, MINOR, PROFILE, CORE = 0x3098, 0x30FB, 0x30FD, 1
-SAMPLES = 4
 
 
 class EglContext:
@@ -90,65 +86,18 @@ class EglContext:
         return context
 
 
-class Framebuffer:
-    """A picture on the graphics card, multisampled where the driver can; needs a current context."""
-
-    def __init__(self, width: int, height: int, samples: int = SAMPLES) -> None:
-        largest = int(gl.glGetIntegerv(gl.GL_MAX_RENDERBUFFER_SIZE))
-        if not (0 < width <= largest and 0 < height <= largest):
-            raise ValueError(f"a picture cannot be {width} x {height} pixels; each side is 1 to {largest}.")
-        self.width, self.height = width, height
-        self._buffers: list[int] = []
-        samples = min(samples, int(gl.glGetIntegerv(gl.GL_MAX_SAMPLES)))
-        self._drawn = self._make(samples)
-        self._resolved = self._make(0) if samples else self._drawn
-
-    def bind(self) -> None:
-        """Draw into it from now on."""
-        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._drawn)
-
-    def read(self) -> Picture:
-        """What was drawn, shape (height, width, 3), the first row on top."""
-        w, h = self.width, self.height
-        if self._resolved != self._drawn:
-            gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self._drawn)
-            gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._resolved)
-            gl.glBlitFramebuffer(0, 0, w, h, 0, 0, w, h, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
-        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._resolved)
-        gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 1)
-        picture = np.empty((h, w, 3), np.uint8)
-        gl.glReadPixels(0, 0, w, h, gl.GL_RGB, gl.GL_UNSIGNED_BYTE, picture)
-        gl.check()
-        return picture[::-1].copy()
-
-    def delete(self) -> None:
-        """Give it back to the driver."""
-        frames = sorted({self._drawn, self._resolved})
-        gl.glDeleteFramebuffers(len(frames), np.array(frames, np.uint32))
-        gl.glDeleteRenderbuffers(len(self._buffers), np.array(self._buffers, np.uint32))
-
-    def _make(self, samples: int) -> int:
-        frame = int(gl.glGenFramebuffers(1))
-        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, frame)
-        for attachment, layout in (
-            (gl.GL_COLOR_ATTACHMENT0, gl.GL_RGBA8),
-            (gl.GL_DEPTH_STENCIL_ATTACHMENT, gl.GL_DEPTH24_STENCIL8),
-        ):
-            buffer = int(gl.glGenRenderbuffers(1))
-            self._buffers.append(buffer)
-            gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
-            gl.glRenderbufferStorageMultisample(gl.GL_RENDERBUFFER, samples, layout, self.width, self.height)
-            gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, attachment, gl.GL_RENDERBUFFER, buffer)
-        if gl.glCheckFramebufferStatus(gl.GL_FRAMEBUFFER) != gl.GL_FRAMEBUFFER_COMPLETE:
-            raise RenderUnavailable(f"the driver refuses a framebuffer with {samples} samples a pixel.")
-        return frame
+def open_context() -> EglContext | GlfwContext:
+    """EGL's, which needs no display; a hidden window's where there is no EGL or a window has bound OpenGL."""
+    if gl.window_platform() == "x11" and gl.bound() in ("", "egl"):
+        return EglContext()
+    return GlfwContext()
 
 
 class Offscreen:
     """Takes pictures of one scene: `with Offscreen(geometry, state, 1280, 800) as photographer: ...`."""
 
     def __init__(self, geometry: SceneGeometry, state: SceneState, width: int, height: int) -> None:
-        self._context = EglContext()
+        self._context = open_context()
         self._frame = Framebuffer(width, height)
         self._view = SceneView(geometry, state)
 

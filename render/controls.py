@@ -1,0 +1,280 @@
+"""What the operator's pointer and keys do: they move the camera and the tool, and ask for the rest.
+
+Pure: a window feeds it events, and so can a test. Where the pointer is the haptic device, it moves the tool's
+held point while a button or the grip key holds it; letting go leaves the tool where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from render.camera import Camera
+from render.overlays import Overlays
+from render.pointer import compose, recede, slide, trackball
+from render.requests import Request
+
+Floats = NDArray[np.float64]
+Modifiers = frozenset[str]
+"""Those that are pressed of "shift", "ctrl" and "alt"."""
+
+PLAIN: Modifiers = frozenset()
+ORBIT = 180.0
+"""Degrees that a drag over the picture's height turns the view."""
+ZOOM = 1.1
+"""Factor of one notch of the wheel."""
+NOTCH = 0.01
+"""Way of the tool in depth for one notch, in heights of the picture."""
+FASTEST = 10.0
+"""Notches in one event that are heeded."""
+
+
+class Drag(NamedTuple):
+    """What moving the pointer does while `button` and at least the modifiers are down."""
+
+    button: str
+    modifiers: Modifiers
+    does: Literal["move", "depth", "turn", "orbit", "pan"]
+    words: str
+
+    @property
+    def moves_tool(self) -> bool:
+        """Whether it moves the tool, or else the camera."""
+        return self.does in ("move", "depth", "turn")
+
+
+# The first row that fits is taken, so the rows with more modifiers stand first. With alt, a trackpad's one
+# button does all.
+_VIEW = (
+    Drag("left", frozenset({"alt", "shift"}), "pan", "shift the view"),
+    Drag("left", frozenset({"alt"}), "orbit", "turn the view"),
+    Drag("right", PLAIN, "orbit", "turn the view"),
+    Drag("middle", PLAIN, "pan", "shift the view"),
+)
+_TOOL = (
+    Drag("left", frozenset({"ctrl"}), "turn", "turn the tool"),
+    Drag("left", frozenset({"shift"}), "depth", "move the tool in depth"),
+    Drag("left", PLAIN, "move", "move the tool in the picture's plane"),
+)
+DRAGS = {
+    True: (*_VIEW, *_TOOL),
+    False: (*_VIEW, Drag("left", PLAIN, "orbit", "turn the view")),
+}
+"""By whether the pointer drives the tool."""
+
+
+class Key(NamedTuple):
+    """What a key asks for."""
+
+    name: str
+    request: Request
+    words: str
+
+
+KEYS = (
+    Key("escape", Request("emergency"), "emergency stop: force off"),
+    Key("space", Request("pause"), "pause, go on"),
+    Key(".", Request("step"), "one low step while paused"),
+    Key("r", Request("reset"), "reset the scene"),
+    Key("o", Request("record"), "recording on, off"),
+    Key("g", Request("grip"), "hold the tool without a button, let go"),
+    Key("f", Request("fit"), "fit the scene into the picture"),
+    *(
+        Key(str(i), Request("view", value=name), f"view: {name}")
+        for i, name in enumerate(("front", "back", "left", "right", "top", "bottom", "perspective"), 1)
+    ),
+    Key("w", Request("overlay", "wireframe"), "wireframe"),
+    Key("c", Request("overlay", "strain"), "colours of strain"),
+    Key("u", Request("overlay", "rest"), "undeformed shape"),
+    Key("v", Request("overlay", "forces"), "force vectors"),
+    Key("p", Request("overlay", "contacts"), "contact points"),
+    Key("d", Request("overlay", "device"), "device, held point and the coupling between them"),
+    Key("s", Request("screenshot"), "screenshot"),
+    Key("f11", Request("fullscreen"), "full screen, window"),
+    Key("h", Request("help"), "this list"),
+    Key("q", Request("quit"), "quit"),
+)
+_REQUESTS = {key.name: key.request for key in KEYS}
+
+
+def key_list(drives_tool: bool) -> tuple[tuple[str, str], ...]:
+    """What to press and what it does, line by line."""
+    drags = [(" + ".join([*sorted(d.modifiers), f"{d.button} drag"]), d.words) for d in DRAGS[drives_tool]]
+    wheel = [("wheel", "zoom")]
+    if drives_tool:
+        drags.reverse()
+        wheel = [("wheel while held", "move the tool in depth"), ("wheel, ctrl + wheel", "zoom")]
+    keys = [(key.name, key.words) for key in KEYS if drives_tool or key.request.kind != "grip"]
+    return *drags, *wheel, *keys
+
+
+@dataclass(frozen=True, eq=False)
+class Hand:
+    """Where the pointer wants the tool's held point: position (3,) [m] and quaternion (4,), scene axes.
+
+    A new one replaces it at each change, so that another thread always reads one that belongs together.
+    """
+
+    position: Floats
+    orientation: Floats
+    grip: bool = False
+
+    @property
+    def buttons(self) -> int:
+        """The device's buttons as a mask: bit 0 while it grips."""
+        return int(self.grip)
+
+
+def _nothing() -> Floats:
+    return np.zeros((0, 3))
+
+
+class Controls:
+    """Holds the camera, the overlays and the hand, and changes them as events come.
+
+    drives_tool: whether the pointer is the haptic device. follow: called with each new hand, if given.
+    """
+
+    def __init__(
+        self,
+        camera: Camera,
+        overlays: Overlays | None = None,
+        drives_tool: bool = False,
+        follow: Callable[[Hand], None] | None = None,
+    ) -> None:
+        self.camera = camera
+        self.overlays = overlays or Overlays()
+        self.drives_tool = drives_tool
+        self.follow = follow
+        self.hand = Hand(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+        self._pointer: tuple[float, float] | None = None
+        self._held: dict[str, bool] = {}  # buttons that are down, and whether they hold the tool
+        self._latched = False  # the grip key holds the tool
+        self._extent: Callable[[], Floats] = _nothing
+        self._aspect = 1.5
+        self._requests: list[Request] = []
+
+    def take_hold(self, position: ArrayLike, orientation: ArrayLike) -> None:
+        """Let go, and begin anew from where the tool's held point is (3,) [m], (4,)."""
+        self._held, self._latched = {}, False
+        self._change(position=np.array(position, float), orientation=np.array(orientation, float), grip=False)
+
+    def see(self, extent: Callable[[], Floats], aspect: float) -> None:
+        """Tell which points (n, 3) [m] a fitted view has to hold, and width over height of the picture."""
+        self._extent, self._aspect = extent, aspect
+
+    def button(self, which: str, pressed: bool, modifiers: Modifiers = PLAIN) -> None:
+        """A button of the pointer ("left", "right" or "middle") went down or up."""
+        drag = self._first(which, modifiers)
+        if not pressed:
+            self._held.pop(which, None)
+        elif drag is not None:
+            self._held[which] = drag.moves_tool
+        self._grip()
+
+    def move(self, x: float, y: float, width: int, height: int, modifiers: Modifiers = PLAIN) -> None:
+        """The pointer is at pixel (x, y) of a window of width x height."""
+        before = self._pointer
+        self.pass_by(x, y)
+        drag = self._drag(modifiers)
+        if before is None or drag is None:
+            return
+        dx, dy = x - before[0], y - before[1]
+        camera, hand = self.camera, self.hand
+        match drag.does:
+            case "orbit":
+                self.camera = camera.orbit(-ORBIT * dx / height, ORBIT * dy / height)
+            case "pan":
+                self.camera = camera.pan(-dx / height, dy / height)
+            case "move":
+                self._change(position=slide(camera, hand.position, dx, dy, height))
+            case "depth":
+                self._change(position=recede(camera, hand.position, -dy / height))
+            case "turn":
+                turn = trackball(camera, hand.position, before, (x, y), width, height)
+                self._change(orientation=compose(turn, hand.orientation))
+
+    def pass_by(self, x: float, y: float) -> None:
+        """The pointer is at (x, y), over something to which its moves belong."""
+        self._pointer = (x, y)
+
+    def scroll(self, dx: float, dy: float, modifiers: Modifiers = PLAIN) -> None:
+        """The wheel turned by `dy` notches, away from the user if positive; sideways `dx` does nothing."""
+        notches = float(np.clip(dy, -FASTEST, FASTEST))
+        if self.hand.grip and "ctrl" not in modifiers:
+            self._change(position=recede(self.camera, self.hand.position, NOTCH * notches))
+        else:
+            self.camera = self.camera.zoom(ZOOM**notches)
+
+    def key(self, name: str, modifiers: Modifiers = PLAIN) -> None:
+        """A key went down ("a", "1", "space", "f11" ...); with ctrl or alt, only escape is heeded."""
+        request = _REQUESTS.get(name)
+        if request is not None and (name == "escape" or not modifiers & {"ctrl", "alt"}):
+            self.ask(request)
+
+    def release(self) -> None:
+        """Let go of the tool, which stays where it is."""
+        self._held = {button: tool for button, tool in self._held.items() if not tool}
+        self._latched = False
+        self._grip()
+
+    def ask(self, request: Request) -> None:
+        """Do what concerns camera, overlays and grip; keep the rest for `requests`.
+
+        Of an overlay without a value, the other value is taken. Raises ValueError for a view or an overlay
+        that there is not.
+        """
+        match request.kind:
+            case "fit":
+                self.camera = self.camera.fit(self._extent(), self._aspect)
+            case "view":
+                self.camera = self.camera.seen_from(str(request.value))
+            case "overlay":
+                self._overlay(request.key, request.value)
+            case "grip":
+                self._latched = self.drives_tool and not self._latched
+                self._grip()
+            case kind:
+                if kind == "emergency":
+                    self.release()
+                self._requests.append(request)
+
+    def requests(self) -> list[Request]:
+        """Those that the application has to answer, once each, in their order."""
+        asked, self._requests = self._requests, []
+        return asked
+
+    def _overlay(self, name: str, value: object) -> None:
+        known = [f.name for f in fields(Overlays)]
+        if name not in known:
+            raise ValueError(f"overlay {name!r} is unknown; choose one of {', '.join(known)}.")
+        shown = not getattr(self.overlays, name) if value is None else value
+        self.overlays = replace(self.overlays, **{name: shown})  # type: ignore[arg-type]
+
+    def _first(self, button: str, modifiers: Modifiers) -> Drag | None:
+        drags = DRAGS[self.drives_tool]
+        return next((d for d in drags if d.button == button and d.modifiers <= modifiers), None)
+
+    def _drag(self, modifiers: Modifiers) -> Drag | None:
+        """What a move does now: the camera goes before the tool; a press stays with what it began with."""
+        holds_camera = [button for button, tool in self._held.items() if not tool]
+        if holds_camera:
+            drag = self._first(holds_camera[-1], modifiers)
+            return drag if drag is not None and not drag.moves_tool else None
+        if self.hand.grip:
+            return next(d for d in _TOOL if d.modifiers <= modifiers)
+        return None
+
+    def _grip(self) -> None:
+        grip = self._latched or any(self._held.values())
+        if grip != self.hand.grip:
+            self._change(grip=grip)
+
+    def _change(self, **news: object) -> None:
+        self.hand = replace(self.hand, **news)  # type: ignore[arg-type]
+        if self.follow is not None:
+            self.follow(self.hand)

@@ -1,0 +1,80 @@
+"""A picture on the graphics card that a frame is drawn into, whether or not a window then shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from render import gl
+from render.gl import RenderUnavailable
+
+Picture = NDArray[np.uint8]
+
+SAMPLES = 4
+
+
+class Framebuffer:
+    """Colour, depth and stencil, multisampled where the driver can; needs a current context."""
+
+    def __init__(self, width: int, height: int, samples: int = SAMPLES) -> None:
+        largest = int(gl.glGetIntegerv(gl.GL_MAX_RENDERBUFFER_SIZE))
+        if not (0 < width <= largest and 0 < height <= largest):
+            raise ValueError(f"a picture cannot be {width} x {height} pixels; each side is 1 to {largest}.")
+        self.width, self.height = width, height
+        self._buffers: list[int] = []
+        samples = min(samples, int(gl.glGetIntegerv(gl.GL_MAX_SAMPLES)))
+        self._drawn = self._make(samples)
+        self._resolved = self._make(0) if samples else self._drawn
+
+    def bind(self) -> None:
+        """Draw into it from now on."""
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._drawn)
+
+    def read(self) -> Picture:
+        """What was drawn, shape (height, width, 3), the first row on top."""
+        self._resolve()
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._resolved)
+        gl.glPixelStorei(gl.GL_PACK_ALIGNMENT, 1)
+        picture = np.empty((self.height, self.width, 3), np.uint8)
+        gl.glReadPixels(0, 0, self.width, self.height, gl.GL_RGB, gl.GL_UNSIGNED_BYTE, picture)
+        gl.check()
+        return picture[::-1].copy()
+
+    def show(self) -> None:
+        """Copy what was drawn to the current context's window, which has the same size."""
+        self._resolve()
+        self._copy(self._resolved, 0)
+        gl.check()
+
+    def delete(self) -> None:
+        """Give it back to the driver."""
+        frames = sorted({self._drawn, self._resolved})
+        gl.glDeleteFramebuffers(len(frames), np.array(frames, np.uint32))
+        gl.glDeleteRenderbuffers(len(self._buffers), np.array(self._buffers, np.uint32))
+
+    def _resolve(self) -> None:
+        """Average the samples of each pixel."""
+        if self._resolved != self._drawn:
+            self._copy(self._drawn, self._resolved)
+
+    def _copy(self, source: int, target: int) -> None:
+        w, h = self.width, self.height
+        gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, source)
+        gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, target)
+        gl.glBlitFramebuffer(0, 0, w, h, 0, 0, w, h, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+
+    def _make(self, samples: int) -> int:
+        frame = int(gl.glGenFramebuffers(1))
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, frame)
+        for attachment, layout in (
+            (gl.GL_COLOR_ATTACHMENT0, gl.GL_RGBA8),
+            (gl.GL_DEPTH_STENCIL_ATTACHMENT, gl.GL_DEPTH24_STENCIL8),
+        ):
+            buffer = int(gl.glGenRenderbuffers(1))
+            self._buffers.append(buffer)
+            gl.glBindRenderbuffer(gl.GL_RENDERBUFFER, buffer)
+            gl.glRenderbufferStorageMultisample(gl.GL_RENDERBUFFER, samples, layout, self.width, self.height)
+            gl.glFramebufferRenderbuffer(gl.GL_FRAMEBUFFER, attachment, gl.GL_RENDERBUFFER, buffer)
+        if gl.glCheckFramebufferStatus(gl.GL_FRAMEBUFFER) != gl.GL_FRAMEBUFFER_COMPLETE:
+            raise RenderUnavailable(f"the driver refuses a framebuffer with {samples} samples a pixel.")
+        return frame

@@ -1,0 +1,31 @@
+"""What a window draws over its scene, and what goes before the scene with pointer and keys: the panel."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Layer(Protocol):
+    """Called by the window, in the order attach, (begin, end) for each frame, detach."""
+
+    def attach(self, window: Any) -> None:
+        """Begin: `window` is glfw's handle, its context is current.
+
+        Callbacks that the layer installs call those that were there before. Modules that import OpenGL are
+        imported here, not earlier: the window chooses OpenGL's platform.
+        """
+
+    def begin(self) -> None:
+        """Take over the events since the last frame, and begin a new one."""
+
+    def wants_pointer(self) -> bool:
+        """Whether the pointer's events belong to the layer."""
+
+    def wants_keys(self) -> bool:
+        """Whether keys belong to the layer; the emergency stop is heard all the same."""
+
+    def end(self, width: int, height: int) -> None:
+        """Draw the frame of width x height pixels into the bound framebuffer."""
+
+    def detach(self) -> None:
+        """Give everything back; the context is still current."""

@@ -1,0 +1,65 @@
+"""When frames are due, and what they took: rate, time to draw, latency from snapshot to picture."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+KEPT = 240
+"""Frames that the statistics look back on."""
+
+
+class Latency(NamedTuple):
+    """Milliseconds from a snapshot's publication to its picture; NaN before the first."""
+
+    p50: float
+    p99: float
+
+
+class Pace:
+    """At most `hz` frames a second; times are those of `time.perf_counter_ns`."""
+
+    def __init__(self, hz: float) -> None:
+        self._period = round(1e9 / hz)
+        self._due = 0
+        self._published: int | None = None
+        self._shown: deque[int] = deque(maxlen=KEPT)
+        self._drawing: deque[int] = deque(maxlen=KEPT)
+        self._latency: deque[int] = deque(maxlen=KEPT)
+
+    def shown(self, began: int, now: int, published: int | None = None) -> None:
+        """A frame was begun and is now shown; a snapshot counts for latency when it is first shown."""
+        self._shown.append(now)
+        self._drawing.append(now - began)
+        if published is not None and published != self._published:
+            self._latency.append(now - published)
+            self._published = published
+        # After a late frame the next is due at once, and none is made up for.
+        self._due = max(self._due + self._period, now)
+
+    def left(self, now: int) -> float:
+        """Seconds until the next frame is due, at least zero."""
+        return max(0, self._due - now) * 1e-9
+
+    @property
+    def frame_rate(self) -> float:
+        """Frames a second over the frames looked back on; NaN before the second."""
+        if len(self._shown) < 2:
+            return float("nan")
+        return (len(self._shown) - 1) / max(1e-9, (self._shown[-1] - self._shown[0]) * 1e-9)
+
+    @property
+    def draw_ms(self) -> float:
+        """Median time from the begin of a frame until it is shown [ms]; NaN before the first."""
+        return _percentile(self._drawing, 50)
+
+    @property
+    def latency(self) -> Latency:
+        """Median and 99th percentile of the snapshots' way to the picture."""
+        return Latency(_percentile(self._latency, 50), _percentile(self._latency, 99))
+
+
+def _percentile(nanoseconds: deque[int], q: float) -> float:
+    return float(np.percentile(nanoseconds, q)) * 1e-6 if nanoseconds else float("nan")

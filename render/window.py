@@ -1,0 +1,199 @@
+"""The operator's window: draws snapshots at its own pace, and hands pointer and keys to `Controls`.
+
+Each frame is drawn into a framebuffer, as offscreen pictures are, and then copied to the window: a screenshot
+is whole also where another window covers this one. Everything here belongs to the main thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from physics.exchange.snapshot import SceneGeometry, SceneState
+from render import gl
+from render.controls import Controls
+from render.events import Events
+from render.framebuffer import SAMPLES, Framebuffer, Picture
+from render.glfw_context import GlfwContext
+from render.layer import Layer
+from render.pace import Latency, Pace
+from render.scene_view import SceneView, visible_points
+
+__all__ = ["Layer", "Window"]
+
+SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
+"""In the names of renderers that draw on the processor, which several samples a pixel would slow down."""
+
+
+class Window:
+    """A window with a scene in it; RenderUnavailable, in one sentence, where there can be none.
+
+    samples: of each pixel; None takes what the renderer can afford. render_hz: frames a second at most.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        width: int = 1280,
+        height: int = 800,
+        layer: Layer | None = None,
+        visible: bool = True,
+        samples: int | None = None,
+        render_hz: float = 60.0,
+    ) -> None:
+        self._context = GlfwContext(title, width, height, visible)
+        self._glfw, self.handle = self._context.glfw, self._context.handle
+        self._glfw.swap_interval(1)
+        self.renderer = str(gl.glGetString(gl.GL_RENDERER), "utf-8", "replace")
+        software = any(name in self.renderer.lower() for name in SOFTWARE)
+        self._samples = (0 if software else SAMPLES) if samples is None else samples
+        self.arrow_scale = 0.0
+        """Length of the force arrows in the last frame [m/N]."""
+        self._pace = Pace(render_hz)
+        self._frame: Framebuffer | None = None
+        self._view: SceneView | None = None
+        self._restored: tuple[int, int, int, int] | None = None  # place and size before full screen
+        self._layer = layer
+        self._events = Events(self._glfw, self.handle, layer)
+        if layer is not None:
+            layer.attach(self.handle)
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def should_close(self) -> bool:
+        """Whether the operator closed the window."""
+        return bool(self._glfw.window_should_close(self.handle))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the picture [pixels]; zero while it is an icon."""
+        width, height = self._glfw.get_framebuffer_size(self.handle)
+        return int(width), int(height)
+
+    @property
+    def frame_rate(self) -> float:
+        """Frames a second, lately; NaN before the second."""
+        return self._pace.frame_rate
+
+    @property
+    def draw_ms(self) -> float:
+        """Median time that a frame took to be drawn and shown [ms]; NaN before the first."""
+        return self._pace.draw_ms
+
+    @property
+    def latency(self) -> Latency:
+        """Time from the publication of a snapshot until the call that shows it has returned [ms]."""
+        return self._pace.latency
+
+    def show(self, geometry: SceneGeometry, state: SceneState) -> None:
+        """Draw this scene from now on; the one before is given back."""
+        self._context.make_current()
+        view = SceneView(geometry, state)
+        if self._view is not None:
+            self._view.delete()
+        self._view = view
+
+    def frame(
+        self,
+        state: SceneState,
+        controls: Controls,
+        ui: Callable[[], None] | None = None,
+        published_ns: int | None = None,
+    ) -> None:
+        """Draw a frame and heed events until the next one is due.
+
+        ui: fills the layer. published_ns: `time.perf_counter_ns` of the snapshot's publication. What failed
+        in a callback is raised here; RuntimeError if no scene was shown.
+        """
+        if self._view is None:
+            raise RuntimeError("show a scene before its first frame.")
+        began = time.perf_counter_ns()
+        self._events.controls = controls
+        width, height = self.size
+        if width and height:
+            extent = partial(visible_points, self._view.geometry, state)
+            controls.see(extent, width / height)
+            self._draw(self._view, state, controls, width, height, ui)
+            self._glfw.swap_buffers(self.handle)
+        self._pace.shown(began, time.perf_counter_ns(), published_ns)
+        self._heed()
+
+    def screenshot(self) -> Picture:
+        """The last frame, shape (height, width, 3), the first row on top; RuntimeError before the first."""
+        if self._frame is None:
+            raise RuntimeError("there is no frame to take a picture of yet.")
+        self._context.make_current()
+        return self._frame.read()
+
+    def toggle_fullscreen(self) -> None:
+        """Fill the monitor that shows most of the window, or return to the place before."""
+        glfw, handle = self._glfw, self.handle
+        if self._restored is not None:
+            glfw.set_window_monitor(handle, None, *self._restored, glfw.DONT_CARE)
+            self._restored = None
+            return
+        monitor = self._monitor()
+        if monitor is not None:
+            self._restored = (*glfw.get_window_pos(handle), *glfw.get_window_size(handle))
+            mode = glfw.get_video_mode(monitor)
+            glfw.set_window_monitor(handle, monitor, 0, 0, *mode.size, mode.refresh_rate)
+
+    def close(self) -> None:
+        """Give everything back and close the window."""
+        self._context.make_current()
+        if self._layer is not None:
+            self._layer.detach()
+        for owned in (self._view, self._frame):
+            if owned is not None:
+                owned.delete()
+        self._context.close()
+
+    def _draw(
+        self,
+        view: SceneView,
+        state: SceneState,
+        controls: Controls,
+        width: int,
+        height: int,
+        ui: Callable[[], None] | None,
+    ) -> None:
+        self._context.make_current()
+        if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
+            if self._frame is not None:
+                self._frame.delete()
+            self._frame = Framebuffer(width, height, self._samples)
+        self._frame.bind()
+        self.arrow_scale = view.draw(state, controls.camera, width, height, controls.overlays)
+        if self._layer is not None:
+            self._layer.begin()
+            if ui is not None:
+                ui()
+            self._layer.end(width, height)
+        self._frame.show()
+
+    def _heed(self) -> None:
+        """Sleep and heed events until the next frame is due, at least once."""
+        left = self._pace.left(time.perf_counter_ns())
+        self._glfw.poll_events()
+        while left > 0.0:
+            self._events.raise_failure()
+            self._glfw.wait_events_timeout(left)
+            left = self._pace.left(time.perf_counter_ns())
+        self._events.raise_failure()
+
+    def _monitor(self) -> Any:
+        """The monitor on which the window's middle is, else the first; None if there is none."""
+        glfw = self._glfw
+        (x, y), (w, h) = glfw.get_window_pos(self.handle), glfw.get_window_size(self.handle)
+        for monitor in glfw.get_monitors():
+            left, top, width, height = glfw.get_monitor_workarea(monitor)
+            if left <= x + w // 2 < left + width and top <= y + h // 2 < top + height:
+                return monitor
+        return glfw.get_primary_monitor()
