@@ -427,7 +427,9 @@ def _draw(
     right.text(0.085, 1.06 * maker, "maker's largest, Touch", fontsize=8, color=COLOURS["faint"])
     for name, (stiffness, damping, _) in couplings.items():
         right.plot([damping], [stiffness], ls="", marker="*", ms=10, color=COLOURS["high"])
-        right.annotate(name, (damping, stiffness), (7, -3), textcoords="offset points", fontsize=8)
+        right.annotate(
+            name, (damping, stiffness), (-7, -9), textcoords="offset points", ha="right", fontsize=8
+        )
     right.set_title("simulated devices on a rigid wall", loc="left", fontsize=10)
     for ax, label in ((left, "passive below"), (right, "passive below, b of the hand")):
         ax.plot(B, passive, color=COLOURS["high"], lw=1.1, ls=(0, (5, 3)), label=label)
