@@ -1,0 +1,184 @@
+"""libHD, the device library of OpenHaptics, through pyOpenHaptics' library handle and definitions.
+
+Signatures are those of HD/hdDevice.h and HD/hdScheduler.h. pyOpenHaptics is imported at the first `load`: its
+import loads libHD, which only the owner of a device has.
+"""
+
+import ctypes
+import functools
+import importlib.util
+import sys
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from haptics.errors import HapticsError
+
+WARN, FATAL = 0, 1
+"""Severity of an error: report it and go on, or fade and stop."""
+
+
+class DeviceError(NamedTuple):
+    """What an error code of libHD means."""
+
+    name: str
+    sentence: str
+    severity: int
+
+
+ERROR_DEPTH = 64
+"""Errors taken from the stack at a time; libHD's holds fewer."""
+BAD_HANDLE = 0x0104
+BAD_READING = 0x10000
+"""Not libHD's: a pose that is no rotation or not finite."""
+# The numbers of hdDefines.h; pyOpenHaptics gives HD_INVALID_OPERATION that of HD_INVALID_INPUT_TYPE.
+ERRORS = {
+    0x0100: DeviceError("HD_INVALID_ENUM", "the device does not know a property that was asked for", FATAL),
+    0x0101: DeviceError("HD_INVALID_VALUE", "the device refused a value", FATAL),
+    0x0102: DeviceError("HD_INVALID_OPERATION", "the device cannot do that in its present state", FATAL),
+    0x0103: DeviceError("HD_INVALID_INPUT_TYPE", "the device refused a value for its type", FATAL),
+    BAD_HANDLE: DeviceError("HD_BAD_HANDLE", "the device is no longer there for its driver", FATAL),
+    0x0200: DeviceError("HD_WARM_MOTORS", "the motors are warm; rest the device for a few minutes", WARN),
+    0x0201: DeviceError("HD_EXCEEDED_MAX_FORCE", "the force exceeded what the device can give", WARN),
+    0x0202: DeviceError("HD_EXCEEDED_MAX_FORCE_IMPULSE", "the force changed too fast for the device", WARN),
+    0x0203: DeviceError("HD_EXCEEDED_MAX_VELOCITY", "the stylus moved too fast for the device", WARN),
+    0x0204: DeviceError("HD_FORCE_ERROR", "the device failed to give the force", FATAL),
+    0x0300: DeviceError("HD_DEVICE_FAULT", "the device reports a fault; switch it off and on again", FATAL),
+    0x0301: DeviceError("HD_DEVICE_ALREADY_INITIATED", "the device is in use already", FATAL),
+    0x0302: DeviceError("HD_COMM_ERROR", "the device was lost; check its cable and power", FATAL),
+    0x0303: DeviceError("HD_COMM_CONFIG_ERROR", "the device is not connected; check name and cable", FATAL),
+    0x0304: DeviceError("HD_TIMER_ERROR", "the driver's timer failed", FATAL),
+    0x0400: DeviceError("HD_ILLEGAL_BEGIN", "a frame of the device was begun out of order", FATAL),
+    0x0401: DeviceError("HD_ILLEGAL_END", "a frame of the device was ended out of order", FATAL),
+    0x0402: DeviceError("HD_FRAME_ERROR", "the device was used outside a frame", FATAL),
+    0x0500: DeviceError("HD_INVALID_PRIORITY", "the driver refused the servo's priority", FATAL),
+    0x0501: DeviceError("HD_SCHEDULER_FULL", "the driver has no room for another servo", FATAL),
+    0x0600: DeviceError("HD_INVALID_LICENSE", "the licence of OpenHaptics is not valid", FATAL),
+    BAD_READING: DeviceError("BAD_READING", "the device reported a pose that is none", FATAL),
+}  # fmt: skip
+
+
+def explain(code: int, internal: int = 0) -> str:
+    """An error code in words; internal: the driver's own number, added where there is one."""
+    known = ERRORS.get(code)
+    if known is None:
+        return f"the device reported the unknown error 0x{code:04X} ({internal})"
+    own = f", {internal}" if internal else ""
+    return f"{known.sentence} ({known.name}{own})"
+
+
+def _prototypes(d: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Result and argument types by pyOpenHaptics' definitions d."""
+    get = (None, (d.HDenum, ctypes.c_void_p))
+    return {
+        "hdInitDevice": (d.HHD, (d.HDstring,)),
+        "hdDisableDevice": (None, (d.HHD,)),
+        "hdMakeCurrentDevice": (None, (d.HHD,)),
+        "hdGetCurrentDevice": (d.HHD, ()),
+        "hdBeginFrame": (None, (d.HHD,)),
+        "hdEndFrame": (None, (d.HHD,)),
+        "hdEnable": (None, (d.HDenum,)),
+        "hdDisable": (None, (d.HDenum,)),
+        "hdGetDoublev": get,
+        "hdGetIntegerv": get,
+        "hdGetString": (d.HDstring, (d.HDenum,)),
+        "hdSetDoublev": get,
+        "hdGetError": (d.HDErrorInfo, ()),
+        "hdCheckCalibration": (d.HDenum, ()),
+        "hdUpdateCalibration": (None, (d.HDenum,)),
+        "hdStartScheduler": (None, ()),
+        "hdStopScheduler": (None, ()),
+        "hdSetSchedulerRate": (None, (d.HDulong,)),
+        "hdScheduleAsynchronous": (d.HDulong, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ushort)),
+        "hdUnschedule": (None, (d.HDulong,)),
+    }
+
+
+class Library:
+    """The functions of libHD (`hd.hdInitDevice` ...), its constants (`constants.HD_...`) and its scheduler.
+
+    libHD has one scheduler, one error stack and one current device for the whole process: what concerns the
+    current device happens before the scheduler runs, or inside a callback.
+    """
+
+    def __init__(self, handle: ctypes.CDLL, definitions: Any) -> None:
+        self.constants = definitions
+        self.hd = SimpleNamespace()
+        self._jobs: dict[int, float] = {}
+        for name, (result, arguments) in _prototypes(definitions).items():
+            try:
+                # a prototype of our own leaves what pyOpenHaptics has declared on its handle as it was
+                setattr(self.hd, name, ctypes.CFUNCTYPE(result, *arguments)((name, handle)))
+            except AttributeError:
+                raise HapticsError(f"libHD lacks {name}; install OpenHaptics 3.4 or later") from None
+
+    def address(self, name: str) -> int:
+        """Address of a function, for compiled code."""
+        return int(ctypes.cast(getattr(self.hd, name), ctypes.c_void_p).value or 0)
+
+    def take_errors(self) -> list[tuple[int, int]]:
+        """Empty the error stack: (code, internal code), the oldest first."""
+        found = []
+        while len(found) < ERROR_DEPTH and (error := self.hd.hdGetError()).errorCode:
+            found.append((int(error.errorCode), int(error.internalErrorCode)))
+        return found[::-1]
+
+    def refuse_fatal(self, doing: str) -> None:
+        """Empty the error stack; raises HapticsError for its first fatal error."""
+        for code, internal in self.take_errors():
+            if is_fatal(code):
+                raise HapticsError(f"{doing}: {explain(code, internal)}")
+
+    @property
+    def scheduling(self) -> bool:
+        """Whether some device's servo is on the scheduler."""
+        return bool(self._jobs)
+
+    def schedule(self, callback: int, data: int, rate_hz: float) -> int:
+        """Have the scheduler call `callback(data)` at each tick; the job's handle. The first job starts it.
+
+        Raises HapticsError if the scheduler does not run at the rate, or refuses the job.
+        """
+        if any(rate != rate_hz for rate in self._jobs.values()):
+            raise HapticsError(
+                f"a servo of {rate_hz:g} Hz cannot share the device's scheduler with one of another rate"
+            )
+        first = not self._jobs
+        if first:
+            self.take_errors()
+            self.hd.hdSetSchedulerRate(round(rate_hz))
+            self.refuse_fatal(f"the device's scheduler does not run at {rate_hz:g} Hz")
+        job = int(self.hd.hdScheduleAsynchronous(callback, data, self.constants.HD_MAX_SCHEDULER_PRIORITY))
+        if first:
+            self.refuse_fatal("the device's scheduler refused the servo")
+            self.hd.hdStartScheduler()
+        self._jobs[job] = rate_hz
+        return job
+
+    def release(self, job: int, scheduled: bool) -> None:
+        """Forget a job, unscheduling it if it still is, and stop the scheduler after the last one."""
+        if scheduled:
+            self.hd.hdUnschedule(job)
+        del self._jobs[job]
+        if not self._jobs:
+            self.hd.hdStopScheduler()
+
+
+def is_fatal(code: int) -> bool:
+    """Whether an error ends a run; one that is not known does."""
+    return code not in ERRORS or ERRORS[code].severity == FATAL
+
+
+@functools.cache
+def load() -> Library:
+    """libHD, loaded once. Raises HapticsError, in one sentence, where there is none."""
+    if sys.platform not in ("linux", "win32"):
+        raise HapticsError(f"OpenHaptics, which the Touch needs, does not exist for {sys.platform}")
+    if importlib.util.find_spec("pyOpenHaptics") is None:
+        raise HapticsError("pyOpenHaptics is not installed; pip install palpo[touch]")
+    try:
+        from pyOpenHaptics import hd, hd_define
+    except OSError as error:
+        raise HapticsError(
+            f"libHD was not found ({error}); install OpenHaptics and the device's driver"
+        ) from None
+    return Library(hd._lib_hd, hd_define)

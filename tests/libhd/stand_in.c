@@ -1,0 +1,486 @@
+/* A stand-in for libHD, the device library of OpenHaptics: its functions over simulated devices.
+
+   A scheduler thread calls back at 1 kHz by absolute deadlines; a device is a point mass that the set force and
+   a hand's spring move, or a script of readings, one a frame. Signatures, constants, units (mm, mm/s, rad/s, N)
+   and the order of calls are those of HD/hdDevice.h, hdScheduler.h and hdDefines.h; a call out of order raises
+   the library's own error and is counted. The functions standin_* set the scene and inject faults. */
+
+#define _GNU_SOURCE
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+typedef unsigned int HHD, HDenum, HDerror, HDCallbackCode;
+typedef HDCallbackCode (*HDSchedulerCallback)(void *);
+typedef struct { HDerror errorCode; int internalErrorCode; HHD hHD; } HDErrorInfo;
+
+enum {
+    INVALID_ENUM = 0x100, INVALID_VALUE = 0x101, INVALID_OPERATION = 0x102, BAD_HANDLE = 0x104,
+    EXCEEDED_MAX_FORCE = 0x201, ALREADY_INITIATED = 0x301, COMM_ERROR = 0x302, COMM_CONFIG_ERROR = 0x303,
+    ILLEGAL_BEGIN = 0x400, ILLEGAL_END = 0x401, FRAME_ERROR = 0x402, SCHEDULER_FULL = 0x501
+};
+enum {
+    CURRENT_BUTTONS = 0x2000, CURRENT_POSITION = 0x2050, CURRENT_VELOCITY, CURRENT_TRANSFORM,
+    CURRENT_ANGULAR_VELOCITY, MODEL_TYPE = 0x2501, DRIVER_VERSION, VENDOR, SERIAL_NUMBER, FIRMWARE_VERSION,
+    MAX_WORKSPACE = 0x2550, USABLE_WORKSPACE, INPUT_DOF = 0x2553, OUTPUT_DOF, CALIBRATION_STYLE,
+    UPDATE_RATE = 0x2600, MAX_STIFFNESS = 0x2602, MAX_FORCE, MAX_CONTINUOUS_FORCE, MAX_DAMPING = 0x2609,
+    CURRENT_FORCE = 0x2700, FORCE_OUTPUT = 0x4000, CALIBRATION_OK = 0x5000, CALIBRATION_NEEDS_UPDATE
+};
+#define INVALID_HANDLE 0xFFFFFFFFu
+#define FIRST_HANDLE 0x10u
+#define NEVER (1L << 60)
+#define DEVICES 2
+#define LOG 200000
+#define READING 23 /* a script's row: transform 16, velocity 3, angular velocity 3, buttons */
+
+typedef struct { HDerror code; int internal; long from, until; } Fault;
+
+typedef struct {
+    const char *name, *model, *driver, *serial;
+    double max_force, max_continuous, max_stiffness, max_damping, workspace[6], usable[6]; /* N, N/mm, mm */
+    int connected, initialised, output, in_frame, gone;
+    HDenum calibration, styles;
+    long frames, unplug_at, logged;
+    double force[3], applied[3], reading[READING];
+    double x[3], v[3], hand_stiffness, hand_damping, amplitude, frequency; /* the simulated stylus, SI */
+    const double *script;
+    long script_rows;
+    Fault faults[8];
+    int n_faults;
+} Device;
+
+typedef struct { HDSchedulerCallback call; void *data; unsigned short priority; int used, busy; long served; } Job;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static Device devices[DEVICES];
+static double logs[DEVICES][LOG][3];
+static HHD current = INVALID_HANDLE;
+static HDErrorInfo errors[64];
+static int n_errors;
+static long illegal, starts, ticks, skipped, stall_at, real_period;
+static unsigned long rate;
+#define JOBS 16
+static Job jobs[JOBS];
+static pthread_t thread;
+static volatile int running;
+
+/* ---- inside, with the lock held */
+
+static void raise_error(HDerror code, int internal, HHD handle) {
+    if (n_errors == 64) {
+        memmove(errors, errors + 1, 63 * sizeof *errors);
+        n_errors--;
+    }
+    errors[n_errors++] = (HDErrorInfo){code, internal, handle};
+}
+
+static void refuse(HDerror code) { raise_error(code, 0, current); illegal++; }
+
+static Device *device_of(HHD handle) {
+    unsigned k = handle - FIRST_HANDLE;
+    return k < DEVICES && devices[k].initialised ? devices + k : NULL;
+}
+
+static Device *current_device(void) {
+    Device *d = device_of(current);
+    if (!d) refuse(BAD_HANDLE);
+    return d;
+}
+
+/* One millisecond of the stylus, 45 g in a hand that swings along x; the force is held over the tick. */
+static void move(Device *d) {
+    const double h = 0.25e-3, mass = 0.045;
+    for (int s = 0; s < 4; s++) {
+        double t = d->frames * 1e-3 + s * h;
+        for (int i = 0; i < 3; i++) {
+            double target = i == 0 ? d->amplitude * sin(2 * M_PI * d->frequency * t) : 0.0;
+            double pull = d->applied[i] + d->hand_stiffness * (target - d->x[i]) - d->hand_damping * d->v[i];
+            d->v[i] += h * pull / mass;
+            d->x[i] += h * d->v[i];
+        }
+    }
+    memset(d->reading, 0, sizeof d->reading);
+    for (int i = 0; i < 4; i++) d->reading[5 * i] = 1.0;
+    for (int i = 0; i < 3; i++) {
+        d->reading[12 + i] = 1e3 * d->x[i];
+        d->reading[16 + i] = 1e3 * d->v[i];
+    }
+}
+
+static void sense(Device *d) {
+    if (d->frames >= d->unplug_at) d->gone = 1;
+    if (d->gone) {
+        raise_error(COMM_ERROR, -1, current);
+    } else if (d->script) {
+        long row = d->frames < d->script_rows ? d->frames : d->script_rows - 1;
+        memcpy(d->reading, d->script + READING * row, sizeof d->reading);
+    } else {
+        move(d);
+    }
+}
+
+static void actuate(Device *d) {
+    double norm = 0.0;
+    for (int i = 0; i < 3; i++) {
+        d->applied[i] = d->output && !d->gone ? d->force[i] : 0.0;
+        norm += d->applied[i] * d->applied[i];
+    }
+    if (d->logged < LOG) memcpy(logs[d - devices][d->logged++], d->applied, sizeof d->applied);
+    if (sqrt(norm) > d->max_force * (1 + 1e-12)) raise_error(EXCEEDED_MAX_FORCE, 0, current);
+    for (int k = 0; k < d->n_faults; k++)
+        if (d->frames >= d->faults[k].from && d->frames < d->faults[k].until)
+            raise_error(d->faults[k].code, d->faults[k].internal, current);
+}
+
+/* ---- devices */
+
+HHD hdInitDevice(const char *name) {
+    HHD handle = INVALID_HANDLE;
+    pthread_mutex_lock(&lock);
+    int k = 0;
+    while (k < DEVICES && strcmp(devices[k].name, name ? name : devices[0].name)) k++;
+    if (k == DEVICES || !devices[k].connected) {
+        raise_error(COMM_CONFIG_ERROR, 0, INVALID_HANDLE);
+    } else if (devices[k].initialised) {
+        refuse(ALREADY_INITIATED);
+    } else {
+        devices[k].initialised = 1;
+        current = handle = FIRST_HANDLE + k;
+    }
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+void hdDisableDevice(HHD handle) {
+    pthread_mutex_lock(&lock);
+    Device *d = device_of(handle);
+    if (!d) {
+        refuse(BAD_HANDLE);
+    } else {
+        d->initialised = d->output = d->in_frame = 0;
+        memset(d->applied, 0, sizeof d->applied);
+        if (current == handle) current = INVALID_HANDLE;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hdMakeCurrentDevice(HHD handle) {
+    pthread_mutex_lock(&lock);
+    if (device_of(handle)) current = handle;
+    else refuse(INVALID_OPERATION);
+    pthread_mutex_unlock(&lock);
+}
+
+HHD hdGetCurrentDevice(void) { return current; }
+
+void hdBeginFrame(HHD handle) {
+    pthread_mutex_lock(&lock);
+    Device *d = device_of(handle);
+    if (!d) {
+        refuse(BAD_HANDLE);
+    } else if (d->in_frame) {
+        refuse(ILLEGAL_BEGIN);
+    } else {
+        current = handle;
+        d->in_frame = 1;
+        sense(d);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hdEndFrame(HHD handle) {
+    pthread_mutex_lock(&lock);
+    Device *d = device_of(handle);
+    if (!d) {
+        refuse(BAD_HANDLE);
+    } else if (!d->in_frame) {
+        refuse(ILLEGAL_END);
+    } else {
+        actuate(d);
+        d->in_frame = 0;
+        d->frames++;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+HDErrorInfo hdGetError(void) {
+    HDErrorInfo error = {0, 0, INVALID_HANDLE};
+    pthread_mutex_lock(&lock);
+    if (n_errors) error = errors[--n_errors];
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+const char *hdGetErrorString(HDerror code) { return code ? "an error of the stand-in" : "no error"; }
+
+static void set_capability(HDenum capability, int value) {
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    if (d && capability == FORCE_OUTPUT) d->output = value;
+    else if (d) refuse(INVALID_ENUM);
+    pthread_mutex_unlock(&lock);
+}
+
+void hdEnable(HDenum capability) { set_capability(capability, 1); }
+void hdDisable(HDenum capability) { set_capability(capability, 0); }
+unsigned char hdIsEnabled(HDenum capability) {
+    Device *d = device_of(current);
+    return d && capability == FORCE_OUTPUT && d->output;
+}
+
+void hdGetDoublev(HDenum name, double *out) {
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    if (d) switch (name) {
+        case CURRENT_TRANSFORM: memcpy(out, d->reading, 16 * sizeof *out); break;
+        case CURRENT_POSITION: memcpy(out, d->reading + 12, 3 * sizeof *out); break;
+        case CURRENT_VELOCITY: memcpy(out, d->reading + 16, 3 * sizeof *out); break;
+        case CURRENT_ANGULAR_VELOCITY: memcpy(out, d->reading + 19, 3 * sizeof *out); break;
+        case CURRENT_FORCE: memcpy(out, d->force, 3 * sizeof *out); break;
+        case MAX_WORKSPACE: memcpy(out, d->workspace, 6 * sizeof *out); break;
+        case USABLE_WORKSPACE: memcpy(out, d->usable, 6 * sizeof *out); break;
+        case MAX_FORCE: *out = d->max_force; break;
+        case MAX_CONTINUOUS_FORCE: *out = d->max_continuous; break;
+        case MAX_STIFFNESS: *out = d->max_stiffness; break;
+        case MAX_DAMPING: *out = d->max_damping; break;
+        case FIRMWARE_VERSION: *out = 192.0; break;
+        default: refuse(INVALID_ENUM);
+    }
+    if (d && name >= CURRENT_POSITION && name <= CURRENT_ANGULAR_VELOCITY && !d->in_frame) refuse(FRAME_ERROR);
+    pthread_mutex_unlock(&lock);
+}
+
+void hdGetIntegerv(HDenum name, int *out) {
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    if (d) switch (name) {
+        case CURRENT_BUTTONS: *out = (int)d->reading[22]; break;
+        case UPDATE_RATE: *out = (int)rate; break;
+        case INPUT_DOF: *out = 6; break;
+        case OUTPUT_DOF: *out = 3; break;
+        case CALIBRATION_STYLE: *out = (int)d->styles; break;
+        default: refuse(INVALID_ENUM);
+    }
+    if (d && name == CURRENT_BUTTONS && !d->in_frame) refuse(FRAME_ERROR);
+    pthread_mutex_unlock(&lock);
+}
+
+const char *hdGetString(HDenum name) {
+    const char *text = "";
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    if (d) switch (name) {
+        case MODEL_TYPE: text = d->model; break;
+        case VENDOR: text = "3D Systems"; break;
+        case DRIVER_VERSION: text = d->driver; break;
+        case SERIAL_NUMBER: text = d->serial; break;
+        default: refuse(INVALID_ENUM);
+    }
+    pthread_mutex_unlock(&lock);
+    return text;
+}
+
+void hdSetDoublev(HDenum name, const double *values) {
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    if (d && name != CURRENT_FORCE) refuse(INVALID_ENUM);
+    else if (d && !d->in_frame) refuse(ILLEGAL_BEGIN);
+    else if (d) memcpy(d->force, values, sizeof d->force);
+    pthread_mutex_unlock(&lock);
+}
+
+HDenum hdCheckCalibration(void) {
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    HDenum status = d ? d->calibration : CALIBRATION_OK;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void hdUpdateCalibration(HDenum style) {
+    pthread_mutex_lock(&lock);
+    Device *d = current_device();
+    if (d && !(style & d->styles)) refuse(INVALID_VALUE);
+    else if (d && d->calibration == CALIBRATION_NEEDS_UPDATE) d->calibration = CALIBRATION_OK;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- the scheduler */
+
+static long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+
+static Job *next_job(void) {
+    Job *best = NULL;
+    for (Job *job = jobs; job < jobs + JOBS; job++)
+        if (job->used && job->served < ticks && (!best || job->priority > best->priority)) best = job;
+    return best;
+}
+
+/* Call every job once, the highest priority first; the lock is released while one runs. */
+static void serve(void) {
+    Job *job;
+    pthread_mutex_lock(&lock);
+    ticks++;
+    while (ticks <= stall_at && (job = next_job())) {
+        job->served = ticks;
+        job->busy = 1;
+        pthread_mutex_unlock(&lock);
+        HDCallbackCode code = job->call(job->data);
+        pthread_mutex_lock(&lock);
+        job->busy = 0;
+        if (!code) job->used = 0;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void *schedule(void *unused) {
+    long deadline = now();
+    while (running) {
+        long period = real_period ? real_period : 1000000000L / (long)rate;
+        deadline += period;
+        struct timespec t = {deadline / 1000000000L, deadline % 1000000000L};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+        long lost = (now() - deadline) / period;
+        skipped += lost;
+        deadline += lost * period;
+        serve();
+    }
+    return unused;
+}
+
+void hdStartScheduler(void) {
+    struct sched_param priority = {.sched_priority = 80};
+    pthread_mutex_lock(&lock);
+    int already = running;
+    if (already) refuse(INVALID_OPERATION);
+    running = 1;
+    pthread_mutex_unlock(&lock);
+    if (already) return;
+    starts++;
+    pthread_create(&thread, NULL, schedule, NULL);
+    pthread_setschedparam(thread, SCHED_FIFO, &priority); /* as a driver does, where it may */
+}
+
+void hdStopScheduler(void) {
+    if (!running) return;
+    running = 0;
+    pthread_join(thread, NULL);
+}
+
+void hdSetSchedulerRate(unsigned long hz) {
+    pthread_mutex_lock(&lock);
+    if (hz == 500 || hz == 1000) rate = hz;
+    else raise_error(INVALID_VALUE, 0, current);
+    pthread_mutex_unlock(&lock);
+}
+
+unsigned long hdScheduleAsynchronous(HDSchedulerCallback call, void *data, unsigned short priority) {
+    unsigned long handle = 0;
+    pthread_mutex_lock(&lock);
+    while (handle < JOBS && jobs[handle].used) handle++;
+    if (handle < JOBS) jobs[handle] = (Job){call, data, priority, 1, 0, ticks};
+    else refuse(SCHEDULER_FULL);
+    pthread_mutex_unlock(&lock);
+    return handle + 1;
+}
+
+static void wait_for(unsigned long handle, int until_unused) {
+    pthread_mutex_lock(&lock);
+    if (handle >= 1 && handle <= JOBS && !pthread_equal(pthread_self(), thread))
+        while (running && (jobs[handle - 1].busy || (until_unused && jobs[handle - 1].used)))
+            pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+void hdUnschedule(unsigned long handle) {
+    pthread_mutex_lock(&lock);
+    if (handle < 1 || handle > JOBS || !jobs[handle - 1].used) refuse(INVALID_VALUE);
+    else jobs[handle - 1].used = 0;
+    pthread_mutex_unlock(&lock);
+    wait_for(handle, 0);
+}
+
+void hdScheduleSynchronous(HDSchedulerCallback call, void *data, unsigned short priority) {
+    if (running) wait_for(hdScheduleAsynchronous(call, data, priority), 1);
+    else while (call(data)) {}
+}
+
+/* ---- the test's side */
+
+void standin_reset(void) {
+    hdStopScheduler();
+    pthread_mutex_lock(&lock);
+    memset(devices, 0, sizeof devices);
+    memset(jobs, 0, sizeof jobs);
+    devices[0] = (Device){.name = "Default Device", .model = "Touch", .driver = "4.3.0", .serial = "T-0001",
+        .max_force = 3.3, .max_continuous = 0.88, .max_stiffness = 1.02, .max_damping = 0.003,
+        .workspace = {-210, -110, -85, 210, 205, 130}, .usable = {-80, -60, -35, 80, 60, 35}};
+    devices[1] = (Device){.name = "Left Hand", .model = "PHANTOM Desktop", .driver = "4.2.1", .serial = "D-0002",
+        .max_force = 7.9, .max_continuous = 1.75, .max_stiffness = 1.48, .max_damping = 0.003,
+        .workspace = {-200, -150, -100, 200, 250, 150}, .usable = {-80, -60, -60, 80, 60, 60}};
+    for (int k = 0; k < DEVICES; k++) {
+        devices[k].connected = 1;
+        devices[k].calibration = CALIBRATION_OK;
+        devices[k].styles = 2;
+        devices[k].unplug_at = NEVER;
+        devices[k].hand_stiffness = 400.0;
+        devices[k].hand_damping = 4.0;
+    }
+    current = INVALID_HANDLE;
+    n_errors = 0;
+    illegal = starts = ticks = skipped = real_period = 0;
+    stall_at = NEVER;
+    rate = 1000;
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void begin(void) { standin_reset(); }
+
+void standin_connect(int k, int connected) { devices[k].connected = connected; }
+void standin_calibration(int k, HDenum status, HDenum styles) {
+    devices[k].calibration = status;
+    devices[k].styles = styles;
+}
+/* Raise an error at the end of frames [from, until). */
+void standin_fault(int k, HDerror code, int internal, long from, long until) {
+    devices[k].faults[devices[k].n_faults++] = (Fault){code, internal, from, until};
+}
+void standin_unplug(int k, long frame) { devices[k].unplug_at = frame; }
+void standin_script(int k, const double *readings, long rows) {
+    devices[k].script = readings;
+    devices[k].script_rows = rows;
+}
+/* A hand that swings along x: amplitude [m], frequency [Hz]. */
+void standin_hand(int k, double amplitude, double frequency) {
+    devices[k].amplitude = amplitude;
+    devices[k].frequency = frequency;
+}
+void standin_stall(long tick) { stall_at = tick; }
+void standin_slow(long period_ns) { real_period = period_ns; }
+/* Copy up to max forces [N] that the device applied, one a frame; the number copied. */
+long standin_log(int k, double *out, long max) {
+    pthread_mutex_lock(&lock);
+    long n = devices[k].logged < max ? devices[k].logged : max;
+    memcpy(out, logs[k], (size_t)n * sizeof logs[k][0]);
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+int standin_output(int k) { return devices[k].output; }
+int standin_initialised(int k) { return devices[k].initialised; }
+int standin_running(void) { return running; }
+/* Scheduler's ticks, periods it skipped, calls out of order, times it was started, jobs still scheduled. */
+void standin_counts(long *out) {
+    long scheduled = 0;
+    for (Job *job = jobs; job < jobs + JOBS; job++) scheduled += job->used;
+    long counts[5] = {ticks, skipped, illegal, starts, scheduled};
+    memcpy(out, counts, sizeof counts);
+}
