@@ -24,7 +24,10 @@ from render.scene_view import SceneView, visible_points
 __all__ = ["Layer", "Window"]
 
 SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
-"""In the names of renderers that draw on the processor, which several samples a pixel would slow down."""
+"""In the names of renderers that draw on the processor: one sample a pixel, and a share for the loops."""
+
+SOFTWARE_SHARE = 0.7
+"""Part of the time that such a renderer may take for drawing."""
 
 
 class Window:
@@ -51,7 +54,7 @@ class Window:
         self._samples = (0 if software else SAMPLES) if samples is None else samples
         self.arrow_scale = 0.0
         """Length of the force arrows in the last frame [m/N]."""
-        self._pace = Pace(render_hz)
+        self._pace = Pace(render_hz, SOFTWARE_SHARE if software else 1.0)
         self._frame: Framebuffer | None = None
         self._view: SceneView | None = None
         self._restored: tuple[int, int, int, int] | None = None  # place and size before full screen
