@@ -80,7 +80,7 @@ def _open(glfw: Any, platform: str, title: str, width: int, height: int, visible
     try:
         return glfw.create_window(width, height, title, None, None)
     except glfw.GLFWError as error:
-        raise gl.missing(platform, _reason(error)) from error
+        raise gl.missing(platform, f"no OpenGL 3.3 core profile: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
