@@ -47,7 +47,7 @@ class Panel:
 
     @property
     def places(self) -> dict[str, tuple[float, float, float, float]]:
-        """Left, top, right and lower edge [points] of what can be clicked, by kind or key of its request."""
+        """Left, top, right and lower edge [points] of what was drawn, by kind or key of its request."""
         return dict(self._parts.places)
 
     @property
@@ -58,7 +58,7 @@ class Panel:
     @property
     def em(self) -> float:
         """Height of the letters [pixels of the picture], for `legend_entries`."""
-        return float(self._imgui.get_font_size() * self._imgui.get_io().display_framebuffer_scale.y)
+        return float(self._style.letters() * self._imgui.get_io().display_framebuffer_scale.y)
 
     def attach(self, window: Any) -> None:
         """Begin in glfw's window, whose context is current; its callbacks go on being called, after imgui."""

@@ -18,7 +18,7 @@ from render.camera import STANDARD_VIEWS
 from render.legend import Entry
 from render.overlays import Overlays
 from render.panel_state import Floats, Knob, LoopReading, PanelState, Plot, Reading
-from render.panel_style import ACCENT, FAINT, INK, LEVELS, LINE, PAPER, WHITE, Fonts, colour, ink
+from render.panel_style import ACCENT, FAINT, INK, LEVELS, LINE, PAPER, WHITE, Fonts, colour, ink, letters
 from render.requests import Request
 
 WIDTH = 25.0
@@ -58,12 +58,12 @@ class Parts:
         )  # the knob that takes a typed number, and whether it has the keys
         self.folded = False
         self.places: dict[str, Box] = {}
-        """Left, top, right and lower edge [points] of what can be clicked, by kind or key of its request."""
+        """Left, top, right and lower edge [points] of what was drawn, by kind or key of its request."""
 
     @property
     def width(self) -> float:
         """Width of the panel at the window's right edge [points]."""
-        return float(np.ceil((STRIP if self.folded else WIDTH) * imgui.get_font_size()))
+        return float(np.ceil((STRIP if self.folded else WIDTH) * letters()))
 
     def draw(self, state: PanelState) -> list[Request]:
         """Draw everything; what was asked for in this frame, in its order."""
@@ -126,10 +126,12 @@ class Parts:
 
     def _whole(self, state: PanelState) -> None:
         em = imgui.get_font_size()
+        # what is clicked in haste stands first, where no words above can push it away
         self._heading(state)
         self._emergency(state, 2.3, "FORCE OFF", "FORCE IS OFF")
         self._force(state)
         self._transport(state)
+        self._status(state)
         imgui.dummy(ImVec2(0, 0.1 * em))
         footer = imgui.get_frame_height_with_spacing() + 0.4 * em
         imgui.begin_child("sections", ImVec2(0, -footer))
@@ -183,6 +185,8 @@ class Parts:
             self.folded = True
         self._place("fold")
         imgui.set_item_tooltip("Fold the panel away; FORCE OFF stays")
+
+    def _status(self, state: PanelState) -> None:
         _text(state.device or "no device", FAINT)
         _right(f"{state.elapsed:.1f} s" if np.isfinite(state.elapsed) else "", FAINT)
         if state.status:
@@ -195,6 +199,9 @@ class Parts:
             if number:
                 imgui.same_line()
             _chip(words, rgb)
+        if state.recording_path:
+            _text(_shortened(state.recording_path, imgui.get_content_region_avail().x), FAINT)
+            imgui.set_item_tooltip(_plain(state.recording_path))
 
     def _emergency(self, state: PanelState, height: float, on: str, off: str) -> None:
         red = palette.EMERGENCY
@@ -245,9 +252,6 @@ class Parts:
             imgui.pop_style_color()
         imgui.same_line()
         self._button("Picture", "screenshot", width)
-        if state.recording_path:
-            _text(_shortened(state.recording_path, imgui.get_content_region_avail().x), FAINT)
-            imgui.set_item_tooltip(_plain(state.recording_path))
 
     # ---- sections
 
@@ -274,6 +278,7 @@ class Parts:
         if plot.limit is not None and np.isfinite(plot.limit):
             _dashes(x, plot.limit)
         implot.end_plot()
+        self._place(f"plot:{plot.title}")
 
     def _knobs(self, groups: Mapping[str, tuple[Knob, ...]]) -> None:
         for title, knobs in groups.items():

@@ -51,6 +51,12 @@ def load_fonts() -> Fonts:
     return Fonts(*(atlas.add_font_from_file_ttf(str(FONTS / name), TEXT) for name in names))
 
 
+def letters() -> float:
+    """Height of the letters [points of the pointer's coordinates], also between two frames."""
+    style = imgui.get_style()
+    return float(style.font_size_base * style.font_scale_dpi)
+
+
 def apply(scale: float) -> None:
     """Set all sizes and colours; `scale` in pixels per point."""
     style = imgui.get_style()
