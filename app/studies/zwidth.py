@@ -432,7 +432,7 @@ def _draw(
     for name, (stiffness, damping, _) in couplings.items():
         right.plot([damping], [stiffness], ls="", marker="*", ms=10, color=COLOURS["high"])
         right.annotate(
-            name, (damping, stiffness), (-7, -9), textcoords="offset points", ha="right", fontsize=8
+            name, (damping, stiffness), (0, -14), textcoords="offset points", ha="center", fontsize=8
         )
     right.set_title("simulated devices on a rigid wall", loc="left", fontsize=10)
     for ax, label in ((left, "passive below"), (right, "passive below, b of the hand")):
