@@ -42,6 +42,8 @@ class GlfwContext:
 def _glfw(platform: str) -> Any:
     if platform == "x11":
         os.environ.setdefault("PYGLFW_LIBRARY_VARIANT", "x11")
+        # Where the processor draws, Mesa's threads leave two of its cores to the servo and the slow loop.
+        os.environ.setdefault("LP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) - 2)))
     try:
         return importlib.import_module("glfw")
     except (ImportError, OSError) as error:

@@ -25,14 +25,14 @@ from render.overlays import Overlays
 from render.solids import BALL, unit_shapes
 from render.window import Window
 
-WIDTH, HEIGHT = 640, 400
+WIDTH, HEIGHT = 560, 400  # of the scene's part of the window
 HELD = np.array([0.05, 0.12, 0.03])
 TURNED = np.array([1.0, 0.0, 0.0, 0.0])
 CAMERA = Camera((0.0, 0.0, 0.0), 1.0, 20.0, 15.0)
 PLAIN = Overlays(labels=False, grid=False, axes=False)
 REDDISH, GREENISH = (0.85, 0.40, 0.35), (0.35, 0.70, 0.45)
 MAGENTA = (1.0, 0.0, 1.0)
-STRIPE = 80  # pixels on the left that belong to the layer
+STRIPE = 80  # pixels on the right that belong to the layer
 
 
 def ball(colour):
@@ -47,7 +47,9 @@ def ball(colour):
 
 
 class Stripe:
-    """A layer that paints the left edge, where the pointer is its own; keys are its own on request."""
+    """A layer that covers the right edge, where the pointer is its own; keys are its own on request."""
+
+    covered = STRIPE
 
     def __init__(self):
         self.calls, self.keys = [], False
@@ -61,7 +63,7 @@ class Stripe:
         self.calls.append("begin")
 
     def wants_pointer(self):
-        return self.glfw.get_cursor_pos(self.window)[0] < STRIPE
+        return self.glfw.get_cursor_pos(self.window)[0] >= self.glfw.get_window_size(self.window)[0] - STRIPE
 
     def wants_keys(self):
         return self.keys
@@ -69,7 +71,7 @@ class Stripe:
     def end(self, width, height):
         self.calls.append("end")
         gl.glEnable(gl.GL_SCISSOR_TEST)
-        gl.glScissor(0, 0, STRIPE, height)
+        gl.glScissor(width - STRIPE, 0, STRIPE, height)
         gl.glClearColor(*MAGENTA, 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT)
         gl.glDisable(gl.GL_SCISSOR_TEST)
@@ -108,9 +110,7 @@ class Operator:
 
     def pixel(self):
         """Where the tool's held point is seen."""
-        return [
-            float(v) for v in self.controls.camera.project(self.controls.hand.position, *self.window.size)[0]
-        ]
+        return [float(v) for v in self.controls.camera.project(self.controls.hand.position, WIDTH, HEIGHT)[0]]
 
     def asked(self):
         return [request.kind for request in self.controls.requests()]
@@ -152,12 +152,13 @@ def on_screen(window):
 
 def see(operator, out, pictures):
     window, state = operator.window, operator.state
-    out["size"] = window.size
+    out["size"], out["scene_size"] = window.size, window.scene_size
     pictures["first"], pictures["on_screen"] = window.screenshot(), on_screen(window)
     pictures["hidden_context"] = render_picture(*ball(REDDISH), CAMERA, WIDTH, HEIGHT, PLAIN)
     operator.frames(1)
     pictures["after_another_context"] = window.screenshot()
-    operator.frames(2, published_ns=time.perf_counter_ns())
+    operator.state = replace(state, published_ns=time.perf_counter_ns())
+    operator.frames(2)
     out["statistics"] = [window.frame_rate, window.draw_ms, *window.latency]
     window.show(*ball(GREENISH))
     operator.frames(1)
@@ -227,9 +228,9 @@ def go_away(operator, out):
 
 def share(operator, layer, out):
     operator.begin()
-    operator.act("to", 40, 200, "mousedown", 3, "to", 20, 200, "mouseup", 3, "click", 4)
+    operator.act("to", 600, 200, "mousedown", 3, "to", 620, 200, "mouseup", 3, "click", 4)
     out["over_layer"] = operator.controls.camera == CAMERA
-    operator.act("to", 200, 200, "mousedown", 1, "to", 230, 200, "to", 40, 200, "mouseup", 1)
+    operator.act("to", 200, 200, "mousedown", 1, "to", 230, 200, "to", 600, 200, "mouseup", 1)
     out["ended_over_layer"] = operator.controls.hand.grip
     layer.keys = True
     operator.act("key", "space", "key", "Escape")
@@ -246,7 +247,7 @@ def change_size(operator, out, pictures):
     operator.act("windowsize", "--sync", operator.id, 500, 450)
     out["resized"] = window.size
     pictures["resized"] = window.screenshot()
-    operator.act("windowsize", "--sync", operator.id, WIDTH, HEIGHT)
+    operator.act("windowsize", "--sync", operator.id, WIDTH + STRIPE, HEIGHT)
     for name in ("fullscreen", "restored"):
         window.toggle_fullscreen()
         operator.frames(5)
@@ -275,7 +276,7 @@ def fail(operator, out):
 def main(folder):
     out, pictures, layer = {}, {}, Stripe()
     geometry, state = ball(REDDISH)
-    with Window("Palpo, operated", WIDTH, HEIGHT, layer, samples=4) as window:
+    with Window("Palpo, operated", WIDTH + STRIPE, HEIGHT, layer, samples=4) as window:
         window.show(geometry, state)
         operator = Operator(window, state)
         operator.act("windowfocus", "--sync", operator.id, "to", 320, 200)

@@ -76,19 +76,19 @@ def box(mask):
 
 
 def test_the_window_shows_what_its_screenshot_holds(seen, pictures):
-    assert seen["size"] == [WIDTH, HEIGHT]
+    assert seen["size"] == [WIDTH + STRIPE, HEIGHT]
     np.testing.assert_array_equal(pictures["on_screen"], pictures["first"])
 
 
-def test_the_scene_stands_where_the_camera_says_and_the_layer_over_it(pictures):
+def test_the_scene_stands_where_the_camera_says_and_the_layer_beside_it(seen, pictures):
+    assert seen["scene_size"] == [WIDTH, HEIGHT]
     picture = pictures["first"]
-    centre, size = box(like(picture, REDDISH)[:, STRIPE:])
-    centre[0] += STRIPE
+    centre, size = box(like(picture, REDDISH)[:, :WIDTH])
     np.testing.assert_allclose(centre, (WIDTH / 2, HEIGHT / 2), atol=3)
     diameter = 2 * HEIGHT / CAMERA.height(1.0) * np.tan(np.arcsin(0.1 / CAMERA.distance))
     np.testing.assert_allclose(size, diameter, rtol=0.05)  # its silhouette has 20 sides
     np.testing.assert_array_equal(
-        picture[:, :STRIPE], np.broadcast_to(255 * np.array(MAGENTA), (HEIGHT, STRIPE, 3))
+        picture[:, WIDTH:], np.broadcast_to(255 * np.array(MAGENTA), (HEIGHT, STRIPE, 3))
     )
 
 
@@ -97,21 +97,21 @@ def test_the_window_draws_as_offscreen_pictures_do(pictures):
         EglContext().close()
     except RenderUnavailable as why:
         pytest.skip(str(why))
-    offscreen = render_picture(*ball(REDDISH), CAMERA, WIDTH, HEIGHT, PLAIN)[:, STRIPE:].astype(int)
+    offscreen = render_picture(*ball(REDDISH), CAMERA, WIDTH, HEIGHT, PLAIN).astype(int)
     # The same driver and samples; a rounding of the last digit of a colour is left to it.
-    assert np.abs(offscreen - pictures["first"][:, STRIPE:]).max() <= 1
+    assert np.abs(offscreen - pictures["first"][:, :WIDTH]).max() <= 1
 
 
 def test_a_process_with_a_window_takes_offscreen_pictures_and_its_window_goes_on(pictures):
     for name in ("hidden_context", "after_another_context"):
-        np.testing.assert_array_equal(pictures[name][:, STRIPE:], pictures["first"][:, STRIPE:])
+        np.testing.assert_array_equal(pictures[name][:, :WIDTH], pictures["first"][:, :WIDTH])
 
 
 def test_a_new_frame_and_a_new_scene_are_seen(pictures):
     assert not like(pictures["first"], GREENISH).any()
-    assert not like(pictures["second_scene"], REDDISH)[HEIGHT // 3 : 2 * HEIGHT // 3, 250:390].any()
+    assert not like(pictures["second_scene"], REDDISH)[:, :WIDTH].any()
     assert like(pictures["second_scene"], GREENISH)[HEIGHT // 2, WIDTH // 2]
-    (moved, _), (first, _) = (box(like(pictures[k], REDDISH)[:, STRIPE:]) for k in ("moved", "first"))
+    (moved, _), (first, _) = (box(like(pictures[k], REDDISH)[:, :WIDTH]) for k in ("moved", "first"))
     expected = CAMERA.project([[0.1, 0.0, 0.0], [0.0, 0.0, 0.0]], WIDTH, HEIGHT)
     np.testing.assert_allclose(moved - first, expected[0] - expected[1], atol=3)
 
@@ -177,14 +177,14 @@ def test_the_layer_is_filled_between_its_begin_and_its_end_and_given_back(seen):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"), [("resized", (500, 450)), ("fullscreen", SCREEN), ("restored", (WIDTH, HEIGHT))]
+    ("name", "size"),
+    [("resized", (500, 450)), ("fullscreen", SCREEN), ("restored", (WIDTH + STRIPE, HEIGHT))],
 )
 def test_a_ball_stays_round_in_a_window_of_any_size(seen, pictures, name, size):
     assert tuple(seen[name]) == size
     assert pictures[name].shape == (size[1], size[0], 3)
-    centre, extent = box(like(pictures[name], REDDISH)[:, STRIPE:])
-    centre[0] += STRIPE
-    np.testing.assert_allclose(centre, np.array(size) / 2, atol=0.01 * size[1])
+    centre, extent = box(like(pictures[name], REDDISH)[:, : size[0] - STRIPE])
+    np.testing.assert_allclose(centre, ((size[0] - STRIPE) / 2, size[1] / 2), atol=0.01 * size[1])
     assert extent[0] / extent[1] == pytest.approx(1.0, abs=0.03)
     assert extent[1] / size[1] == pytest.approx(2 * 0.1 / CAMERA.height(CAMERA.distance), rel=0.05)
 
