@@ -12,7 +12,7 @@ from physics.exchange.snapshot import STRAIN, Drawable, SceneState, make_geometr
 from render import gl, palette
 from render.camera import Camera
 from render.framebuffer import Framebuffer
-from render.legend import Entry, legend_entries
+from render.legend import ARROW, Entry, legend_entries
 from render.offscreen import EglContext
 from render.overlays import Overlays
 from render.panel import OffscreenPanel, Panel, RenderUnavailable
@@ -408,6 +408,8 @@ def test_the_legend_tells_the_scale_of_arrows_by_the_length_that_they_have_in_th
     newtons = float(entry.words.split(",")[1].removesuffix("N"))
     ends = camera.project([[0.0, 0.0, 0.0], [scale * newtons, 0.0, 0.0]], 1000, height)
     assert entry.length * em == pytest.approx(ends[1, 0] - ends[0, 0])
+    # round numbers are at most a factor of 2.5 apart
+    assert ARROW / 2.5 < entry.length <= ARROW
 
 
 def test_the_legend_shows_the_ends_of_the_colour_bar_of_the_frame():
