@@ -14,7 +14,9 @@ from config.schema.scene import SceneSpec
 from haptics.backends.mock import make_mock
 from haptics.device import DEVICES, EXTERNAL, MAILBOX, TABLE, DeviceSpec, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
-from haptics.limits import LimitParams, make_limits
+from haptics.guard import make_guard
+from haptics.limits import LimitParams, buttons_mask, make_limits
+from haptics.passivity import make_passivity
 from haptics.path import Table, waypoint_path
 from haptics.workspace import (
     Workspace,
@@ -158,20 +160,29 @@ def device_spec(spec: SceneSpec) -> DeviceSpec:
 def workspace_of(spec: SceneSpec) -> Workspace:
     """The map from the device's axes to the scene's."""
     w = spec.workspace
-    return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale)
+    clutch = buttons_mask([w.clutch_button] if w.clutch_button else [])
+    return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale, clutch)
 
 
-def limits_of(spec: SceneSpec) -> LimitParams:
-    """What protects the hand: the scene's limits, never above the device's."""
-    safety, largest = spec.safety, DEVICES[spec.device.model].max_force
+def limits_of(spec: SceneSpec, device: DeviceSpec | None = None) -> LimitParams:
+    """What protects the hand: the scene's limits, never above the device's; None is the scene's model."""
+    safety, dt = spec.safety, spec.rates.dt
+    device = device or DEVICES[spec.device.model]
+    guard = make_guard(*device.reach, safety.edge_margin, safety.edge_stiffness, safety.saturation_damping)
     return make_limits(
-        min(safety.max_force or largest, largest),
+        min(safety.max_force or device.max_force, device.max_force),
         max_rate=safety.max_rate,
         fade_in=safety.fade_in,
         fade_out=safety.fade_out,
         recovery=safety.recovery,
         max_age=safety.frame_age_limit,
-        dt=spec.rates.dt,
+        dt=dt,
+        emergency=safety.emergency,
+        start_force=safety.start_force,
+        ceiling=device.max_force,
+        emergency_buttons=buttons_mask(safety.emergency_buttons),
+        guard=guard,
+        passivity=make_passivity(safety.passivity, safety.passivity_damping, dt),
     )
 
 

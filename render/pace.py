@@ -19,25 +19,32 @@ class Latency(NamedTuple):
 
 
 class Pace:
-    """At most `hz` frames a second; times are those of `time.perf_counter_ns`."""
+    """At most `hz` frames a second that take at most this `share` of the time to draw.
 
-    def __init__(self, hz: float) -> None:
+    Times are those of `time.perf_counter_ns`.
+    """
+
+    def __init__(self, hz: float, share: float = 1.0) -> None:
         self._period = round(1e9 / hz)
+        self._rest = 1.0 / share - 1.0
         self._due = 0
-        self._published: int | None = None
+        self._published = 0
         self._shown: deque[int] = deque(maxlen=KEPT)
         self._drawing: deque[int] = deque(maxlen=KEPT)
         self._latency: deque[int] = deque(maxlen=KEPT)
 
-    def shown(self, began: int, now: int, published: int | None = None) -> None:
-        """A frame was begun and is now shown; a snapshot counts for latency when it is first shown."""
+    def shown(self, began: int, now: int, published: int = 0) -> None:
+        """A frame was begun and is now shown; a snapshot counts for latency when it is first shown.
+
+        published: when it was, 0 if that is not known.
+        """
         self._shown.append(now)
         self._drawing.append(now - began)
-        if published is not None and published != self._published:
+        if published and published != self._published:
             self._latency.append(now - published)
             self._published = published
-        # After a late frame the next is due at once, and none is made up for.
-        self._due = max(self._due + self._period, now)
+        # Of frames that come late, none is made up for.
+        self._due = max(self._due + self._period, now + round(self._rest * (now - began)))
 
     def left(self, now: int) -> float:
         """Seconds until the next frame is due, at least zero."""
