@@ -16,7 +16,6 @@ from typing import Self
 
 import numpy as np
 from PIL import Image
-from render.panel import Panel
 
 from app.outcome import Outcome
 from app.progress import Progress
@@ -26,12 +25,14 @@ from app.refusal import is_refusal
 from app.session import Options, Session
 from config.load import list_scenes
 from haptics.device import send_target
+from haptics.servo import is_frozen
 from haptics.workspace import orientations_to_device, positions_to_device
 from physics.exchange.snapshot import SceneState, make_geometry
 from physics.systems.hold import held_point
 from render.camera import Camera
 from render.controls import Controls, Hand, key_list
-from render.legend import legend_entries
+from render.legend import Entry, legend_entries
+from render.panel import Panel
 from render.panel_state import Level, PanelState
 from render.requests import Request
 from render.window import Window
@@ -69,7 +70,7 @@ class Operator:
         self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
         self.controls = Controls(Camera())
         self.messages: list[str] = []
-        self.help = self.closing = False
+        self.help = self.closing = self._frozen = False
         self.next: Options | None = None
         """What to run after the present session."""
         self._scenes = tuple(list_scenes())
@@ -158,6 +159,13 @@ class Operator:
         orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]
         send_target(servo.device, position, orientation, hand.buttons)
 
+    def _resume(self, session: Session) -> None:
+        """After a pause the mouse goes on from where the tool is."""
+        frozen, servo = is_frozen(session.rig.servo), session.rig.servo
+        if self._frozen and not frozen:
+            self.controls.take_hold(servo.port.position.copy(), servo.port.orientation.copy())
+        self._frozen = frozen
+
     def _rest(self, done: Outcome) -> None:
         """The session is over and the force is off; its last state stays."""
         self._state = self._state.copy()
@@ -173,6 +181,7 @@ class Operator:
         assert session is not None
         session.visual.strain = self.controls.overlays.strain
         self._state = state
+        self._resume(session)
         self._frame(state)
         self._heed()
         if self.closing or self.next is not None:
@@ -181,9 +190,7 @@ class Operator:
     def _frame(self, state: SceneState) -> None:
         asked: list[Request] = []
         shown = self._panel_state(state)
-        self.window.frame(
-            state, self.controls, lambda: asked.extend(self.panel.draw(shown)), state.published_ns or None
-        )
+        self.window.frame(state, self.controls, lambda: asked.extend(self.panel.draw(shown)))
         for request in asked:
             self.controls.ask(request)
 
@@ -217,11 +224,13 @@ class Operator:
             knobs=readings.knobs(),
             plots=readings.plots(),
             messages=(*session.notes[-SAID:], *self.messages)[-SAID:],
-            legend=legend_entries(
-                self._geometry, state, self.controls.camera, self.controls.overlays,
-                self.window.arrow_scale, self.window.size[1],
-            ),
-        )  # fmt: skip
+            legend=tuple(self._legend(state)),
+        )
+
+    def _legend(self, state: SceneState) -> list[Entry]:
+        camera, overlays, height = self.controls.camera, self.controls.overlays, self.window.size[1]
+        scale = self.window.arrow_scale
+        return legend_entries(self._geometry, state, camera, overlays, scale, height, self.panel.em)
 
     # ---- what is asked for
 

@@ -130,7 +130,8 @@ class Readings:
     def knobs(self) -> dict[str, tuple[Knob, ...]]:
         """The live keys, by group."""
         if self._spec is not self.session.spec:
-            self._spec, groups = self.session.spec, {}
+            groups: dict[str, list[Knob]] = {}
+            self._spec = self.session.spec
             for live in live_keys(self._spec):
                 knob = Knob(
                     live.key, live.label, live.unit, live.value, live.lower, live.upper, live.log,

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,7 @@ class Session:
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
         self.choice = devices.choose(options)
+        self.device = devices.device_spec(self.spec)
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
         self.recorder: Recorder | None = None
@@ -130,6 +131,7 @@ class Session:
         if self.choice.kind == "touch":
             with self.progress.stage("opening the device"):
                 self.hardware = self._open.enter_context(devices.open_touch(self.choice))
+            self.device = self.hardware.spec()
         with self.progress.stage("building the scene"):
             self.rig, path_ticks = self._make()
         duration = self.options.duration
@@ -147,6 +149,7 @@ class Session:
             with self.progress.stage("measuring the bare clock"):
                 self.baseline = servo_baseline(max(1, round(seconds * rate)), rate)
         self.visual = Visual(self.spec, self.rig.scene, self.rig.high)
+        self.visual.timed = not self.options.lock_step
         self.album = Album(self.ticks / rate)
         self.slow = SlowLoop(self.rig, self.visual, self.names)
         self.trace = Trace(self.rig.servo)
@@ -159,7 +162,7 @@ class Session:
         scene, held = build_scene(spec), np.zeros(3)
         held_point(scene.hold, scene.tool, held)
         device, ticks = devices.make_device(spec, self.choice, held)
-        workspace, limits = devices.workspace_of(spec), devices.limits_of(spec)
+        workspace, limits = devices.workspace_of(spec), devices.limits_of(spec, self.device)
         start_at = held if self.choice.rebased else None
         return Rig(spec, scene, self.kind, device, workspace, limits, threads, start_at), ticks
 
@@ -178,7 +181,7 @@ class Session:
             },
             "interface": self.kind,
             "device": self.choice.title,
-            "rebased": self.choice.rebased,
+            "device_spec": asdict(self.device),
             "ticks": self.ticks,
         }
 
