@@ -22,15 +22,19 @@ def move(
     orientation: ArrayLike = UPRIGHT,
     velocity: ArrayLike = (0.0, 0.0, 0.0),
     spin: ArrayLike = (0.0, 0.0, 0.0),
+    keep: bool = False,
 ) -> dict[str, np.ndarray]:
-    """One tick at each device position (n, 3) [m], all else held; the new rows, as `columns` has them."""
+    """One tick at each device position (n, 3) [m], all else held; the new rows, as `columns` has them.
+
+    keep: leave the rows in the ring, for a recorder.
+    """
     port = servo.device_port
     for position in np.atleast_2d(np.asarray(positions, dtype=float)):
         port.position[:], port.orientation[:] = position, orientation
         port.velocity[:], port.angular_velocity[:] = velocity, spin
         port.buttons[0] = buttons
         servo_run(servo, 1)
-    return columns(servo)
+    return {} if keep else columns(servo)
 
 
 def columns(servo: Servo) -> dict[str, np.ndarray]:
