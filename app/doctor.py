@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from app.machine import ask_realtime, cores, machine_info
@@ -66,7 +67,7 @@ def print_doctor(json_path: Path | None = None) -> int:
     checks = examine()
     table = Table(title="Abilities", title_justify="left", show_header=False)
     for check in checks:
-        table.add_row(check.name, _mark(check.ok, check.needed), check.words)
+        table.add_row(check.name, _mark(check.ok, check.needed), escape(check.words))
     console.print(table)
     well = all(check.ok or not check.needed for check in checks)
     if json_path is not None:
@@ -86,7 +87,7 @@ def print_devices() -> int:
     for name, line in (OFFERED | others).items():
         ask = CONDITIONAL.get(name.partition(":")[0])
         ok, words = (True, "") if ask is None else _answer(ask)
-        table.add_row(name, _mark(ok), f"{line} ({words})" if words else line)
+        table.add_row(name, _mark(ok), escape(f"{line} ({words})" if words else line))
     console.print(table)
     console.print("The simulated hand holds one of (device.model in a scene):")
     for key, spec in DEVICES.items():
@@ -107,7 +108,7 @@ def _answer(ask: Callable[[], Answer]) -> Answer:
         ok, words = ask()
     except Exception as error:
         ok, words = False, f"could not be asked: {str(error) or type(error).__name__}"
-    return ok, " ".join(words.split()).replace("[", r"\[")
+    return ok, " ".join(words.split())
 
 
 def _tried(code: str) -> Answer:

@@ -313,10 +313,12 @@ def _rest(servo):
 
 
 @njit(inline="always")
-def _follow(servo, frozen):
+def _follow(servo, tick, frozen):
     """Bring the pose into the scene; returns the flags."""
     pressed = servo.device_port.buttons[0] & servo.workspace.clutch_buttons != 0
-    held = take_start(servo.clutch) or frozen or (pressed and not is_emergency(servo.limit_state))
+    # at the first tick there is no place yet to hold, but the one that a start was asked for at
+    clutched = pressed and tick > 0 and not is_emergency(servo.limit_state)
+    held = take_start(servo.clutch) or frozen or clutched
     follow_hand(servo.clutch, servo.workspace, servo.device_port, servo.port, held, frozen, servo.dt)
     return CLUTCHED if held else 0
 
@@ -357,7 +359,7 @@ def servo_step(servo, late_ns, paced, scratch):
         control[_USED] += 1
     tick = control[_TICK]
     flags = _read_device(servo, tick)
-    flags |= _follow(servo, frozen)
+    flags |= _follow(servo, tick, frozen)
     observe_port(servo.energy, servo.limits.passivity, servo.device_port, servo.sent, state.gain[0], frozen)
     _call_system(servo)
     force_to_device(servo.workspace, servo.port, servo.device_port)

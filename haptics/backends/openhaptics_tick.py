@@ -98,7 +98,7 @@ class TouchTick(NamedTuple):
     fault: NDArray[np.int64]
     """First fatal error and last unknown one, code and internal code each, shape (4,)."""
     clock: NDArray[np.int64]
-    """Time of the last call, 0 before the first, and how far the calls lag behind the rate [ns], shape (2,)."""
+    """Time of the last call (0: none yet) and how far the calls lag behind the rate [ns], shape (2,)."""
     words: NDArray[np.int64]
     scratch: NDArray[np.int64]
 

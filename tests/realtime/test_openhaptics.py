@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import cfunc, njit, types
 
 from app.build import build_scene
 from app.rig import Rig
 from config.load import load_scene
+from haptics.backends import openhaptics_library, openhaptics_tick
 from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from haptics.backends.openhaptics_tick import convert_reading
 from haptics.device import PHANTOM_DESKTOP, TOUCH
@@ -124,8 +126,6 @@ def test_the_callback_uses_the_numbers_that_pyopenhaptics_defines(stand_in):
     find()
     from pyOpenHaptics import hd_define
 
-    from haptics.backends import openhaptics_library, openhaptics_tick
-
     ours = [name for name in vars(openhaptics_tick) if name.startswith("HD_")]
     assert len(ours) == 6
     for name in ours:
@@ -134,6 +134,24 @@ def test_the_callback_uses_the_numbers_that_pyopenhaptics_defines(stand_in):
         theirs = getattr(hd_define, error.name, code)
         # the one number that it has wrong
         assert theirs == (0x103 if error.name == "HD_INVALID_OPERATION" else code), error.name
+
+
+@cfunc(types.void(types.CPointer(types.int32)))
+def error_through_memory(words):
+    words[0], words[1], words[2] = 0x0302, -7, 16
+
+
+def test_an_error_struct_that_comes_back_through_memory_is_read_as_one_in_registers(monkeypatch):
+    """As x86-64 Windows returns it; the stand-in's comes back in registers."""
+    monkeypatch.setattr(openhaptics_tick, "_THROUGH_MEMORY", True)
+    call_for_error = openhaptics_tick._call_for_error
+
+    @njit
+    def code_and_internal(address):
+        info = call_for_error(address)
+        return info & 0xFFFFFFFF, info >> 32
+
+    assert code_and_internal(error_through_memory.address) == (0x0302, -7)
 
 
 # ---- what a device states

@@ -66,12 +66,12 @@ def test_a_question_that_fails_is_an_answer_and_the_others_are_still_asked(monke
 
 
 def test_the_json_says_what_the_table_says(monkeypatch, tmp_path: Path):
-    abilities(monkeypatch, clock=(True, (False, "late")), window=(False, (True, "there")))
+    abilities(monkeypatch, clock=(True, (False, "pip install palpo[touch]")), window=(False, (True, "there")))
     assert doctor.print_doctor(tmp_path / "doctor.json") == 1
     found = json.loads((tmp_path / "doctor.json").read_text("utf-8"))
     assert found["well"] is False
     assert found["abilities"] == [
-        {"name": "clock", "needed": True, "ok": False, "words": "late"},
+        {"name": "clock", "needed": True, "ok": False, "words": "pip install palpo[touch]"},
         {"name": "window", "needed": False, "ok": True, "words": "there"},
     ]
     assert "python" in found["machine"]

@@ -7,6 +7,7 @@ import pytest
 
 from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from haptics.backends.openhaptics_library import BAD_READING, ERRORS, WARN, Library, explain
+from haptics.backends.openhaptics_tick import touch_callback
 from haptics.errors import HapticsError
 from haptics.limits import STOP_DEVICE_LOST
 from haptics.servo import drain_rows, finished_reason, tick_count
@@ -175,8 +176,11 @@ def test_a_scheduler_that_falls_silent_in_mid_run_ends_it_and_the_device_is_disa
     assert finished_reason(wall.servo) == STOP_DEVICE_LOST
     assert_fades(drain_rows(wall.servo)[:, SENT], FAULT_AT)
     assert not stand_in.initialised(DEFAULT) and not stand_in.running()
-    # a call that comes after all finds nothing to do
-    assert len(stand_in.forces(DEFAULT)) == FAULT_AT
+    # a call that comes after all does nothing and asks for no more
+    late_call = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(touch_callback.address)
+    ticks = tick_count(wall.servo)
+    assert late_call(thread._data.address) == 0
+    assert tick_count(wall.servo) == ticks and len(stand_in.forces(DEFAULT)) == FAULT_AT
 
 
 def test_a_slow_scheduler_is_seen_in_the_share_of_ticks_served(stand_in):
