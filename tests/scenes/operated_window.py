@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,18 +52,23 @@ class Stripe:
     covered = STRIPE
 
     def __init__(self):
-        self.calls, self.keys = [], False
+        self.calls, self.keys, self.inside = [], False, False
 
     def attach(self, window):
-        self.window = window
-        self.glfw = sys.modules["glfw"]
+        glfw = sys.modules["glfw"]
         self.calls.append("attach")
+
+        def moved(window, x, y):
+            self.inside = x >= glfw.get_window_size(window)[0] - STRIPE
+            before(window, x, y)
+
+        before = glfw.set_cursor_pos_callback(window, moved)
 
     def begin(self):
         self.calls.append("begin")
 
     def wants_pointer(self):
-        return self.glfw.get_cursor_pos(self.window)[0] >= self.glfw.get_window_size(self.window)[0] - STRIPE
+        return self.inside
 
     def wants_keys(self):
         return self.keys
@@ -174,6 +179,9 @@ def point(operator, out):
     operator.act("to", 400, 200, "mousedown", 3, "to", 450, 200, "to", 500, 200, "mouseup", 3, "to", 300, 90)
     out["orbit"] = operator.controls.camera.azimuth - CAMERA.azimuth
     operator.begin()
+    operator.act("to", 200, 90, "keydown", "alt", "mousedown", 1, "to", 100, 90, "mouseup", 1, "keyup", "alt")
+    out["alt_orbit"] = operator.controls.camera.azimuth - CAMERA.azimuth
+    operator.begin()
     x, y = map(round, operator.pixel())
     before = operator.pixel()
     operator.act("to", x, y, "mousedown", 1, "to", x + 30, y + 10, "to", x + 90, y + 60)
@@ -202,10 +210,10 @@ def press(operator, out):
     operator.begin()
     operator.act("key", "space", "key", "period", "key", "o", "key", "r", "key", "s", "key", "h", "key", "q")
     out["requests"] = operator.asked()
+    operator.act("key", "ctrl+c", "key", "Escape")
+    out["ctrl_c_escape"], out["ctrl_c"] = operator.asked(), operator.controls.overlays == PLAIN
     operator.act("key", "w", "key", "2")
     out["key_2"], out["key_w"] = operator.controls.camera.azimuth, operator.controls.overlays.wireframe
-    operator.act("key", "ctrl+c", "key", "Escape")
-    out["ctrl_c_escape"] = operator.asked()
 
 
 def go_away(operator, out):
@@ -247,6 +255,9 @@ def change_size(operator, out, pictures):
     operator.act("windowsize", "--sync", operator.id, 500, 450)
     out["resized"] = window.size
     pictures["resized"] = window.screenshot()
+    operator.act("key", "f")
+    out["fitted"] = asdict(operator.controls.camera)
+    operator.begin()
     operator.act("windowsize", "--sync", operator.id, WIDTH + STRIPE, HEIGHT)
     for name in ("fullscreen", "restored"):
         window.toggle_fullscreen()

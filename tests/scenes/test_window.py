@@ -13,6 +13,7 @@ from render.controls import ORBIT, ZOOM
 from render.gl import RenderUnavailable
 from render.offscreen import EglContext, render_picture
 from render.pointer import recede, trackball
+from render.scene_view import visible_points
 from tests.scenes.operated_window import (
     CAMERA,
     GREENISH,
@@ -123,8 +124,9 @@ def test_frames_and_their_latency_are_measured(seen):
     assert 0 < p50 == p99  # two frames showed the one snapshot that said when it was published
 
 
-def test_a_right_drag_orbits_by_its_share_of_the_picture_s_height(seen):
+def test_a_right_drag_and_an_alt_drag_orbit_by_its_share_of_the_picture_s_height(seen):
     assert seen["orbit"] == pytest.approx(-ORBIT * 100 / HEIGHT)
+    assert seen["alt_orbit"] == pytest.approx(ORBIT * 100 / HEIGHT)
 
 
 def test_a_left_drag_takes_the_tool_along_and_letting_go_leaves_it(seen):
@@ -154,6 +156,7 @@ def test_keys_ask_for_what_they_stand_for(seen):
     assert seen["key_2"] == Camera().seen_from("back").azimuth
     assert seen["key_w"]
     assert seen["ctrl_c_escape"] == ["emergency"]
+    assert seen["ctrl_c"]
 
 
 @pytest.mark.parametrize("how", ["left", "unfocused"])
@@ -187,6 +190,14 @@ def test_a_ball_stays_round_in_a_window_of_any_size(seen, pictures, name, size):
     np.testing.assert_allclose(centre, ((size[0] - STRIPE) / 2, size[1] / 2), atol=0.01 * size[1])
     assert extent[0] / extent[1] == pytest.approx(1.0, abs=0.03)
     assert extent[1] / size[1] == pytest.approx(2 * 0.1 / CAMERA.height(CAMERA.distance), rel=0.05)
+
+
+def test_a_fitted_scene_fills_what_the_layer_leaves(seen):
+    fitted = Camera(**seen["fitted"])
+    width, height = seen["resized"][0] - STRIPE, seen["resized"][1]
+    expected = CAMERA.fit(visible_points(*ball(REDDISH)), width / height)
+    assert fitted.distance == pytest.approx(expected.distance)
+    assert fitted.target == pytest.approx(expected.target)
 
 
 def test_what_fails_in_a_callback_is_raised_by_the_frame_and_the_window_goes_on(seen):
