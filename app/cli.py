@@ -75,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     scenes.set_defaults(command=_scenes)
 
     commands.add_parser("devices", help="list the devices").set_defaults(command=_devices)
-    commands.add_parser("doctor", help="say what this machine can do").set_defaults(command=_doctor)
+    doctor = commands.add_parser("doctor", help="say what this machine can do, and what to do about the rest")
+    doctor.add_argument("--json", type=Path, metavar="FILE", help="write the findings to this file")
+    doctor.set_defaults(command=_doctor)
 
     study = commands.add_parser("study", help="recompute a paper's table or figure")
     study.add_argument("name", nargs="?", metavar="NAME", help="without it, list the studies")
@@ -200,7 +202,9 @@ def _devices(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from app.doctor import print_doctor
 
-    return print_doctor()
+    if options.json is not None:
+        check_file(options.json, "--json")
+    return print_doctor(options.json)
 
 
 def _study(options: argparse.Namespace) -> int:

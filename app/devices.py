@@ -98,7 +98,7 @@ def _touch_there() -> bool:
     """Whether a Touch can be opened now."""
     from haptics.backends.openhaptics import find
 
-    return find().ok
+    return bool(find().ok)
 
 
 class ServoDriver(Protocol):

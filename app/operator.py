@@ -1,11 +1,15 @@
 """The operator's desk: one window with its panel, over one session after another.
 
 The window belongs to the main thread and reads snapshots only; what the operator asks for goes to the
-session. A session is prepared in a thread of its own while the window goes on drawing.
+session. A session is prepared in a thread of its own while the window goes on drawing. Drawing waits for the
+loops where the system can be told so: on a machine without a graphics card it would take a core from them.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +45,8 @@ WIDTH, HEIGHT = 1280, 800
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 SAID = 6
 """Messages that the panel keeps."""
+GIVING_WAY = 10
+"""Niceness of the thread that draws."""
 
 
 class Told(Progress):
@@ -66,6 +72,10 @@ class Operator:
 
     def __init__(self, progress: Progress) -> None:
         self.progress = Told(progress)
+        # threads that begin in it keep their priority when this one gives way
+        self._launcher = ThreadPoolExecutor(1, "launcher")
+        self._launcher.submit(int).result()
+        give_way()
         self.panel = Panel()
         self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
         self.controls = Controls(Camera())
@@ -86,6 +96,7 @@ class Operator:
 
     def __exit__(self, *_: object) -> None:
         self.window.close()
+        self._launcher.shutdown()
 
     # ---- one session after another
 
@@ -96,7 +107,7 @@ class Operator:
         session = self._prepared(Session(options, self.progress))
         while True:
             self._attend(session)
-            done = session.run(self._watch)
+            done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
             if self.closing or options.duration is not None:
                 return done
             self._rest(done)
@@ -125,12 +136,11 @@ class Operator:
     def _prepared(self, session: Session) -> Session:
         """Prepare in a thread, so that the window goes on; raises what the preparation raises."""
         self._readings = None
-        with ThreadPoolExecutor(1, "prepare") as pool:
-            ready: Future[None] = pool.submit(session.prepare)
-            while not ready.done():
-                self._status = self.progress.words, "warn"
-                self._frame(self._state)
-                self._heed()
+        ready: Future[None] = self._launcher.submit(session.prepare)
+        while not ready.done():
+            self._status = self.progress.words, "warn"
+            self._frame(self._state)
+            self._heed()
         ready.result()
         return session
 
@@ -295,6 +305,12 @@ class Operator:
         self.messages.append(words)
         del self.messages[:-SAID]
         self.progress.say(words)
+
+
+def give_way() -> None:
+    """Let this thread, and those that it starts, wait for others, where threads have priorities."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GIVING_WAY)
 
 
 def _named(what: str, scene: str, suffix: str) -> Path:

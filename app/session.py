@@ -73,6 +73,9 @@ Watch = Callable[[SceneState, bool], None]
 """Called from the main thread again and again while a run lasts: the newest frame, and whether it is new."""
 
 
+Launch = Callable[[Callable[[], object]], object]
+
+
 @dataclass(frozen=True)
 class Options:
     """What to run and how; the command line's own words."""
@@ -185,14 +188,17 @@ class Session:
             "ticks": self.ticks,
         }
 
-    def run(self, watch: Watch | None = None) -> Outcome:
-        """Run to the end; the outcome's status says how it ended. What `watch` raises ends the run, too."""
+    def run(self, watch: Watch | None = None, launch: Launch = lambda start: start()) -> Outcome:
+        """Run to the end; the outcome's status says how it ended. What `watch` raises ends the run, too.
+
+        launch: calls what starts a thread, in the thread whose priority the new one shall have.
+        """
         try:
             with self._signals(), self._excepthook():
                 if self.options.lock_step:
                     self._in_lock_step()
                 else:
-                    self._in_threads(watch)
+                    self._in_threads(watch, launch)
             columns = self.trace.finish()
         finally:
             self.rig.low.close()
@@ -235,18 +241,18 @@ class Session:
 
     # ---- the two drivers
 
-    def _in_threads(self, watch: Watch | None) -> None:
+    def _in_threads(self, watch: Watch | None, launch: Launch) -> None:
         """The servo, the slow loop, and this thread as the one that looks."""
         rig, slow = self.rig, self.slow
-        if not slow.first():
+        if not launch(slow.first):
             return
         # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
         sys.setswitchinterval(SWITCH)
         self.trace.start()
         servo = self._servo_thread()
         try:
-            servo.start()
-            slow.start()
+            launch(servo.start)
+            launch(slow.start)
             while servo.running and not tick_count(rig.servo):
                 time.sleep(1e-3)
             self.first_tick = process_age()
