@@ -12,7 +12,16 @@ from app.session import Options, Session
 from haptics.backends.mock import make_mock
 from haptics.clutch import TURN_BACK
 from haptics.device import TOUCH
-from haptics.limits import PAUSING, RUNNING, STOP_REQUESTED, STOPPING, make_limits
+from haptics.limits import (
+    PAUSING,
+    REASONS,
+    RUNNING,
+    STOP_DEVICE_LOST,
+    STOP_EMERGENCY,
+    STOP_REQUESTED,
+    STOPPING,
+    make_limits,
+)
 from haptics.recording import read_recording
 from haptics.servo import (
     ServoThread,
@@ -193,34 +202,56 @@ TOUCHING = (
 )
 
 
-def test_a_run_that_was_paused_stepped_and_resumed_is_repeated_bit_for_bit(tmp_path):
-    session = Session(Options("probe", TOUCHING, record=tmp_path / "run.h5", baseline=False))
+def wait(servo, until):
+    """Until something holds or the servo has ended."""
+    while not until() and finished_reason(servo) == RUNNING:
+        time.sleep(1e-3)
+
+
+def operated(path, operate):
+    """A recorded run of the probe in threads under an operator; its outcome and its replay's."""
+    session = Session(Options("probe", TOUCHING, record=path, baseline=False))
     session.prepare()
-    servo = session.rig.servo
-    frozen = []
-
-    def operate():
-        for at in (150, 400):
-            while tick_count(servo) < at and finished_reason(servo) == RUNNING:
-                time.sleep(1e-3)
-            request_pause(servo, True)
-            while not is_frozen(servo) and finished_reason(servo) == RUNNING:
-                time.sleep(1e-3)
-            frozen.append(tick_count(servo))
-            grant_ticks(servo, 5)
-            while tick_count(servo) < frozen[-1] + 5 and finished_reason(servo) == RUNNING:
-                time.sleep(1e-3)
-            request_pause(servo, False)
-
-    operator = threading.Thread(target=operate)
+    operator = threading.Thread(target=operate, args=(session.rig.servo,))
     operator.start()
     outcome = session.run()
     operator.join()
+    return outcome, replay(path).result
+
+
+def test_a_run_that_was_paused_stepped_and_resumed_is_repeated_bit_for_bit(tmp_path):
+    frozen = []
+
+    def operate(servo):
+        for at in (150, 400):
+            wait(servo, lambda at=at: tick_count(servo) >= at)
+            request_pause(servo, True)
+            wait(servo, lambda: is_frozen(servo))
+            frozen.append(tick_count(servo))
+            grant_ticks(servo, 5)
+            wait(servo, lambda: tick_count(servo) == frozen[-1] + 5)
+            request_pause(servo, False)
+
+    outcome, again = operated(tmp_path / "run.h5", operate)
     assert outcome.status == FINISHED
-    recording = read_recording(tmp_path / "run.h5")
-    flags = recording.columns["flags"]
+    recorded = read_recording(tmp_path / "run.h5").columns
+    flags = recorded["flags"]
     for at in frozen:
         assert (flags[at - 1 : at + 5] & PAUSING).all() and not flags[at + 5] & PAUSING
-    assert np.abs(recording.columns["sent_y"]).max() > 0.1
-    again = replay(tmp_path / "run.h5")
-    assert again.result["replay"]["equal"], again.result["exit_reason"]
+    assert np.abs(recorded["sent_y"]).max() > 0.1
+    assert again["replay"]["equal"], again["exit_reason"]
+
+
+def test_an_emergency_and_a_lost_device_are_repeated_bit_for_bit(tmp_path):
+    def emergency(servo):
+        wait(servo, lambda: tick_count(servo) >= 300)
+        request_stop(servo, STOP_EMERGENCY)
+
+    def loss(servo):
+        wait(servo, lambda: tick_count(servo) >= 300)
+        request_stop(servo, STOP_DEVICE_LOST)
+
+    for operate, reason in ((emergency, STOP_EMERGENCY), (loss, STOP_DEVICE_LOST)):
+        outcome, again = operated(tmp_path / "run.h5", operate)
+        assert REASONS[reason] in outcome.result["exit_reason"]
+        assert again["replay"]["equal"], again["exit_reason"]
