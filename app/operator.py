@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 from PIL import Image
 
-from app.outcome import Outcome
+from app.outcome import INTERRUPTED, TERMINATED, Outcome
 from app.progress import Progress
 from app.publish import camera_of
 from app.readings import Readings
@@ -108,7 +108,8 @@ class Operator:
         while True:
             self._attend(session)
             done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
-            if self.closing or options.duration is not None:
+            signalled = done.status in (INTERRUPTED, TERMINATED)
+            if self.closing or signalled or options.duration is not None:
                 return done
             self._rest(done)
             following = self._following()

@@ -12,6 +12,7 @@ from app.session import Session
 from haptics.servo import is_frozen, tick_count
 from haptics.statistics import LATE, MISSED, STALE_STEPS, percentile_us
 from physics.exchange.snapshot import SceneState
+from physics.systems.high_rate import CALLS, TICK
 from render.panel_state import Knob, LoopReading, Plot, Reading
 
 SPAN = 6.0
@@ -111,7 +112,8 @@ class Readings:
         servo = session.rig.servo
         stale = int(servo.statistics.counters[STALE_STEPS])
         residual, tolerance = _last(columns, "residual"), session.spec.solver.tolerance
-        lost = int(state.counters[3])
+        lost, counter = int(state.counters[3]), session.rig.high.counter
+        waited = int(counter[CALLS] - counter[TICK])
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
             Reading("deepest penetration", f"{1e3 * _last(columns, 'depth'):.3f} mm"),
@@ -124,6 +126,7 @@ class Readings:
         exchange = (
             Reading("ticks on a stale frame", str(stale), "warn" if stale else "plain"),
             Reading("age of the frame", f"{int(servo.port.status[2])} ticks"),
+            Reading("ticks waited for a frame", str(waited), "bad" if waited else "plain"),
         )
         return {"contact": contact, "solver": solver, "exchange": exchange}
 

@@ -33,9 +33,9 @@ NAP = 2e-4
 SCHEDULE = (
     Column("step", "1", "number of the low step, from 0", "i8"),
     Column("frame", "1", "id of the frame that it published", "i8"),
-    Column("begin_tick", "1", "ticks that the tool state of its L1 had behind it, -1 for none", "i8"),
-    Column("until_tick", "1", "the full bodies contain the forces of the ticks before this one", "i8"),
-    Column("present_tick", "1", "the frame itself contains the forces of the ticks before this one", "i8"),
+    Column("begin_tick", "1", "servo ticks that the tool state of its L1 had behind it, -1: none", "i8"),
+    Column("until_tick", "1", "the full bodies contain the forces of the scene's ticks before it", "i8"),
+    Column("present_tick", "1", "the frame itself contains the forces of the scene's ticks before it", "i8"),
 )
 
 
@@ -96,7 +96,7 @@ class SlowLoop:
         low, log, start = self.rig.low, self.rig.high.log, time.perf_counter()
         self.take_changes()
         low.begin()
-        begun = int(self.rig.high.state.tick[low.tool_slot])
+        begun = int(self.rig.high.state.calls[low.tool_slot])
         until = low.tick + int(ring_available(log.ring))
         slot = self.visual.take_tool()
         low.finish(until)
