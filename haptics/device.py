@@ -110,7 +110,7 @@ class VirtualDevice(NamedTuple):
     """Last reported position, velocity and angular velocity, shape (3, 3)."""
     measured_orientation: NDArray[np.float64]
     health: NDArray[np.int64]
-    """DEVICE_OK or what an EXTERNAL device's callback or a recording found, shape (1,)."""
+    """DEVICE_OK, or DEVICE_GONE once whoever watches the device has found that, shape (1,)."""
 
 
 def make_virtual_device(
@@ -288,7 +288,7 @@ def device_read(device, tick, port):
         port.angular_velocity[i] = device.measured[2, i]
     for i in range(4):
         device.measured_orientation[i] = port.orientation[i]
-    return DEVICE_OK
+    return device.health[0]
 
 
 @njit(inline="always")

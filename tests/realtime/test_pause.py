@@ -11,7 +11,7 @@ from app.replay import replay
 from app.session import Options, Session
 from haptics.backends.mock import make_mock
 from haptics.clutch import TURN_BACK
-from haptics.device import TOUCH
+from haptics.device import DEVICE_GONE, TOUCH
 from haptics.limits import (
     PAUSING,
     REASONS,
@@ -255,7 +255,7 @@ def test_an_emergency_and_a_lost_device_are_repeated_bit_for_bit(tmp_path):
 
     def loss(servo):
         wait(servo, lambda: tick_count(servo) >= 300)
-        request_stop(servo, STOP_DEVICE_LOST)
+        servo.device.health[0] = DEVICE_GONE
 
     for operate, reason in ((emergency, STOP_EMERGENCY), (loss, STOP_DEVICE_LOST)):
         outcome, again = operated(tmp_path / "run.h5", operate)
