@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from app.album import Album
 from app.build import build_scene
 from app.devices import limits_of, workspace_of
+from app.live import changed
 from app.outcome import FAILED, FINISHED, Outcome, config_text, measured, series_of, warnings_of
 from app.progress import Progress, Silent
 from app.rig import Rig
@@ -25,7 +26,7 @@ from app.visual import Visual
 from config.load import load_scene, parse_scene
 from config.schema.scene import SceneSpec
 from haptics.backends.replay import make_recorded, recorded_start
-from haptics.device import DEVICE_GONE
+from haptics.device import DEVICE_GONE, DeviceSpec
 from haptics.errors import HapticsError
 from haptics.limits import (
     DEVICE_LOST,
@@ -85,6 +86,12 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
     meta = recording.meta
     if meta.get("program") != "palpo" or not len(recording.columns.get("tick", ())):
         raise HapticsError(f"{path}: this recording holds no run of `palpo run` that could be repeated")
+    first = int(recording.columns["tick"][0])
+    if first > 0:
+        raise HapticsError(
+            f"{path}: begins at tick {first} of its run, so that it cannot be repeated; "
+            f"--device replay:{path} follows its hand"
+        )
     if not np.array_equal(recording.columns["tick"], np.arange(len(recording.columns["tick"]))):
         raise HapticsError(f"{path}: rows are missing between its ticks, so that it cannot be repeated")
     if scene is None:
@@ -117,18 +124,20 @@ class _Rerun:
         self.lock_step, self.other = lock_step, other
         self.n = len(recording.columns["tick"])
         self.asked = self._asked()
+        self.changes = [] if other else list(recording.changes)
         self._done = 0
         self.known = self.n
         """Ticks before the first one whose frame the schedule does not know: a crash may cut it short."""
 
     def rig(self) -> Rig:
         """The scene with the recorded inputs: the device's own, or in another scene the hand as it moved."""
-        workspace, limits = workspace_of(self.spec), limits_of(self.spec)
+        device = None if self.other else DeviceSpec(**self.recording.meta["device_spec"])
+        workspace, limits = workspace_of(self.spec), limits_of(self.spec, device)
         if self.other:
             # what the clutch did is in the hand's motion already
             workspace = workspace._replace(clutch_buttons=0)
-        device = make_recorded(self.recording, workspace if self.other else None)
-        rig = Rig(self.spec, build_scene(self.spec), self.kind, device, workspace, limits, not self.lock_step)
+        hand = make_recorded(self.recording, workspace if self.other else None)
+        rig = Rig(self.spec, build_scene(self.spec), self.kind, hand, workspace, limits, not self.lock_step)
         start = None if self.other else recorded_start(self.recording)
         if start is not None:
             start_servo_at(rig.servo, start)
@@ -153,6 +162,7 @@ class _Rerun:
         self.trace = Trace(self.now.servo, names=NAMES)
         try:
             if self.lock_step:
+                self._change()
                 lock_step_run(self.now, self.slow, self.n, self._ticks, self._look)
             else:
                 self._by_schedule()
@@ -190,10 +200,19 @@ class _Rerun:
             # those that come before it froze need none; a resume drops the rest
             grant_ticks(servo, span)
 
+    def _change(self) -> None:
+        """Ask for what the operator changed before the next low step."""
+        while self.changes and self.changes[0][0] <= len(self.slow.seconds):
+            text = self.changes.pop(0)[1]
+            self.spec = changed(self.spec, text)
+            self.slow.ask(text, self.spec)
+
     def _look(self) -> None:
+        """After a low step: keep a picture, and ask for the changes before the next."""
         state, fresh = self.visual.latest()
         if fresh:
             self.album.look(state)
+        self._change()
 
     def _by_schedule(self) -> None:
         """A run in threads: each low step where it was."""
@@ -202,12 +221,14 @@ class _Rerun:
         ids, first = np.unique(frames, return_index=True)
         adopted = dict(zip(ids.tolist(), first.tolist(), strict=True))
         last = 0
+        self._change()
         for frame, begin, until, present in zip(
             *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")), strict=True
         ):
             self._run_to(max(begin, 0))
             if frame not in adopted:
                 break
+            self.slow.take_changes()
             low.begin()
             self._run_to(adopted[frame])
             slot = self.visual.take_tool()

@@ -185,7 +185,7 @@ class Session:
             "interface": self.kind,
             "device": self.choice.title,
             "device_spec": asdict(self.device),
-            "ticks": self.ticks,
+            "ticks": None if self.ticks == ENDLESS else self.ticks,
         }
 
     def run(self, watch: Watch | None = None, launch: Launch = lambda start: start()) -> Outcome:

@@ -17,6 +17,7 @@ from app.operator import Operator
 from app.progress import Silent
 from app.session import Options
 from haptics.servo import is_frozen, tick_count
+from haptics.statistics import MISSED
 
 PATIENCE = 120.0  # s
 
@@ -28,6 +29,13 @@ class Person:
         self.operator = operator
         self.id = str(sys.modules["glfw"].get_x11_window(operator.window.handle))
         self.seen: dict[str, object] = {}
+        self.frames, draw = 0, operator._frame
+
+        def counted(state) -> None:
+            draw(state)
+            self.frames += 1
+
+        operator._frame = counted
 
     @property
     def session(self):
@@ -42,11 +50,17 @@ class Person:
             time.sleep(0.02)
 
     def act(self, *words) -> None:
-        """Commands of xdotool; "to x y" is a place in the window."""
+        """Commands of xdotool, then a look at what became of them; "to x y" is a place in the window."""
         command = ["xdotool"]
         for word in words:
             command += ["mousemove", "--window", self.id] if word == "to" else [str(word)]
         subprocess.run(command, check=True)
+        self.look()
+
+    def look(self, frames: int = 3) -> None:
+        """Wait for some more frames: a person does not act faster than can be seen."""
+        last = self.frames + frames
+        self.until(lambda: self.frames >= last, "more frames")
 
     def place(self, name: str) -> tuple[float, float]:
         left, top, right, bottom = self.operator.panel.places[name]
@@ -54,7 +68,9 @@ class Person:
 
     def click(self, name: str) -> None:
         self.until(lambda: name in self.operator.panel.places, f"{name} in the panel")
-        self.act("to", *map(round, self.place(name)), "sleep", 0.1, "click", 1)
+        self.act("to", *map(round, self.place(name)))
+        self.act("mousedown", 1)
+        self.act("mouseup", 1)
 
     def running(self) -> None:
         """Until the servo has made some ticks of the present session."""
@@ -81,28 +97,30 @@ class Person:
         start = self.operator.controls.hand.position.copy()
         self.act("to", round(x), round(y), "mousedown", 1)
         for step in range(1, 16):
-            self.act("to", round(x), round(y - 8 * step), "sleep", 0.02)
+            self.act("to", round(x), round(y - 8 * step))
         self.until(lambda: self.force() > 0.3, "a force on the hand")
         self.seen["dragged_m"] = float(np.linalg.norm(self.operator.controls.hand.position - start))
         self.seen["grip"] = self.operator.controls.hand.grip
 
     def knob(self) -> None:
         """Drag the slider of friction to the right."""
-        self.act("to", *map(round, self.place("emergency")[:1]), 600)
+        self.act("to", round(self.place("emergency")[0]), 600)
         for _ in range(40):
-            if "friction.default" in self.operator.panel.places:
-                if self.place("friction.default")[1] < 700:
-                    break
-            self.act("click", 5, "sleep", 0.1)
+            places = self.operator.panel.places
+            if "friction.default" in places and self.place("friction.default")[1] < 700:
+                break
+            self.act("click", 5)
         before = float(self.session.spec.friction.default)
         left, top, right, bottom = self.operator.panel.places["friction.default"]
         x, y = left + 0.15 * (right - left), 0.5 * (top + bottom)
-        self.act("to", round(x), round(y), "sleep", 0.2, "mousedown", 1, "sleep", 0.2)
-        self.act("to", round(x + 0.3 * (right - left)), round(y), "sleep", 0.4, "mouseup", 1)
+        self.act("to", round(x), round(y))
+        self.act("mousedown", 1)
+        self.act("to", round(x + 0.3 * (right - left)), round(y))
+        self.act("mouseup", 1)
         self.until(lambda: self.session.spec.friction.default != before, "another friction")
-        time.sleep(0.5)
-        high = self.session.rig.high
-        self.seen["friction"] = [before, float(self.session.spec.friction.default), float(high.mu.max())]
+        high, asked = self.session.rig.high, float(self.session.spec.friction.default)
+        self.until(lambda: high.mu.max() == asked, "the friction in the servo")
+        self.seen["friction"] = [before, asked]
 
     def pause(self) -> None:
         servo = self.session.rig.servo
@@ -121,22 +139,30 @@ class Person:
 
     def stall(self) -> None:
         """The thread that draws sleeps for two seconds."""
-        servo, watch, slept = self.session.rig.servo, self.operator._frame, threading.Event()
+        servo, draw, slept = self.session.rig.servo, self.operator._frame, threading.Event()
         counts = []
+
+        def look() -> None:
+            missed = int(servo.statistics.counters[MISSED])
+            counts.append((time.perf_counter(), tick_count(servo), missed))
 
         def sleep(state) -> None:
             if not slept.is_set():
-                counts.append((time.perf_counter(), tick_count(servo)))
+                look()
                 time.sleep(2.0)
-                counts.append((time.perf_counter(), tick_count(servo)))
+                look()
                 slept.set()
-            watch(state)
+            draw(state)
 
+        look()
+        time.sleep(2.0)
+        look()
         self.operator._frame = sleep
         slept.wait(PATIENCE)
-        self.operator._frame = watch
-        (began, first), (ended, last) = counts
-        self.seen["ticks_per_ms_while_stalled"] = (last - first) / (1e3 * (ended - began))
+        self.operator._frame = draw
+        pairs = zip(counts[::2], counts[1::2], strict=True)
+        spans = [(1e3 * (b[0] - a[0]), b[1] - a[1], b[2] - a[2]) for a, b in pairs]
+        self.seen["milliseconds_ticks_missed_awake_and_asleep"] = spans
 
     def live(self, folder: Path) -> None:
         self.running()
