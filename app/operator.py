@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from app.outcome import INTERRUPTED, TERMINATED, Outcome
@@ -247,7 +248,14 @@ class Operator:
             plots=readings.plots(),
             messages=(*session.notes[-SAID:], *self.messages)[-SAID:],
             legend=tuple(self._legend(state)),
+            seen=self._seen(),
         )
+
+    def _seen(self) -> NDArray[np.float64]:
+        """Where the bodies are in the picture; at rest, so that the legend stays where it is."""
+        solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
+        width, height = self.window.scene_size
+        return self.controls.camera.project(np.vstack(solid), width, height) / height
 
     def _legend(self, state: SceneState) -> list[Entry]:
         camera, overlays, height = self.controls.camera, self.controls.overlays, self.window.size[1]
