@@ -397,7 +397,7 @@ class Session:
         if not self.options.lock_step:
             result["first_tick_s"] = self.first_tick
             result["scheduler"] = self.scheduler
-            if not self.scheduler.startswith("SCHED_FIFO granted"):
+            if self.choice.kind != "touch" and not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
         if self.recordings:
             result["recording"] = ", ".join(map(str, self.recordings))
