@@ -69,6 +69,11 @@ class StandIn:
         """The C function standin_`name`."""
         return getattr(self.library, f"standin_{name}")
 
+    def disconnect(self) -> None:
+        """Take the devices away: the library stays loaded, and no other test may find a Touch in it."""
+        for device in range(len(NAMES)):
+            self.library.standin_connect(device, 0)
+
     def script(self, device: int, readings: ArrayLike) -> None:
         """Readings, shape (n, READING), one a frame, the last one held."""
         table = np.ascontiguousarray(readings, dtype=np.float64)

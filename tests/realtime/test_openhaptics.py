@@ -45,7 +45,9 @@ ROUNDING = 1e-14
 
 @pytest.fixture
 def stand_in():
-    return fresh_stand_in()
+    made = fresh_stand_in()
+    yield made
+    made.disconnect()
 
 
 # ---- units and axes

@@ -54,7 +54,7 @@ def test_devices_and_studies_are_listed(capsys):
         (["run", "nosuch"], ("nosuch", "probe")),
         (["run", "probe", "--set", "rates.low_hz=300"], ("low_hz", "300")),
         (["run", "probe", "--set", "bodies.block.placement.where=1"], ("where",)),
-        (["run", "probe", "--device", "touch"], ("touch", "replay:FILE")),
+        (["run", "probe", "--device", "glove"], ("glove", "replay:FILE")),
         (["run", "probe", "--device", "replay:/no/such.csv"], ("/no/such.csv",)),
         (["run", "probe", "--duration", "-1"], ("--duration", "-1")),
         (["run", "probe", "--interface", "magic"], ("magic", "krylov")),

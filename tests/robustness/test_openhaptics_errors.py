@@ -30,7 +30,8 @@ RESET, AUTO, INKWELL = 1, 2, 4
 def stand_in():
     made = fresh_stand_in()
     made.script(DEFAULT, press())
-    return made
+    yield made
+    made.disconnect()
 
 
 def run_to_its_end(wall):
