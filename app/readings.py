@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.live import live_keys
 from app.session import Session
+from haptics.passivity import ENERGY
 from haptics.servo import is_frozen, tick_count
 from haptics.statistics import LATE, MISSED, STALE_STEPS, percentile_us
 from physics.exchange.snapshot import SceneState
@@ -130,7 +131,16 @@ class Readings:
             Reading("age of the frame", f"{int(servo.port.status[2])} ticks"),
             Reading("ticks waited for a frame", str(waited), "bad" if waited else "plain"),
         )
-        return {"contact": contact, "solver": solver, "exchange": exchange}
+        joules, torque = servo.energy.joules, float(servo.energy.peak_torque[0])
+        hand = (
+            Reading(
+                "energy given to it",
+                f"{1e3 * joules[ENERGY]:.2f} mJ",
+                "warn" if joules[ENERGY] > 0 else "plain",
+            ),
+            Reading("torque that it lacks", f"{1e3 * torque:.1f} mN m at most"),
+        )
+        return {"contact": contact, "solver": solver, "exchange": exchange, "hand": hand}
 
     def knobs(self) -> dict[str, tuple[Knob, ...]]:
         """The live keys, by group."""

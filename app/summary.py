@@ -72,6 +72,7 @@ def _facts(result: Mapping[str, Any]) -> Table:
         ("force, at most [N]", f"{number(force['max_norm'])}, {number(force['max_norm_sent'])} sent"),
         ("force at the end [N]", number(force["final"])),
         ("mean of the last half second [N]", number(force["mean_last_half_second"])),
+        *_port(servo),
         ("deepest penetration [mm]", number(1e3 * result["penetration_m"]["max"])),
         ("mass [kg]", ", ".join(f"{body} {number(m)}" for body, m in result["mass_kg"].items())),
         ("memory [MB]", number(result.get("memory_mb"))),
@@ -81,6 +82,22 @@ def _facts(result: Mapping[str, Any]) -> Table:
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _port(servo: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What went through the hand's port, and whether the map to the scene keeps its power."""
+    energy, torque, place = servo["passivity"], servo["torque"], servo["workspace"]
+    power = "keeps power" if place["power_consistent"] else "does not keep power"
+    given = f"{number(1e3 * energy['energy_J'])}, at most {number(1e3 * energy['highest_J'])}"
+    if energy["active_ticks"]:
+        given += f"; {number(1e3 * energy['dissipated_J'])} taken back in {energy['active_ticks']} ticks"
+    missed = f"{number(torque['peak_Nm'])} N m at most, {number(1e3 * torque['unrendered_J'])} mJ of work"
+    scales = f"lengths {number(place['scale'])}, forces {number(place['force_scale'])}: {power}"
+    return [
+        ("energy given to the hand [mJ]", given if energy["mode"] != "off" else "not observed"),
+        ("torque that the device lacks", missed),
+        ("from device to scene", scales),
+    ]
 
 
 def _window(window: Mapping[str, Any] | None) -> list[tuple[str, str]]:
