@@ -13,7 +13,7 @@ from app.outcome import FAILED, FINISHED
 from app.replay import replay
 from app.session import Options, Session
 from config.load import ConfigError, load_scene
-from haptics.limits import PAUSING
+from haptics.limits import FADING, PAUSING, RATE_LIMITED
 from haptics.recording import read_recording
 from haptics.servo import is_frozen, tick_count
 from physics.systems.lock_step import LockStep
@@ -21,6 +21,9 @@ from tests.realtime.test_session import TOUCHING
 
 PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9)
 SHIPPED = ("beams", "wire", "needle", "probe")
+
+
+PRESSED = "device.path=[[0, 0, 0.041, 0], [0.2, 0, 0.035, 0]]"
 
 
 def columns_of(path):
@@ -127,27 +130,24 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
 
 def test_the_force_is_scaled_and_limited_as_the_operator_says(tmp_path):
     path = tmp_path / "run.h5"
-    session = Session(replace(PROBE, record=path))
+    session = Session(replace(PROBE, overrides=(*PROBE.overrides, PRESSED), record=path, duration=1.8))
     act(
         session,
-        (300, lambda: session.change("workspace.force_scale", 0.25)),
-        (550, lambda: session.change("safety.max_force", 0.05)),
+        (400, lambda: session.change("workspace.force_scale", 0.25)),
+        (1000, lambda: session.change("safety.max_force", 0.05)),
     )
     columns = columns_of(path)
     asked, sent = force(columns, "force"), force(columns)
-    largest = np.linalg.norm(sent, axis=1)
-    # from the frame after the change on; a low period and what a busy machine adds
-    quarter = slice(450, 540)
-    assert np.linalg.norm(asked[quarter], axis=1).min() > 0.2
-    flat = np.linalg.norm(sent[quarter] - 0.25 * asked[quarter], axis=1)
-    assert flat.max() < 1e-12
-    assert largest[700:850].max() <= 0.05 * (1 + 1e-12)
-
-
-def fades(columns, within=0.055):
-    """Whether the force ends at zero and gets there no faster than its fade."""
-    size = np.linalg.norm(force(columns), axis=1)
-    return size[-1] == 0.0 and np.abs(np.diff(size)).max() <= size.max() / 50 * 1.5 + 2.0
+    # the change comes with a frame, whenever that is; ticks under a fade or the limit of the rate aside
+    plain = (columns["flags"] & (FADING | RATE_LIMITED)) == 0
+    whole, quarter = (np.linalg.norm(sent - share * asked, axis=1) < 1e-12 for share in (1.0, 0.25))
+    came = int(np.flatnonzero(plain & quarter & (np.linalg.norm(asked, axis=1) > 0.2))[0])
+    assert 400 < came < 1000
+    assert columns["frame"][came] > columns["frame"][came - 2]
+    assert (whole | ~plain)[:came].all()
+    assert (quarter | ~plain)[came:1000].all()
+    assert np.linalg.norm(sent[-250:], axis=1).max() <= 0.05 * (1 + 1e-12)
+    assert np.linalg.norm(asked[-250:], axis=1).min() > 0.2
 
 
 @pytest.mark.parametrize("where", ["the looking thread", "another thread"])
@@ -177,8 +177,7 @@ def test_an_error_in_any_thread_ends_in_a_fade_and_keeps_the_recording(tmp_path,
 
 def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkeypatch):
     path = tmp_path / "run.h5"
-    pressed = "device.path=[[0, 0, 0.041, 0], [0.2, 0, 0.035, 0]]"
-    session = Session(replace(PROBE, overrides=(*PROBE.overrides, pressed), record=path, duration=1.8))
+    session = Session(replace(PROBE, overrides=(*PROBE.overrides, PRESSED), record=path, duration=3.0))
     hang, begun = threading.Event(), []
 
     def hook():
@@ -196,7 +195,7 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
     hook()
     done = session.run()
     assert done.status == FINISHED
-    assert done.result["servo"]["limits"]["watchdog_trips"] == 1
+    assert done.result["servo"]["limits"]["watchdog_trips"] >= 1
     columns = columns_of(path)
     size, age = np.linalg.norm(force(columns), axis=1), columns["frame_age"]
     tripped = np.flatnonzero(age > 250)
