@@ -1,6 +1,8 @@
 """The contact problem that every solver gets, and the result that every solver gives back."""
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +43,23 @@ class ContactProblem:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """When a solver ends."""
+
+    tolerance: float = 1e-8
+    """Relative natural-map residual (physics.contact.residual) at which it has converged."""
+    max_iterations: int = 5000
+    """In the solver's own unit: sweeps, Newton steps, pivots."""
+    seconds: float = math.inf
+    """Wall time after which it gives back the best force that it has [s]."""
+
+
+Reason = Literal["converged", "iterations", "time", "stalled", "diverged"]
+
+
+@dataclass(frozen=True)
 class ContactResult:
-    """What a solver found."""
+    """What a solver found; `r` is finite and in the cones whatever the reason for which it ended."""
 
     r: NDArray[np.float64]
     """Contact forces [N], shape (3 n,), order (n, t1, t2)."""
@@ -52,3 +69,8 @@ class ContactResult:
     residual: float
     """Relative natural-map residual of r."""
     converged: bool
+    """Whether the residual is at most the tolerance; never claimed on the word of a solver's own criterion."""
+    reason: Reason = "converged"
+    """Why it ended."""
+    seconds: float = 0.0
+    """Wall time of the solve [s]."""
