@@ -69,7 +69,7 @@ class ContactResult:
     residual: float
     """Relative natural-map residual of r."""
     converged: bool
-    """Whether the residual is at most the tolerance; never claimed on the word of a solver's own criterion."""
+    """Whether the residual is at most the tolerance, whatever the solver's own criterion says."""
     reason: Reason = "converged"
     """Why it ended."""
     seconds: float = 0.0

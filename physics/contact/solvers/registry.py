@@ -1,4 +1,4 @@
-"""The contact solvers by name: each takes a `ContactProblem` and a `Stop`, and is judged by the same residual."""
+"""The contact solvers by name: each takes a `ContactProblem` and a `Stop`; one residual judges them."""
 
 import difflib
 from collections.abc import Callable
