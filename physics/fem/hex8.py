@@ -1,7 +1,7 @@
 """Trilinear hexahedron: gradients at the integration points and stiffness, with three integrations.
 
 With two points a direction (2x2x2, exact for the volume and for every constant stress) the element is "full":
-it locks as nu approaches 1/2, since a trilinear field cannot bend without changing volume at all eight points.
+it locks as nu approaches 1/2, since a trilinear field cannot bend without a change of volume at some point.
 The two remedies replace the divergence by its value for the whole element:
   "selective"  reduced integration of the volumetric part, the divergence at the centre;
   "bbar"       the mean divergence over the element.
@@ -42,8 +42,8 @@ def gradients(nodes: NDArray, hexes: NDArray, local: NDArray = POINTS) -> tuple[
     bad = np.flatnonzero(~(determinants > 0.0).all(axis=1))
     if bad.size:
         raise InputError(
-            f"hexahedron {bad[0]} has the Jacobian {determinants[bad[0]].min():.3g} m3 at an integration point "
-            "but needs a positive one (nodes in the order of VTK, convex shape)."
+            f"hexahedron {bad[0]} has the Jacobian {determinants[bad[0]].min():.3g} m3 at an integration "
+            "point but needs a positive one (nodes in the order of VTK, convex shape)."
         )
     return determinants, np.einsum("qak,eqki->eqai", d, np.linalg.inv(jacobian))
 
@@ -57,7 +57,9 @@ def stiffness(
     Raises InputError for an element of non-positive Jacobian and an unknown integration.
     """
     if integration not in get_args(Integration):
-        raise InputError(f"integration is {integration!r}, expected one of {', '.join(get_args(Integration))}.")
+        raise InputError(
+            f"integration is {integration!r}, expected one of {', '.join(get_args(Integration))}."
+        )
     w, g = gradients(nodes, hexes)
     dot = np.einsum("eq,eqak,eqbk->eab", w, g, g)
     outer = np.einsum("eq,eqai,eqbj->eaibj", w, g, g)

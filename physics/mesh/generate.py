@@ -1,4 +1,4 @@
-"""Generated geometry: solids of tetrahedra or hexahedra, triangle surfaces, beam lines, centred on the origin.
+"""Generated geometry, centred on the origin: solids of tetrahedra or hexahedra, triangle surfaces, beams.
 
 Solids are inscribed in the shape they stand for, so volumes converge to it at second order.
 """

@@ -1,4 +1,4 @@
-"""Hexahedral meshes of eight-node elements: volumes, boundary, and the checks that make one fit to be simulated.
+"""Hexahedral meshes of eight-node elements: boundary, and the checks that make one fit to be simulated.
 
 Corners are numbered as VTK and Gmsh do: 0 1 2 3 around the bottom, 4 5 6 7 above them, so that the corner of
 local coordinates (-1, -1, -1) is 0 and (1, 1, 1) is 6.
@@ -21,9 +21,7 @@ CORNERS = np.array(
 )
 """Local coordinates of the corners."""
 
-OUTWARD_FACES = np.array(
-    [[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [2, 3, 7, 6], [0, 4, 7, 3], [1, 2, 6, 5]]
-)
+OUTWARD_FACES = np.array([[0, 3, 2, 1], [4, 5, 6, 7], [0, 1, 5, 4], [2, 3, 7, 6], [0, 4, 7, 3], [1, 2, 6, 5]])
 """Faces, counter-clockwise when seen from outside."""
 
 NEIGHBOURS = np.array(
@@ -105,8 +103,8 @@ def validate_hexes(nodes: ArrayLike, hexes: ArrayLike, source: str) -> None:
     bad = np.flatnonzero(quality < MIN_QUALITY)
     if bad.size:
         raise InputError(
-            f"{source}: element {bad[0]} (counted from 0) with nodes {hexes[bad[0]].tolist()} is flat, folded "
-            f"or inverted: its smallest scaled Jacobian is {quality[bad[0]]:.3g}, where at least "
+            f"{source}: element {bad[0]} (counted from 0) with nodes {hexes[bad[0]].tolist()} is flat, "
+            f"folded or inverted: its smallest scaled Jacobian is {quality[bad[0]]:.3g}, where at least "
             f"{MIN_QUALITY:g} is needed; remesh it."
         )
     require_referenced(len(nodes), hexes, "element", source)
