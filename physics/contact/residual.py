@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, project_cone
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 
+RUNAWAY = 1e12
+"""Multiple of |b| / mean(diag W), the force of the free offset, past which a force is a divergence and no answer: it
+grows so where no force can part the contacts, and its relative residual is small by its mere size."""
+
 
 @njit(inline="always")
 def _scale(w, first, n_contacts):
@@ -62,22 +66,39 @@ def natural_map_residual(
     return float(error / size if size > 0.0 else error)
 
 
+def runaway(problem: ContactProblem) -> float:
+    """|r| past which a solver has diverged [N]; a warm start may be as large as it is."""
+    trace = float(problem.w.diagonal().sum())
+    free = float(np.linalg.norm(problem.b)) * (len(problem.w) / trace if trace > 0.0 else 1.0)
+    warm = 0.0 if problem.warm is None else float(np.linalg.norm(problem.warm))
+    return RUNAWAY * (free + warm)
+
+
 def judge(
-    problem: ContactProblem, stop: Stop, r: NDArray[np.float64], iterations: int, reason: Reason, started: float
+    problem: ContactProblem,
+    stop: Stop,
+    r: NDArray[np.float64],
+    iterations: int,
+    reason: Reason,
+    started: float,
 ) -> ContactResult:
     """The result of a solver that gives back r (3 n,), finite and in the cones, and says why it ended.
 
     Whether it has converged is for the residual to say: a reason "converged" that the residual does not
-    bear out becomes "stalled", and one that it does replaces any other. started: perf_counter() at the start.
+    bear out becomes "stalled", and one that it does replaces any other. A force past `runaway` has diverged.
+    started: perf_counter() at the start.
     """
     status = np.zeros(problem.n_contacts, np.int32)
     u = problem.w @ r + problem.b
     error, size = natural_map_norm(problem.w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
     contact_statuses(problem.w, problem.mu, r, u, status)
     residual = float(error / size if size > 0.0 else error)
-    converged = residual <= stop.tolerance
+    diverged = size > runaway(problem)
+    converged = residual <= stop.tolerance and not diverged
     if converged:
         reason = "converged"
+    elif diverged:
+        reason = "diverged"
     elif reason == "converged":
         reason = "stalled"
     return ContactResult(r, status, iterations, residual, converged, reason, perf_counter() - started)

@@ -99,7 +99,9 @@ def newton(
     rho = stiffnesses(problem, "rho_alpha")
     if law == BIPOTENTIAL:
         most = problem.w.diagonal().reshape(-1, 3).max(axis=1, initial=0.0)
-        rho = np.where(most > 0.0, 1.0 / np.where(most > 0.0, most, 1.0), rho[:, 0])[:, None].repeat(2, axis=1)
+        rho = np.where(most > 0.0, 1.0 / np.where(most > 0.0, most, 1.0), rho[:, 0])[:, None].repeat(
+            2, axis=1
+        )
     return relax(problem, stop, Local(NEWTON, law, steps=local_steps), rho)
 
 
@@ -113,7 +115,9 @@ def slip_first(problem: ContactProblem, stop: Stop) -> ContactResult:
     return relax(problem, stop, Local(SLIP_FIRST), stiffnesses(problem, "rho_min"))
 
 
-def _choose(name: str, value: object, table: Mapping[object, T] | Mapping[str, T] | Mapping[tuple[str, bool], T]) -> T:
+def _choose(
+    name: str, value: object, table: Mapping[object, T] | Mapping[str, T] | Mapping[tuple[str, bool], T]
+) -> T:
     """The entry of a value that must be one of a few; InputError with the near ones."""
     if value in table:
         return table[value]  # type: ignore[index]

@@ -6,8 +6,10 @@ Unknowns of a contact: r_n, beta_1 ... beta_h along d_k (2.27, 2.28) and lambda,
 
 The matrix is copositive, so that Lemke's path ends in a solution wherever the cone's forces can part the contacts
 (Stewart & Trinkle 1996; Anitescu & Potra 1997; Cottle, Pang & Stone 1992, 4.4). Ties are broken lexicographically
-in the columns of the basis inverse, so no basis comes twice. The polygon lies inside the disc: its friction differs
-from Coulomb's by O(1 / h^2), which is what the common residual then shows. A small reference: the tableau is dense.
+in the columns of the basis inverse, so no basis comes twice. The polygon lies inside the disc: its strength, and the
+work that it takes from sliding, fall short by a factor between cos(pi / h) = 1 - O(1 / h^2) and 1; the force itself may
+point up to pi / h beside the slip, which is what the common residual then shows. A small reference: the tableau is
+dense.
 """
 
 from time import perf_counter
@@ -27,8 +29,9 @@ LARGEST = 3000
 PIVOTS = 20
 """Pivots between two looks at the clock."""
 
-TINY = 1e-11
-"""Entries of a pivot column, and differences of ratios, below this are zero (the data are scaled to 1)."""
+PIVOT, TIE = 1e-7, 1e-12
+"""Least pivot, and least difference of two ratios, of data scaled to 1: a rank-deficient W leaves columns of
+roundings, and a pivot on one of those ends in forces that pull."""
 
 GOING, SOLVED, RAY = 0, 1, 2
 
@@ -98,7 +101,9 @@ def _complementarity(
     return matrix, q, unit
 
 
-def _start(matrix: NDArray[np.float64], q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _start(
+    matrix: NDArray[np.float64], q: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Tableau (m, 2 m + 2) of w - M z - 1 z_0 = q, columns (w, z, z_0, q), and the basis w."""
     m = len(q)
     tableau = np.concatenate([np.eye(m), -matrix, -np.ones((m, 1)), q[:, None]], axis=1)
@@ -142,14 +147,14 @@ def _leaving(tableau, basis, entering):
     best = -1
     for i in range(m):
         pivot = tableau[i, entering]
-        if pivot <= TINY:
+        if pivot <= PIVOT:
             continue
         if best < 0:
             best = i
             continue
         other = tableau[best, entering]
         difference = tableau[i, z0 + 1] / pivot - tableau[best, z0 + 1] / other
-        if abs(difference) <= TINY:
+        if abs(difference) <= TIE:
             if basis[best] == z0:
                 continue
             if basis[i] == z0:
@@ -157,7 +162,7 @@ def _leaving(tableau, basis, entering):
                 continue
             for j in range(m):
                 difference = tableau[i, j] / pivot - tableau[best, j] / other
-                if abs(difference) > TINY:
+                if abs(difference) > TIE:
                     break
         if difference < 0.0:
             best = i

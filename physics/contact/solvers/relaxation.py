@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from physics.contact.residual import judge, natural_map_norm
+from physics.contact.residual import judge, natural_map_norm, runaway
 from physics.contact.solvers.block import close_block, open_block, set_offset
 from physics.contact.solvers.formulations import slip_first, stick_first
 from physics.contact.solvers.newton import newton_contact
@@ -33,9 +33,6 @@ STILL = 1e-15
 
 NEAR, OFTEN = 10.0, 10
 """The residual is asked after a sweep that changes less than NEAR tolerances, and after every tenth."""
-
-RUNAWAY = 1e12
-"""Multiple of the free offset's force |b| / mean(diag W) past which the iteration has diverged."""
 
 CHUNK = 2e5
 """Products between two looks at the clock, about 0.1 ms, where a solve is limited in time."""
@@ -190,9 +187,7 @@ def relax(
     w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu
     n, r = problem.n_contacts, starting_force(problem)
     u, best, work = np.zeros(3 * n), r.copy(), np.zeros((15, 3))
-    trace = float(w.diagonal().sum())
-    bound = RUNAWAY * (float(np.linalg.norm(b)) * 3 * n / trace if trace > 0.0 else 1.0)
-    bound += RUNAWAY * float(np.linalg.norm(r))
+    bound = runaway(problem)
     chunk = stop.max_iterations
     if math.isfinite(stop.seconds):
         chunk = max(1, int(CHUNK / (9 * n * n + 1)))
