@@ -55,7 +55,7 @@ def gather_scratch(n_surface: int, n_contacts: int) -> GatherScratch:
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
-    """w (3 n, 3 n) += W of one body [m/N].
+    """w (3 n, 3 n) += W of one body [m/N], symmetric to the last bit.
 
     count: the body's contact points. contact (count,): contact of each point. slots, weights (count, 3): its
     nodes and their interpolation weights, 0 where there are fewer. axes (count, 3, 3): rows n, t1, t2 in the
@@ -71,7 +71,7 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
         for i in range(3):
             _left_row(k, i, slots, weights, axes, scratch)
             line = 3 * contact[k] + i
-            for q in range(k + 1):
+            for q in range(k):
                 first = 3 * contact[q]
                 w[line, first] += row[0, q]
                 w[line, first + 1] += row[1, q]
@@ -81,6 +81,10 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
                 w[first, line] += row[0, q]
                 w[first + 1, line] += row[1, q]
                 w[first + 2, line] += row[2, q]
+            for j in range(i + 1):
+                w[line, 3 * contact[k] + j] += row[j, k]
+                if j < i:
+                    w[3 * contact[k] + j, line] += row[j, k]
     for a in range(n):
         scratch.place[scratch.nodes[a]] = -1
 
