@@ -128,7 +128,7 @@ class NewtonBody(ClampedBody, ABC):
         return step
 
     def _descend(self, step: NDArray, load: NDArray) -> float:
-        """Length in (0, 1] at which the potential falls enough along the step; 0 where none does."""
+        """Length in (0, 1] at which the potential falls enough along the step, or 0."""
         work = float(np.vdot(load, self.u))
         energy = self.energy(self.u)
         slope = float(np.vdot(self.internal_force(self.u) + load, step))
