@@ -13,13 +13,10 @@ from numba import njit
 OPEN, STICK, SLIP = 0, 1, 2
 """Status of a contact."""
 
-BIPOTENTIAL, PSEUDOPOTENTIAL = 0, 1
-"""How r and x are joined: one projection on the cone (001, 2.45), or one on the half-line and one on the disc
-(001, 2.43 and 2.44)."""
-
-BIPOTENTIAL_PRINTED, PSEUDOPOTENTIAL_PRINTED = 2, 3
-"""As 001 prints them: the cone's projection although rho_n and rho_t differ, and the minus sign of (2.44).
-Neither solves the problem; they are kept to be compared with."""
+BIPOTENTIAL, BIPOTENTIAL_PRINTED, PSEUDOPOTENTIAL, PSEUDOPOTENTIAL_PRINTED = range(4)
+"""How r and x are joined: by one projection on the cone (001, 2.45), or by one on the half-line and one on
+the disc (001, 2.43 and 2.44). As printed, the first is the plain projection although rho_n and rho_t differ,
+the second has the minus sign of (2.44): neither solves the problem, both are kept to be compared with."""
 
 LOCAL_SWEEPS = 30
 """Most inner iterations of a sliding contact; the outer sweeps finish what is left."""
@@ -63,8 +60,8 @@ def de_saxce(x_n, x_1, x_2, mu):
 
 @njit(inline="always")
 def augment(formulation, r, x, mu, rho_n, rho_t, star):
-    """star = r - rho (x + mu |x_t| n) for the bi-potential, r - rho x for the pseudo-potentials, shape (3,)."""
-    if formulation == BIPOTENTIAL or formulation == BIPOTENTIAL_PRINTED:
+    """star (3,) = r - rho (x + mu |x_t| n) for the bi-potential, r - rho x for the pseudo-potentials."""
+    if formulation <= BIPOTENTIAL_PRINTED:
         star[0] = r[0] - rho_n * de_saxce(x[0], x[1], x[2], mu)
     else:
         star[0] = r[0] - rho_n * x[0]
@@ -77,8 +74,8 @@ def correct(formulation, star, mu, rho_n, rho_t, out):
     """out = the augmented force star brought back to the cone |r_t| <= mu r_n, shape (3,).
 
     With rho_n != rho_t the bi-potential's projection is that of the metric 1 / rho: scaled by
-    stretch = sqrt(rho_n / rho_t), the tangent plane has the plain projection on a cone of mu stretch. The plain one,
-    as printed, has fixed points with x_n = mu |x_t| (rho_t / rho_n - 1).
+    stretch = sqrt(rho_n / rho_t), the tangent plane has the plain projection on a cone of mu stretch. The
+    plain one, as printed, has fixed points with x_n = mu |x_t| (rho_t / rho_n - 1).
     """
     if formulation == BIPOTENTIAL:
         stretch = (rho_n / rho_t) ** 0.5
@@ -137,7 +134,7 @@ def correction_slope(formulation, star, mu, slope):
 
 @njit(inline="always")
 def contact_status(r_n, star, mu):
-    """OPEN, STICK or SLIP: where star = r - rho (x + mu |x_t| n) lies, of a contact whose normal force is r_n."""
+    """OPEN, STICK or SLIP of a contact of normal force r_n: where star = r - rho (x + mu |x_t| n) lies."""
     rt = (star[1] * star[1] + star[2] * star[2]) ** 0.5
     if r_n <= 0.0 or mu * rt <= -star[0]:
         return OPEN

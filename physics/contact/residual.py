@@ -15,13 +15,13 @@ from physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, p
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 
 RUNAWAY = 1e12
-"""Multiple of |b| / mean(diag W), the force of the free offset, past which a force is a divergence and no answer: it
-grows so where no force can part the contacts, and its relative residual is small by its mere size."""
+"""Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: so it grows
+where no force can part the contacts, and its relative residual is small by its mere size."""
 
 
 @njit(inline="always")
 def _scale(w, first, n_contacts):
-    """rho = 1 / mean(diag W) [N/m]; 1 where W vanishes, so that a violation that no force can mend still shows."""
+    """rho = 1 / mean(diag W) [N/m]; 1 where W vanishes, so that what no force can mend still shows."""
     mean = 0.0
     for i in range(first, first + 3 * n_contacts):
         mean += w[i, i]

@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 def surface_compliance(
     size: tuple[float, float, float], divisions: tuple[int, int, int], young: float, nu: float, side: int
 ) -> tuple[Array, Array]:
-    """Positions (n, 3) and compliance (3 n, 3 n) [m/N], axes (x, y, z), of the nodes of the top (side = 1) or bottom
-    (-1) of a block that is clamped at the other end; without the outermost ring of nodes."""
+    """Positions (n, 3) and compliance (3 n, 3 n) [m/N], axes (x, y, z), of the nodes of the top (side = 1) or
+    bottom (-1) of a block that is clamped at the other end; without the outermost ring of nodes."""
     mesh = tet_block(size, divisions)
     lam, mu = young * nu / ((1 + nu) * (1 - 2 * nu)), young / (2 * (1 + nu))
     volumes, g = gradients(mesh.nodes, mesh.tets)
@@ -131,7 +131,7 @@ def rigid_problems(h: float = 1e-2, gravity: float = 9.81) -> dict[str, tuple[Ar
         up = np.tile([0, 1.0, 0], (4, 1))
         rows[:, 6 * i : 6 * i + 6] = rigid_rows(feet, up, np.zeros(3))
         if i:
-            rows[:, 6 * i - 6 : 6 * i] = -rigid_rows(feet + [0, 0.04, 0], up, np.zeros(3))
+            rows[:, 6 * i - 6 : 6 * i] = -rigid_rows(feet + np.array([0, 0.04, 0]), up, np.zeros(3))
         blocks.append(rows)
     stack = np.concatenate(blocks)
     free = np.tile([0, -gravity * h, 0, 0, 0, 0], n_boxes).astype(float)

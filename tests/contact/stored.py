@@ -1,4 +1,6 @@
-"""The contact problems that the solvers' tests share: our own, stored beside this file, and those of ../shared."""
+"""The contact problems that the solvers' tests share: our own, stored beside this file, and those of
+../shared.
+"""
 
 from pathlib import Path
 

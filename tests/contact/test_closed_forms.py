@@ -80,7 +80,7 @@ def test_pressing_one_contact_opens_its_neighbour(name):
 
 @each_solver
 def test_a_sliding_contact_drags_on_a_sticking_neighbour(name):
-    """Uncoupled normals r_n = (1, 1). The first slides, r_1 = -mu; the second sticks, 2 r_2 + r_1 + b_2 = 0."""
+    """r_n = (1, 1), uncoupled. The first slides, r_1 = -mu; the second sticks, 2 r_2 + r_1 + b_2 = 0."""
     coupling, mu = np.array([[2.0, 1.0], [1.0, 2.0]]), 0.4
     w = np.zeros((6, 6))
     w[0::3, 0::3] = 2.0 * np.eye(2)
@@ -91,7 +91,7 @@ def test_a_sliding_contact_drags_on_a_sticking_neighbour(name):
 
 
 def slab_on_incline(angle: float, mu: float, h: float = 0.01, mass: float = 0.1, gravity: float = 9.81):
-    """A slab on four corners over one step of h, gravity turned by `angle` toward +x; (problem, J, weight)."""
+    """A slab on four corners over a step h, gravity turned by `angle` toward +x: problem, J, weight."""
     size = np.array([0.08, 0.01, 0.08])
     inertia = (
         mass

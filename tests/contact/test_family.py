@@ -81,7 +81,7 @@ def test_the_least_residual_met_is_what_a_solve_that_is_stopped_short_gives_back
 
 
 def test_a_diverging_iteration_gives_back_a_finite_force_in_the_cones_and_says_so():
-    """Slip first turns the friction of sticking contacts around at each visit: on the padded grip it grows."""
+    """Slip first turns the friction of sticking contacts around at each visit: on this grip it grows."""
     problem = stored("padded_grip.npz")
     result = find_solver("slip-first").solve(problem, Stop(1e-8, 20000))
     assert result.reason == "diverged"
@@ -301,7 +301,8 @@ def test_a_closed_tangential_loop_loses_four_mu_r_n_times_the_slip():
     x, f = path_forces(amplitude, 3).T
     last = slice(2 * 200, 3 * 200 + 1)
     area = -np.sum(0.5 * (f[last][1:] + f[last][:-1]) * np.diff(x[last]))
-    # the trapezoid misses the corners, at most one step (amplitude 2 pi / 200) of the force's range at each of two
+    # the trapezoid misses the corners, at most one step (amplitude 2 pi / 200) of the force's range at each
+    # of two
     assert area == pytest.approx(4 * limit * (amplitude - d), rel=0.02)
 
 

@@ -1,5 +1,7 @@
 """The faceted cone by Lemke's pivots: an exact answer of its polygon, which the disc's law bounds."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -81,7 +83,7 @@ def test_a_larger_count_of_facets_comes_nearer_to_the_smooth_cone():
     problem = stored("soft_on_soft.npz")
     right = find_solver("gauss-seidel").solve(problem, Stop(1e-10)).r
     errors = [np.linalg.norm(solve(problem, Stop(), facets=h).r - right) for h in (4, 8, 16, 32)]
-    assert all(finer < 0.75 * coarser for coarser, finer in zip(errors[:-1], errors[1:], strict=True))
+    assert all(finer < 0.75 * coarser for coarser, finer in pairwise(errors))
     # the force's own order, one, over three halvings, as a bound
     assert errors[-1] < errors[0] / 8
 

@@ -1,7 +1,7 @@
 """One contact's part in a sweep: the offset it sees from the others, and its force handed to all of them.
 
 Gauss-Seidel over contacts (001, 2.68 to 2.71; Jean & Moreau 1992) keeps u = W r + b up to date, so that the
-offset of a contact costs nine products, and a contact whose force does not change costs nothing to the others.
+offset of a contact costs nine products, and a contact whose force does not change costs the others nothing.
 """
 
 from numba import njit
@@ -9,7 +9,7 @@ from numba import njit
 
 @njit(inline="always")
 def open_block(block, r, u, i, own, free):
-    """own = r[i : i + 3] and free = x_ab of (2.69): u there without the contact's own force; block (3, 3) of W."""
+    """own = r[i : i + 3], free = x_ab of (2.69): u without the contact's own force; block = W_aa (3, 3)."""
     for c in range(3):
         own[c] = r[i + c]
     for c in range(3):

@@ -1,7 +1,7 @@
 """The members of the thesis's family as solvers: what each name stands for, in words, for the one relaxation.
 
-004 is N. Talbi, P. Joli, Z.-Q. Feng and A. Kheddar, *HapCo* (GRAPP 2008), section 3.3; 001, N. Talbi's thesis,
-chapters 2 and 3. EQUATIONS.md, section 2, corrects both.
+004 is N. Talbi, P. Joli, Z.-Q. Feng and A. Kheddar, *HapCo* (GRAPP 2008), section 3.3; 001, N. Talbi's
+thesis, chapters 2 and 3. EQUATIONS.md, section 2, corrects both.
 """
 
 import math
@@ -36,12 +36,10 @@ from physics.errors import InputError
 T = TypeVar("T")
 
 FORMULATIONS = {
-    ("bipotential", False): BIPOTENTIAL,
-    ("bipotential", True): BIPOTENTIAL_PRINTED,
-    ("pseudopotential", False): PSEUDOPOTENTIAL,
-    ("pseudopotential", True): PSEUDOPOTENTIAL_PRINTED,
+    "bipotential": (BIPOTENTIAL, BIPOTENTIAL_PRINTED),
+    "pseudopotential": (PSEUDOPOTENTIAL, PSEUDOPOTENTIAL_PRINTED),
 }
-"""By name and by whether it is as 001 prints it."""
+"""The law by name: right, and as 001 prints it."""
 
 REACHES = {"global": ONCE, "local": DISPLACEMENT, "signorini": PENETRATION}
 OUTER_STOPS = {"residual": RESIDUAL, "relative": RELATIVE, "physical": PHYSICAL}
@@ -65,19 +63,22 @@ def uzawa(
 ) -> ContactResult:
     """Gauss-Seidel over the contacts with Uzawa's prediction and correction in each (001, 2.8.2).
 
-    reach: "global", one step a visit; "local", steps until |dr| / rho <= uzawa_error L (3.6); "signorini", until
-    x_n >= -uzawa_error L (3.7); at most local_steps. from_zero: each visit starts from r = 0, as printed; the
-    answer is then as inexact as the local stop allows, while a warm visit takes up where the last one ended.
-    rho: "rho_min" (3.1), "rho_alpha" (3.2, the thesis's *), or a number [N/m]; times factor.
+    reach: "global", one step a visit; "local", steps until |dr| / rho <= uzawa_error L (3.6); "signorini",
+        until x_n >= -uzawa_error L (3.7); at most local_steps
+    from_zero: each visit starts from r = 0, as printed; the answer is then as inexact as the local stop
+        allows, while a warm visit takes up where the last one ended
+    rho: "rho_min" (3.1), "rho_alpha" (3.2, the thesis's *), or a number [N/m]; times factor
     printed: the law as 001 prints it, which solves another problem: with rho_alpha the bi-potential leaves
-    x_n = mu |x_t| (rho_t / rho_n - 1) while sliding; the pseudo-potential's (2.44) turns friction around.
-    outer: "residual", the common one at stop.tolerance; "relative", |dr| <= outer_error |r| (2.72), which a sweep
-    that leaves r = 0 meets; "physical", |dr| / rho <= outer_error L (001, 4.4.2). Whichever ends it, the result is
-    judged by stop.tolerance.
-    length: L [m], 001's "characteristic length of the scene"; the largest entry of b if not given. Under rho_alpha
-    every component of dr is divided by its own rho, in (3.6) and in the physical stop.
+        x_n = mu |x_t| (rho_t / rho_n - 1) while sliding; the pseudo-potential's (2.44) turns friction around
+    outer: "residual", the common one at stop.tolerance; "relative", |dr| <= outer_error |r| (2.72), which a
+        sweep that leaves r = 0 meets; "physical", |dr| / rho <= outer_error L (001, 4.4.2). Whatever ends it,
+        the result is judged by stop.tolerance
+    length: L [m], 001's "characteristic length of the scene"; the largest entry of b if not given
+
+    Where rho_n and rho_t differ, (3.6) and the physical stop divide each component of dr by its own.
+    Raises InputError for a choice that there is not, and for rho, factor or length that are not positive.
     """
-    law = _choose("formulation", (formulation, printed), FORMULATIONS)
+    law = _choose("formulation", formulation, FORMULATIONS)[printed]
     characteristic = _length(problem, length)
     local = Local(
         UZAWA, law, _choose("reach", reach, REACHES), uzawa_error * characteristic, from_zero, local_steps
@@ -93,9 +94,9 @@ def newton(
 ) -> ContactResult:
     """Gauss-Seidel over the contacts with Newton's method in each (001, 2.8.1), at most local_steps a visit.
 
-    Pseudo-potential with rho_alpha; bi-potential, which takes one rho, with that of the contact's stiffest row.
+    Pseudo-potential with rho_alpha; bi-potential, which takes one rho, with that of the softest row.
     """
-    law = _choose("formulation", (formulation, False), FORMULATIONS)
+    law, _ = _choose("formulation", formulation, FORMULATIONS)
     rho = stiffnesses(problem, "rho_alpha")
     if law == BIPOTENTIAL:
         most = problem.w.diagonal().reshape(-1, 3).max(axis=1, initial=0.0)
@@ -115,16 +116,12 @@ def slip_first(problem: ContactProblem, stop: Stop) -> ContactResult:
     return relax(problem, stop, Local(SLIP_FIRST), stiffnesses(problem, "rho_min"))
 
 
-def _choose(
-    name: str, value: object, table: Mapping[object, T] | Mapping[str, T] | Mapping[tuple[str, bool], T]
-) -> T:
+def _choose(name: str, value: str, table: Mapping[str, T]) -> T:
     """The entry of a value that must be one of a few; InputError with the near ones."""
     if value in table:
-        return table[value]  # type: ignore[index]
-    words = [k[0] if isinstance(k, tuple) else str(k) for k in table]
-    said = str(value[0] if isinstance(value, tuple) else value)
-    near = get_close_matches(said, words, n=1) or list(dict.fromkeys(words))
-    raise InputError(f"{name} = {said!r}: there is no such choice; choose {' or '.join(near)}")
+        return table[value]
+    near = get_close_matches(value, table, n=1) or list(table)
+    raise InputError(f"{name} = {value!r}: there is no such choice; choose {' or '.join(near)}")
 
 
 def _rho(rho: str | float) -> str | float:

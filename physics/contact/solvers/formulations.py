@@ -12,7 +12,7 @@ from physics.contact.solvers.newton import solve3
 
 @njit(inline="always")
 def stick_first(block, free, mu, r):
-    """r, shape (3,): the force that would block the contact, W_aa lambda = -x_ab, cut to the cone (2.23, 2.24)."""
+    """r (3,) = the force that would block the contact, W_aa lambda = -x_ab, cut to the cone (2.23, 2.24)."""
     if not solve3(block, free, r):
         r[0] = free[0] / block[0, 0]
         r[1] = 0.0
@@ -25,7 +25,7 @@ def stick_first(block, free, mu, r):
 
 @njit(inline="always")
 def slip_first(block, free, mu, r):
-    """r, shape (3,): blocked along the normal alone, then friction against the tangential offset (2.25, 2.26)."""
+    """r (3,): blocked along the normal alone, then friction against the tangential offset (2.25, 2.26)."""
     r[0] = max(0.0, -free[0] / block[0, 0])
     x1 = free[1] + block[1, 0] * r[0]
     x2 = free[2] + block[2, 0] * r[0]

@@ -1,15 +1,15 @@
-"""The cone with h facets as a linear complementarity problem, solved exactly by Lemke's pivots (001, section 2.4.2.3).
+"""The cone with h facets: a linear complementarity problem, solved exactly by Lemke's pivots (001, 2.4.2.3).
 
 Unknowns of a contact: r_n, beta_1 ... beta_h along d_k (2.27, 2.28) and lambda, its slip; (2.29) reads
 
     x_n >= 0  perp  r_n,    lambda + d_k . x_t >= 0  perp  beta_k,    mu r_n - sum beta_k >= 0  perp  lambda
 
-The matrix is copositive, so that Lemke's path ends in a solution wherever the cone's forces can part the contacts
-(Stewart & Trinkle 1996; Anitescu & Potra 1997; Cottle, Pang & Stone 1992, 4.4). Ties are broken lexicographically
-in the columns of the basis inverse, so no basis comes twice. The polygon lies inside the disc: its strength, and the
-work that it takes from sliding, fall short by a factor between cos(pi / h) = 1 - O(1 / h^2) and 1; the force itself may
-point up to pi / h beside the slip, which is what the common residual then shows. A small reference: the tableau is
-dense.
+The matrix is copositive, so that Lemke's path ends in a solution wherever the cone's forces can part the
+contacts (Stewart & Trinkle 1996; Anitescu & Potra 1997; Cottle, Pang & Stone 1992, 4.4). Ties are broken
+lexicographically in the columns of the basis inverse, so no basis comes twice. The polygon lies inside the
+disc: its strength, and the work that it takes from sliding, are between cos(pi / h) = 1 - O(1 / h^2) and 1
+times the disc's; the force itself may point up to pi / h beside the slip, which is what the common residual
+then shows. A small reference: the tableau is dense.
 """
 
 from time import perf_counter
@@ -39,8 +39,8 @@ GOING, SOLVED, RAY = 0, 1, 2
 def solve(problem: ContactProblem, stop: Stop, *, facets: int = 8) -> ContactResult:
     """The exact answer of the cone with `facets` >= 3 facets; iterations are pivots.
 
-    Ends "stalled" where it is the polygon's answer but not, to the tolerance, the disc's, and where the path ends
-    in a ray: then no answer was found. Raises InputError for a problem that is too large.
+    Ends "stalled" where it is the polygon's answer but not, to the tolerance, the disc's, and where the path
+    ends in a ray: then no answer was found. Raises InputError for a problem that is too large.
     """
     started = perf_counter()
     n = problem.n_contacts
@@ -48,12 +48,14 @@ def solve(problem: ContactProblem, stop: Stop, *, facets: int = 8) -> ContactRes
         raise InputError(f"facets = {facets}: a cone needs 3 facets at least")
     if n * (facets + 2) > LARGEST:
         raise InputError(
-            f"{n} contacts of {facets} facets make {n * (facets + 2)} unknowns; Lemke's tableau holds {LARGEST}"
+            f"{n} contacts of {facets} facets make {n * (facets + 2)} unknowns; Lemke's tableau holds "
+            f"{LARGEST}"
         )
     direction = _directions(facets)
     matrix, q, unit = _complementarity(problem, direction)
     tableau, basis = _start(matrix, q)
-    pivots, code, entering, reason = 0, GOING, -1, "iterations"
+    pivots, code, entering = 0, GOING, -1
+    reason: Reason = "iterations"
     while code == GOING and pivots < stop.max_iterations:
         if pivots and perf_counter() - started >= stop.seconds:
             reason = "time"
@@ -62,14 +64,10 @@ def solve(problem: ContactProblem, stop: Stop, *, facets: int = 8) -> ContactRes
         pivots += done
     z = np.zeros(2 * len(q) + 1)
     z[basis] = tableau[:, -1]
-    z = z[len(q) : -1].reshape(n, facets + 2)
-    r = np.empty((n, 3))
-    r[:, 0] = unit * z[:, 0]
-    r[:, 1:] = unit * z[:, 1:-1] @ direction
-    r = np.ascontiguousarray(r.reshape(-1))
+    parts = unit * z[len(q) : -1].reshape(n, facets + 2)
+    r = np.hstack([parts[:, :1], parts[:, 1:-1] @ direction]).reshape(-1)
     project_cones(problem.mu, r)
-    ended: Reason = "stalled" if code != GOING else reason  # type: ignore[assignment]
-    return judge(problem, stop, r, pivots, ended, started)
+    return judge(problem, stop, r, pivots, reason if code == GOING else "stalled", started)
 
 
 def _directions(facets: int) -> NDArray[np.float64]:
@@ -81,7 +79,7 @@ def _directions(facets: int) -> NDArray[np.float64]:
 def _complementarity(
     problem: ContactProblem, direction: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """M, q of (2.29) with z = (r_n, beta, lambda) of each contact, and the force [N] that z = 1 stands for."""
+    """M, q of (2.29) with z = (r_n, beta, lambda) of each contact, and the force [N] of z = 1."""
     n, facets = problem.n_contacts, len(direction)
     size = facets + 2
     mean = float(problem.w.diagonal().mean()) if n else 1.0
@@ -112,7 +110,7 @@ def _start(
 
 @njit(nogil=True, cache=True)
 def _pivots(tableau, basis, entering, most):
-    """Up to `most` pivots; entering = -1 at the start. Returns (GOING, SOLVED or RAY, next entering, pivots done)."""
+    """Up to `most` pivots; entering = -1 at the start. Returns (GOING, SOLVED or RAY, entering, pivots)."""
     m = basis.shape[0]
     z0 = 2 * m
     if entering < 0:

@@ -2,10 +2,10 @@
 
     Z = r - Proj(r*) = 0,    x = W_aa r + x_ab,    (A + B W_aa) dr = -Z + B f1,    f1 = x - W_aa r - x_ab
 
-with A = I - D, B = D rho (I + mu n x_t^T / |x_t|) and D the slope of the projection (EQUATIONS.md, 2: 001 prints the
-condensation with B x, which never converges). x is eliminated here, so f1 = 0. The equations are only semi-smooth,
-so each step is halved until |Z| falls; where it does not fall, or the matrix is singular, one Uzawa step,
-r = Proj(r*), takes its place. It also ends the visit, and so leaves r in the cone.
+with A = I - D, B = D rho (I + mu n x_t^T / |x_t|) and D the slope of the projection (EQUATIONS.md, 2: 001
+prints the condensation with B x, which never converges). x is eliminated here, so f1 = 0. The equations are
+only semi-smooth, so each step is halved until |Z| falls; where it does not fall, or the matrix is singular,
+one Uzawa step, r = Proj(r*), takes its place. It also ends the visit, and so leaves r in the cone.
 """
 
 from numba import njit
@@ -98,7 +98,7 @@ def newton_contact(formulation, most, block, free, mu, rho_n, rho_t, r, work):
 
 @njit(inline="always")
 def _tangent(formulation, block, mu, rho_n, rho_t, x, slope, out, row):
-    """out = A + B W_aa = I - D (I - rho (I + mu n e^T) W_aa), e = x_t / |x_t| for the bi-potential, else 0."""
+    """out = A + B W_aa = I - D (I - rho (I + mu n e^T) W_aa), e = x_t / |x_t|, 0 for pseudo."""
     xt = (x[1] * x[1] + x[2] * x[2]) ** 0.5
     e1, e2 = 0.0, 0.0
     if formulation == BIPOTENTIAL and xt > 0.0:

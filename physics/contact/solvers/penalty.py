@@ -2,10 +2,10 @@
 
     r_n = max(0, -rho_n x_n),    r_t = Proj_disc(mu r_n)(-rho_t x_t)
 
-*Implicit* (2.19, 2.20): x is the displacement with the forces. A spring in series with its contact is an exact contact
-of a softer body, so this is the frictional problem of W + diag(1 / rho), and any solver of it will do.
-*Explicit* (2.21, 2.22): x is the free displacement; no equations are solved at all.
-Neither solves the problem: contacts penetrate by r_n / rho_n and stick with r_t / rho_t of sliding.
+*Implicit* (2.19, 2.20): x is the displacement with the forces. A spring in series with its contact is an
+exact contact of a softer body, so this is the frictional problem of W + diag(1 / rho), and any solver of it
+will do. *Explicit* (2.21, 2.22): x is the free displacement; no equations are solved at all. Neither solves
+the problem: contacts penetrate by r_n / rho_n and stick with r_t / rho_t of sliding.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from physics.contact.solvers.relaxation import stiffnesses
 
 
 def implicit(problem: ContactProblem, stop: Stop, *, stiffness: float = 100.0) -> ContactResult:
-    """Springs of `stiffness` times rho_alpha (3.2), balanced by Gauss-Seidel; first order in 1 / stiffness."""
+    """Springs of `stiffness` rho_alpha (3.2), balanced by Gauss-Seidel; first order in 1 / stiffness."""
     started = perf_counter()
     softer = problem.w.copy()
     rho = stiffnesses(problem, "rho_alpha", stiffness)
@@ -31,7 +31,7 @@ def implicit(problem: ContactProblem, stop: Stop, *, stiffness: float = 100.0) -
 
 
 def explicit(problem: ContactProblem, stop: Stop, *, stiffness: float = 1.0) -> ContactResult:
-    """Springs of `stiffness` times rho_alpha (3.2) on the free displacement; no iteration."""
+    """Springs of `stiffness` rho_alpha (3.2) on the free displacement; no iteration."""
     started = perf_counter()
     rho = stiffnesses(problem, "rho_alpha", stiffness)
     star = -rho[:, [0, 1, 1]] * problem.b.reshape(-1, 3)

@@ -1,6 +1,7 @@
 """Successive balances (001, section 2.7): sweeps over the contacts under one of several local laws.
 
-One compiled kernel holds the sweep, the residual and the outer stops for the whole family; a member is a `Local`.
+One compiled kernel holds the sweep, the residual and the outer stops for the whole family; a member is a
+`Local`.
 """
 
 import math
@@ -83,7 +84,8 @@ def _visit(local, block, free, mu, rho_n, rho_t, own, work):
 def _sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, best, least, work):
     """Up to `sweeps` sweeps on r (3 n,). Returns (why it ended, sweeps done, least residual so far).
 
-    best holds the force of the least residual; limit = eps of the relative stop, eps L [m] of the physical one.
+    best holds the force of the least residual; limit = eps of the relative stop, eps L [m] of the physical
+    one.
     """
     n = mu.shape[0]
     last = 3 * n
@@ -150,8 +152,8 @@ def starting_force(problem: ContactProblem) -> NDArray[np.float64]:
 def stiffnesses(problem: ContactProblem, rho: str | float, factor: float = 1.0) -> NDArray[np.float64]:
     """rho_n and rho_t of each contact [N/m], shape (n, 2), times `factor`.
 
-    "rho_min": min 1 / W_ii over all rows (3.1); "rho_alpha": 1 / W_nn and lmin / lmax^2 of W_tt (3.2), the two
-    eigenvalues of its symmetric part, lmin taken no smaller than SLENDER lmax; a number is imposed.
+    "rho_min": min 1 / W_ii over all rows (3.1); "rho_alpha": 1 / W_nn and lmin / lmax^2 of W_tt (3.2), the
+    two eigenvalues of its symmetric part, lmin taken no smaller than SLENDER lmax; a number is imposed.
     """
     n = problem.n_contacts
     most = float(problem.w.diagonal().max(initial=0.0))
@@ -179,9 +181,9 @@ def relax(
 ) -> ContactResult:
     """Sweep with the local law until the outer stop.
 
-    Stopped short (iterations, time, diverged) it gives back the force of the least residual that it met. It ends
-    "stalled", with its own last force, where it no longer moves, or its own stop is met, but the residual is
-    above the tolerance.
+    Stopped short (iterations, time, diverged) it gives back the force of the least residual that it met. It
+    ends "stalled", with its own last force, where it no longer moves, or its own stop is met, but the
+    residual is above the tolerance.
     """
     started = perf_counter()
     w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu

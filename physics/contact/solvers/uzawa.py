@@ -2,8 +2,8 @@
 
     r* = r - rho (x + mu |x_t| n)  or  r - rho x,    r = Proj(r*),    x = W_aa r + x_ab   (2.73, 2.74)
 
-Once a visit it is the *global* method, which converges through the sweeps alone; repeated to a stop of its own it
-is the *local* one.
+Once a visit it is the *global* method, which converges through the sweeps alone; repeated to a stop of its
+own it is the *local* one.
 """
 
 from numba import njit
