@@ -97,7 +97,7 @@ def _uzawas() -> Iterator[Solver]:
 
 
 def _symbol(letter: str, formulation: str, rho: str, printed: bool) -> str:
-    """001's symbol: GB, G*B, L, L*, LS, LS* of the bi-potential, GP, G*P ...; a prime where it is not as printed."""
+    """001's symbol: GB, G*B, L, LS*, with P for the pseudo-potential; a prime where 001 prints otherwise."""
     star = "*" if rho == "rho_alpha" else ""
     right = "" if printed or (formulation, rho) == ("bipotential", "rho_min") else "'"
     if letter:
@@ -106,6 +106,12 @@ def _symbol(letter: str, formulation: str, rho: str, printed: bool) -> str:
 
 
 register(
+    Solver(
+        "anderson",
+        "Gauss-Seidel, extrapolated from its last sweeps (Anderson 1965)",
+        f"{_HERE}.anderson:solve",
+        short="best",
+    ),
     Solver("gauss-seidel", "block Gauss-Seidel, exact local law", f"{_HERE}.gauss_seidel:solve"),
     *_uzawas(),
     Solver(
