@@ -30,17 +30,19 @@ class Boundary(NamedTuple):
 class GatherScratch(NamedTuple):
     """Workspace of `add_delassus` for one body and at most c contacts on m distinct nodes.
 
-    place (s,): -1 between calls.  nodes (m,).  slots, weights (3, c), axes (3, 3, c): points by component.
-    point, row (3, c): one line of a product by component.  right (3 m, 3, c): K^-1 H^T.
+    place (s,): -1 between calls.  nodes (m,); last (m,): the last point that uses each.
+    slots, weights (3, c), axes (3, 3, c): points by component.  point (3, c), rows (3, 3, c): lines of a
+    product by component.  right (3 m, 3, c): K^-1 H^T.
     """
 
     place: NDArray[np.int32]
     nodes: NDArray[np.int32]
+    last: NDArray[np.int32]
     slots: NDArray[np.int32]
     weights: NDArray[np.float64]
     axes: NDArray[np.float64]
     point: NDArray[np.float64]
-    row: NDArray[np.float64]
+    rows: NDArray[np.float64]
     right: NDArray[np.float64]
 
 
@@ -48,9 +50,16 @@ def gather_scratch(n_surface: int, n_contacts: int) -> GatherScratch:
     """Workspace for a body of n_surface boundary nodes in at most n_contacts contacts."""
     c, m = n_contacts, min(n_surface, 3 * n_contacts)
     return GatherScratch(
-        np.full(n_surface, -1, dtype=np.int32), np.zeros(m, dtype=np.int32), np.zeros((3, c), dtype=np.int32),
-        np.zeros((3, c)), np.zeros((3, 3, c)), np.zeros((3, c)), np.zeros((3, c)), np.zeros((3 * m, 3, c)),
-    )  # fmt: skip
+        place=np.full(n_surface, -1, dtype=np.int32),
+        nodes=np.zeros(m, dtype=np.int32),
+        last=np.zeros(m, dtype=np.int32),
+        slots=np.zeros((3, c), dtype=np.int32),
+        weights=np.zeros((3, c)),
+        axes=np.zeros((3, 3, c)),
+        point=np.zeros((3, c)),
+        rows=np.zeros((3, 3, c)),
+        right=np.zeros((3 * m, 3, c)),
+    )
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
@@ -64,27 +73,29 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
     _load_points(count, slots, weights, axes, scratch)
     n = _number_nodes(count, slots, weights, scratch)
     for a in range(n):
+        # W is symmetric: a node's rows are wanted up to the last point that uses it
         for i in range(3):
-            _right_row(compliance[3 * scratch.nodes[a] + i], count, scratch, scratch.right[3 * a + i])
-    row = scratch.row
+            line = compliance[3 * scratch.nodes[a] + i]
+            _right_row(line, scratch.last[a] + 1, scratch, scratch.right[3 * a + i])
+    rows = scratch.rows
     for k in range(count):
+        _left_rows(k, slots[k], weights[k], axes[k], scratch)
+        first = 3 * contact[k]
         for i in range(3):
-            _left_row(k, i, slots, weights, axes, scratch)
-            line = 3 * contact[k] + i
             for q in range(k):
-                first = 3 * contact[q]
-                w[line, first] += row[0, q]
-                w[line, first + 1] += row[1, q]
-                w[line, first + 2] += row[2, q]
+                other = 3 * contact[q]
+                w[first + i, other] += rows[i, 0, q]
+                w[first + i, other + 1] += rows[i, 1, q]
+                w[first + i, other + 2] += rows[i, 2, q]
             for q in range(k):
-                first = 3 * contact[q]
-                w[first, line] += row[0, q]
-                w[first + 1, line] += row[1, q]
-                w[first + 2, line] += row[2, q]
-            for j in range(i + 1):
-                w[line, 3 * contact[k] + j] += row[j, k]
-                if j < i:
-                    w[3 * contact[k] + j, line] += row[j, k]
+                other = 3 * contact[q]
+                w[other, first + i] += rows[i, 0, q]
+                w[other + 1, first + i] += rows[i, 1, q]
+                w[other + 2, first + i] += rows[i, 2, q]
+            w[first + i, first + i] += rows[i, i, k]
+            for j in range(i):
+                w[first + i, first + j] += rows[i, j, k]
+                w[first + j, first + i] += rows[i, j, k]
     for a in range(n):
         scratch.place[scratch.nodes[a]] = -1
 
@@ -101,15 +112,18 @@ def _load_points(count, slots, weights, axes, scratch):
 
 @njit(nogil=True, cache=True)
 def _number_nodes(count, slots, weights, scratch):
-    """Number the distinct nodes of the points; returns how many."""
+    """Number the distinct nodes of the points and note the last point of each; returns how many."""
     n = 0
     for k in range(count):
         for c in range(3):
             s = slots[k, c]
-            if weights[k, c] != 0.0 and scratch.place[s] < 0:
+            if weights[k, c] == 0.0:
+                continue
+            if scratch.place[s] < 0:
                 scratch.place[s] = n
                 scratch.nodes[n] = s
                 n += 1
+            scratch.last[scratch.place[s]] = k
     return n
 
 
@@ -135,19 +149,26 @@ def _right_row(line, count, scratch, out):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def _left_row(k, i, slots, weights, axes, scratch):
-    """scratch.row[:, :k + 1] = row i of point k's H times K^-1 H^T."""
-    row, right = scratch.row, scratch.right
-    row[:, : k + 1] = 0.0
+def _left_rows(k, slots, weights, axes, scratch):
+    """scratch.rows[..., :k + 1] = point k's H, of slots and weights (3,) and axes (3, 3), times K^-1 H^T."""
+    rows, right = scratch.rows, scratch.right
+    rows[:, :, : k + 1] = 0.0
     for c in range(3):
-        if weights[k, c] == 0.0:
+        v = weights[c]
+        if v == 0.0:
             continue
-        first = 3 * scratch.place[slots[k, c]]
-        x, y, z = weights[k, c] * axes[k, i, 0], weights[k, c] * axes[k, i, 1], weights[k, c] * axes[k, i, 2]
+        first = 3 * scratch.place[slots[c]]
+        nx, ny, nz = v * axes[0, 0], v * axes[0, 1], v * axes[0, 2]
+        sx, sy, sz = v * axes[1, 0], v * axes[1, 1], v * axes[1, 2]
+        tx, ty, tz = v * axes[2, 0], v * axes[2, 1], v * axes[2, 2]
         for j in range(3):
-            to, a, b, d = row[j], right[first, j], right[first + 1, j], right[first + 2, j]
+            a, b, d = right[first, j], right[first + 1, j], right[first + 2, j]
+            n, s, t = rows[0, j], rows[1, j], rows[2, j]
             for q in range(k + 1):
-                to[q] += x * a[q] + y * b[q] + z * d[q]
+                x, y, z = a[q], b[q], d[q]
+                n[q] += nx * x + ny * y + nz * z
+                s[q] += sx * x + sy * y + sz * z
+                t[q] += tx * x + ty * y + tz * z
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
