@@ -7,6 +7,7 @@ import pytest
 
 from physics.contact.laws import SLIP
 from physics.contact.problem import ContactProblem, Stop
+from physics.contact.residual import judge
 from physics.contact.solvers.family import uzawa
 from physics.contact.solvers.registry import find_solver, solver_names
 from physics.contact.solvers.relaxation import stiffnesses
@@ -88,6 +89,16 @@ def test_a_diverging_iteration_gives_back_a_finite_force_in_the_cones_and_says_s
     assert not result.converged
     assert math.isfinite(result.residual)
     assert in_cones(problem, result.r)
+
+
+def test_a_force_beyond_all_measure_is_a_divergence_whatever_its_relative_residual():
+    """Two rigid walls closing on a bar: any common force d is wrong by 1 N of d, so 1 / d of it."""
+    w = np.kron([[1.0, -1.0], [-1.0, 1.0]], 1e-3 * np.eye(3))
+    problem = ContactProblem(w, np.array([-1e-3, 0.0, 0.0] * 2), np.zeros(2))
+    for force, reason in ((1e6, "iterations"), (1e14, "diverged")):
+        result = judge(problem, Stop(1e-8), np.array([force, 0.0, 0.0] * 2), 1, "iterations", 0.0)
+        assert (result.reason, result.converged) == (reason, False)
+        assert result.residual == pytest.approx(1.0 / force, rel=0.1)
 
 
 def test_a_warm_start_outside_the_cones_is_brought_back_before_it_is_used():
