@@ -182,6 +182,18 @@ def free_displacement(boundary, gravity, slots, out):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
+def place_surface(rest, u, position, rotation, out):
+    """out (s, 3) = p + R (rest + u) [m] of the whole boundary, world axes.
+
+    rest, u (s, 3) in the body's axes. position p (3,) [m], rotation R (3, 3).
+    """
+    for s in range(rest.shape[0]):
+        x, y, z = rest[s, 0] + u[s, 0], rest[s, 1] + u[s, 1], rest[s, 2] + u[s, 2]
+        for i in range(3):
+            out[s, i] = position[i] + rotation[i, 0] * x + rotation[i, 1] * y + rotation[i, 2] * z
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
 def add_displacement(compliance, slots, forces, at, out):
     """out (k, 3) += displacement [m] of slots `at` (k,) under forces (j, 3) [N] at slots (j,), body axes."""
     for k in range(at.size):

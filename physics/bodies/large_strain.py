@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.newton_body import NewtonBody
+from physics.errors import InputError
 from physics.fem import tet4
 from physics.fem.assembly import block_pattern
 from physics.fem.material import Material
@@ -14,7 +15,7 @@ from physics.mesh.tet import TetMesh
 class LargeStrainBody(NewtonBody):
     """Total Lagrangian tetrahedra of the St Venant-Kirchhoff law (thesis of N. Talbi, section 1.4.2.3).
 
-    See NewtonBody. Raises InputError as it does, and for an element without volume.
+    See NewtonBody. Raises InputError as it does, for hexahedra, and for an element without volume.
     """
 
     mesh: TetMesh
@@ -29,6 +30,8 @@ class LargeStrainBody(NewtonBody):
         tolerance: float = 1e-9,
         max_iterations: int = 100,
     ) -> None:
+        if not isinstance(mesh, TetMesh):
+            raise InputError(f"body {name!r}: large strains are for tetrahedra; cut its hexahedra into them.")
         super().__init__(name, mesh, material, clamped, gravity, tolerance, max_iterations)
         self._lame = material.lame()
 

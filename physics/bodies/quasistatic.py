@@ -13,7 +13,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies import io
-from physics.bodies.boundary import Boundary, add_displacement, add_surface_displacement, free_displacement
+from physics.bodies.boundary import (
+    Boundary,
+    add_displacement,
+    add_surface_displacement,
+    free_displacement,
+    place_surface,
+)
 from physics.bodies.clamped import ClampedBody
 from physics.errors import InputError
 from physics.fem.cholesky import CholeskyFactor, analyse
@@ -122,7 +128,9 @@ class QuasistaticBody(ClampedBody):
         self._forces[:] = 0.0
         np.add.at(self._forces, self.surface_nodes[slots], local)
         self.u[self.surface_nodes] = u
-        return self.position + self.to_world(self.boundary.rest + u)
+        placed = np.empty_like(u)
+        place_surface(self.boundary.rest, u, self.position, self.rotation, placed)
+        return placed
 
     def solve_interior(self) -> None:
         """Bring u of all nodes to the equilibrium of the last `displace` by one back-substitution."""

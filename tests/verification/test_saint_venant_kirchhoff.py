@@ -11,7 +11,7 @@ from physics.bodies.quasistatic import QuasistaticBody
 from physics.errors import InputError
 from physics.fem.material import Material
 from physics.fem.saint_venant_kirchhoff import stress
-from physics.mesh.generate import block
+from physics.mesh.generate import block, hex_block
 
 RUBBER = Material(youngs_modulus=1e5, poisson_ratio=0.3, density=1000.0)
 SIZE = np.array([0.1, 0.03, 0.03])
@@ -243,9 +243,11 @@ def test_every_convex_tangent_is_positive_semidefinite():
         assert eigenvalues[0] > -1e-12 * eigenvalues[-1]
 
 
-def test_the_body_answers_both_protocols_and_needs_a_free_node():
+def test_the_body_answers_both_protocols_and_needs_tetrahedra_and_a_free_node():
     body = bar()
     assert isinstance(body, DisplacementSolver)
     assert isinstance(body, IncrementalBody)
     with pytest.raises(InputError, match="clamps all of its nodes"):
         LargeStrainBody("stone", body.mesh, RUBBER, np.arange(len(body.mesh.nodes)))
+    with pytest.raises(InputError, match="large strains are for tetrahedra"):
+        LargeStrainBody("brick", hex_block(SIZE, (2, 1, 1)), RUBBER, (0, 1, 2, 3))
