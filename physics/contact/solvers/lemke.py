@@ -26,7 +26,7 @@ from physics.errors import InputError
 LARGEST = 3000
 """Most unknowns n (h + 2): the tableau takes 16 bytes times their square, and a pivot as many products."""
 
-PIVOTS = 20
+PIVOTS = 5
 """Pivots between two looks at the clock."""
 
 PIVOT, TIE = 1e-7, 1e-12
