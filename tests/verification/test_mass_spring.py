@@ -70,6 +70,34 @@ def test_force_is_minus_the_gradient_of_the_energy_and_a_turn_costs_nothing(mesh
     assert body.energy(mesh.nodes @ turn.T - mesh.nodes) < 1e-20
 
 
+def tangent(body, u, convex: bool) -> np.ndarray:
+    rows, cols = body._pattern_of()
+    blocks = np.empty((rows.size, 9))
+    body._assemble(u, convex, blocks)
+    dense = np.zeros((body.free.size, 3, body.free.size, 3))
+    dense[rows, :, cols] = blocks.reshape(-1, 3, 3)
+    dense[cols, :, rows] = blocks.reshape(-1, 3, 3)  # a spring's block is symmetric
+    return dense.reshape(3 * body.free.size, -1)
+
+
+@pytest.mark.parametrize("mesh", [TETS, CUBES], ids=["tets", "hexes"])
+def test_tangent_is_the_derivative_of_the_force_and_its_convex_neighbour_never_negative(mesh):
+    body = held(mesh)
+    rng = np.random.default_rng(4)
+    u, direction = np.zeros((2, *mesh.nodes.shape))
+    u[body.free], direction[body.free] = rng.standard_normal((2, body.free.size, 3)) * [[[2e-3]], [[1.0]]]
+    step = 1e-7
+    before, after = (body.internal_force(u + sign * step * direction) for sign in (-1.0, 1.0))
+    difference = (before - after) / (2.0 * step)
+    exact = tangent(body, u, False) @ direction[body.free].ravel()
+    # central differences, second order in a step of 1e-5 of the springs' length
+    assert np.abs(difference[body.free].ravel() - exact).max() < 1e-6 * np.abs(exact).max()
+    squashed = -0.4 * mesh.nodes
+    exact, convex = (np.linalg.eigvalsh(tangent(body, squashed, convex)) for convex in (False, True))
+    assert exact[0] < -1e-3 * exact[-1]
+    assert convex[0] > -1e-12 * convex[-1]
+
+
 @pytest.mark.parametrize("mesh", [TETS, CUBES], ids=["tets", "hexes"])
 def test_equilibrium_balances_springs_weight_and_forces_at_every_free_node(mesh):
     body = held(mesh, gravity=(0.0, -9.81, 0.0))

@@ -316,6 +316,14 @@ def test_conjugate_gradients_agree_with_the_direct_solution_to_their_tolerance(t
     assert warm < cold.iterations
 
 
+def test_a_body_let_go_stands_exactly_as_at_rest():
+    for kind in (QuasistaticBody, ConjugateGradientBody):
+        body = held(body=kind, gravity=(0.0, 0.0, 0.0))
+        nodes = on_side(body.mesh, 0, 1.0)
+        assert np.abs(body.displacements(nodes, some_forces(nodes), nodes)).min() > 0.0
+        assert np.all(body.displacements((), (), nodes) == 0.0)
+
+
 def test_conjugate_gradients_end_within_as_many_steps_as_freedoms_and_say_when_they_did_not():
     body = held(body=ConjugateGradientBody, tolerance=1e-8)
     nodes = on_side(body.mesh, 0, 1.0)
