@@ -1,54 +1,20 @@
 """Accelerated Gauss-Seidel: it solves what the sweep solves, the acceleration pays, nothing gets worse."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.bench.contact_problems import brick_wall
 from physics.contact.problem import ContactProblem, Stop
 from physics.contact.residual import natural_map_residual
 from physics.contact.solvers import anderson
 from physics.contact.solvers.anderson import PLAIN, advance, begin, make_acceleration, solve
 from physics.contact.solvers.registry import find_solver
 from physics.errors import InputError
+from tests.contact.stored import NAMED, in_cones, stored
 
-STORED = sorted((Path(__file__).parent / "problems").glob("*.npz"))
 NO_MEMORY = 10**9  # plain sweeps asked for: more than any budget here
-
-
-def stored(path):
-    data = np.load(path)
-    return ContactProblem(data["W"], data["q"], data["mu"])
-
-
-def brick_wall(courses, bricks, mu, seed=0):
-    """Rigid bricks with four contacts to each below, one step of 1 ms after a kick: W of rank 6 a brick."""
-    rng, h = np.random.default_rng(seed), 1e-3
-    size, mass = np.array([0.2, 0.06, 0.1]), 2.4
-    at = [np.array([1.02 * size[0] * (c + 0.5 * (k % 2)), size[1] * (k + 0.5), 0])
-          for k in range(courses) for c in range(bricks)]  # fmt: skip
-    rows = []
-    for i, upper in enumerate(at):
-        below = [(j, x) for j, x in enumerate(at) if np.isclose(upper[1] - x[1], size[1])]
-        for j, lower in [(-1, upper)] if i < bricks else below:
-            left, right = max(upper[0], lower[0]) - size[0] / 2, min(upper[0], lower[0]) + size[0] / 2
-            for x in (left, right) if right > left else ():
-                for z in (-0.05, 0.05):
-                    row = np.zeros((3, 6 * len(at)))
-                    for body, sign in ((i, 1.0), (j, -1.0)):
-                        if body >= 0:
-                            arm = np.array([x, upper[1] - size[1] / 2, z]) - at[body]
-                            axes = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-                            row[:, 6 * body : 6 * body + 6] = sign * np.hstack([axes, np.cross(arm, axes)])
-                    rows.append(row)
-    j = np.concatenate(rows)
-    inertia = mass / 12 * (size @ size - size**2)
-    inverse = np.tile(np.concatenate([np.full(3, 1 / mass), 1 / inertia]), len(at))
-    v = 0.05 * rng.normal(size=6 * len(at))
-    v[1::6] -= 9.81 * h
-    return ContactProblem(h * h * (j * inverse) @ j.T, h * j @ v, np.full(len(j) // 3, mu))
 
 
 def sweeps_to(problem, tolerance, plain, most=20000):
@@ -58,21 +24,21 @@ def sweeps_to(problem, tolerance, plain, most=20000):
     begin(w, problem.b, problem.mu, r, u, 0, a)
     if plain:
         a.count[anderson.WAIT] = NO_MEMORY
-    assert advance(w, problem.b, problem.mu, r, u, 0, tolerance, most, a) == anderson.CONVERGED
+    assert advance(w, problem.b, problem.mu, r, u, 0, tolerance, np.inf, most, a) == anderson.CONVERGED
     return int(a.count[anderson.SWEEPS])
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_every_stored_problem_is_solved_to_1e_10(path):
-    result = solve(stored(path), Stop(1e-10))
+@pytest.mark.parametrize("name", NAMED)
+def test_every_stored_problem_is_solved_to_1e_10(name):
+    result = solve(stored(name), Stop(1e-10))
     assert result.converged
     assert result.residual <= 1e-10
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_the_displacements_are_those_of_another_method_at_1e_12(path):
+@pytest.mark.parametrize("name", NAMED)
+def test_the_displacements_are_those_of_another_method_at_1e_12(name):
     """u = W r + b is unique where W is singular too; both are within residual x condition of it."""
-    problem = stored(path)
+    problem = stored(name)
     ours = solve(problem, Stop(1e-12, 50000))
     other = find_solver("uzawa-global-bipotential-rho_min").solve(problem, Stop(1e-12, 200000))
     assert ours.converged
@@ -91,10 +57,10 @@ def test_the_extrapolation_saves_most_of_the_sweeps_in_stacks(courses, bricks, m
     assert gain * sweeps_to(wall, 1e-8, plain=False) < sweeps_to(wall, 1e-8, plain=True)
 
 
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_a_solve_cut_short_is_no_worse_than_its_plain_sweeps(path):
+@pytest.mark.parametrize("name", NAMED)
+def test_a_solve_cut_short_is_no_worse_than_its_plain_sweeps(name):
     """Whatever the budget past the first sweeps, and however bad the last extrapolation."""
-    problem = stored(path)
+    problem = stored(name)
     start = solve(problem, Stop(1e-14, PLAIN)).residual
     for budget in range(PLAIN, PLAIN + 30):
         result = solve(problem, Stop(1e-14, budget))
@@ -110,11 +76,11 @@ def test_whatever_ends_it_the_force_is_in_the_cones_and_the_residual_is_its_own(
     half = rng.normal(size=(3 * n, rng.integers(1, 3 * n + 1)))
     problem = ContactProblem(half @ half.T, rng.normal(size=3 * n), np.full(n, mu))
     result = solve(problem, Stop(1e-9, budget))
-    r = result.r.reshape(n, 3)
-    assert np.isfinite(r).all()
-    assert (np.hypot(r[:, 1], r[:, 2]) <= mu * r[:, 0] * (1.0 + 1e-12)).all()
+    assert in_cones(problem, result.r)
     assert result.residual == natural_map_residual(problem.w, problem.b, problem.mu, result.r)
-    assert result.converged == (result.residual <= 1e-9) == (result.reason == "converged")
+    assert result.converged == (result.reason == "converged")
+    # forces that run away may meet any relative residual
+    assert result.converged == (result.residual <= 1e-9) or result.reason == "diverged"
 
 
 @settings(max_examples=40)
@@ -139,7 +105,7 @@ def test_a_problem_made_from_its_solution_is_solved(n, seed, mu):
 
 
 def test_a_solution_is_kept_without_a_sweep():
-    problem = stored(STORED[0])
+    problem = stored("easy.npz")
     first = solve(problem, Stop(1e-10))
     again = solve(ContactProblem(problem.w, problem.b, problem.mu, first.r), Stop(1e-9))
     assert again.iterations == 0
@@ -162,20 +128,20 @@ def test_a_solve_in_chunks_repeats_bit_for_bit_and_converges_alike():
         r, u, a = np.zeros_like(problem.b), np.zeros_like(problem.b), make_acceleration(problem.n_contacts)
         begin(problem.w, problem.b, problem.mu, r, u, 0, a)
         for _ in range(120 // chunk):
-            advance(problem.w, problem.b, problem.mu, r, u, 0, 1e-14, chunk, a)
+            advance(problem.w, problem.b, problem.mu, r, u, 0, 1e-14, np.inf, chunk, a)
         forces.append(r)
     np.testing.assert_array_equal(forces[0], forces[1])
     np.testing.assert_array_equal(forces[0], forces[2])
 
 
 def test_contacts_behind_other_rows_are_solved_as_if_they_stood_alone():
-    problem = stored(STORED[0])
+    problem = stored("easy.npz")
     n, before = len(problem.b), 6
     w, b = np.eye(n + before), np.ones(n + before)
     w[before:, before:], b[before:] = problem.w, problem.b
     r, u, a = np.zeros(n + before), np.zeros(n + before), make_acceleration(problem.n_contacts)
     begin(w, b, problem.mu, r, u, before, a)
-    advance(w, b, problem.mu, r, u, before, 1e-10, 500, a)
+    advance(w, b, problem.mu, r, u, before, 1e-10, np.inf, 500, a)
     np.testing.assert_array_equal(r[:before], 0.0)
     np.testing.assert_array_equal(r[before:], solve(problem, Stop(1e-10)).r)
 
@@ -200,4 +166,4 @@ def test_it_is_the_one_that_best_stands_for():
 
 def test_no_memory_is_refused():
     with pytest.raises(InputError, match="differences"):
-        solve(stored(STORED[0]), Stop(), differences=0)
+        solve(stored("easy.npz"), Stop(), differences=0)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from physics.contact.laws import scale_to_disc
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from physics.contact.residual import judge, natural_map_norm
+from physics.contact.residual import judge, natural_map_norm, runaway
 from physics.contact.solvers.block import set_offset
 from physics.contact.solvers.relaxation import starting_force
 from physics.errors import InputError
@@ -126,12 +126,12 @@ def begin(w, b, mu, r, u, first, a):
 
 
 @njit(nogil=True, cache=True)
-def advance(w, b, mu, r, u, first, tolerance, sweeps, a):
+def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
     """Up to `sweeps` sweeps more after `begin`; r and u go on from where they are.
 
     Returns CONVERGED where the natural map's relative residual is at most `tolerance`, STALLED where a sweep
-    moves nothing and it is not, DIVERGED where the force overflows, else CONTINUE. a.best is the force of the
-    least residual seen: in the cones, and no worse than at the start and after the plain sweeps.
+    moves nothing and it is not, DIVERGED where |r| passes `bound` [N], else CONTINUE. a.best is the
+    force of the least residual seen: in the cones, no worse than at the start and after the plain sweeps.
     """
     if a.least[RESIDUAL] <= tolerance:
         return CONVERGED
@@ -141,10 +141,11 @@ def advance(w, b, mu, r, u, first, tolerance, sweeps, a):
     for done in range(1, sweeps + 1):
         move, size = _sweep(w, mu, r, ahead, first, a.step, a.before)
         a.count[SWEEPS] += 1
-        if a.count[EXTRAPOLATED] and not move <= GROWTH * GROWTH * a.least[MOVE]:
+        bounded = size <= bound * bound  # and not NaN
+        if a.count[EXTRAPOLATED] and not (bounded and move <= GROWTH * GROWTH * a.least[MOVE]):
             _take_back(force, ahead, a)
             continue
-        if not move < np.inf:
+        if not bounded:
             return DIVERGED
         still = move <= STILL * STILL * size
         near = move <= (NEAR * tolerance) ** 2 * size
@@ -323,10 +324,10 @@ def solve(problem: ContactProblem, stop: Stop, *, differences: int = DIFFERENCES
     chunk = stop.max_iterations
     if math.isfinite(stop.seconds):
         chunk = max(1, int(CHUNK / (9 * n * n + 1)))
-    code, done = CONTINUE, 0
+    code, done, bound = CONTINUE, 0, runaway(problem)
     while code == CONTINUE and done < stop.max_iterations:
         if done and perf_counter() - started >= stop.seconds:
             return judge(problem, stop, a.best, done, "time", started)
-        code = advance(w, b, mu, r, u, 0, stop.tolerance, min(chunk, stop.max_iterations - done), a)
+        code = advance(w, b, mu, r, u, 0, stop.tolerance, bound, min(chunk, stop.max_iterations - done), a)
         done = int(a.count[SWEEPS])
     return judge(problem, stop, a.best, done, REASONS[code], started)
