@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo run wire --duration 8 --report out/demo
 
+test: PURPOSE = tests
 test: system $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
@@ -25,7 +26,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python -m config.reference docs/scenes.md
 
 system:
-	@sh scripts/system-libs.sh
+	@sh scripts/system-libs.sh $(PURPOSE)
 
 $(VENV)/.installed-%: EXTRAS = $(if $(filter dev,$*),render$(COMMA)dev,render)
 COMMA := ,

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from app.progress import Progress
 from app.refusal import Refusal, check_file, check_folder, is_refusal
 
 if TYPE_CHECKING:
+    from app.operator import Operator
     from app.outcome import Outcome
 
 BAD_INPUT = 2
@@ -48,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run a scene")
     run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
-    run.add_argument("--device", default="auto", help="auto, mock or replay:FILE (default auto)")
+    run.add_argument("--device", default="auto",
+                     help="auto, touch, mouse, mock or replay:FILE; see `palpo devices`")  # fmt: skip
+    run.add_argument("--device-name", metavar="NAME", help="which Touch, where there are several")
     run.add_argument("--unit", choices=("m", "mm"), default="m", help="of a foreign trajectory's positions")
     run.add_argument("--replay-scale", type=float, default=1.0, help="factor on a trajectory's lengths")
     run.add_argument("--headless", action="store_true", help="without a window")
@@ -72,7 +76,9 @@ def _parser() -> argparse.ArgumentParser:
     scenes.set_defaults(command=_scenes)
 
     commands.add_parser("devices", help="list the devices").set_defaults(command=_devices)
-    commands.add_parser("doctor", help="say what this machine can do").set_defaults(command=_doctor)
+    doctor = commands.add_parser("doctor", help="say what this machine can do, and what to do about the rest")
+    doctor.add_argument("--json", type=Path, metavar="FILE", help="write the findings to this file")
+    doctor.set_defaults(command=_doctor)
 
     study = commands.add_parser("study", help="recompute a paper's table or figure")
     study.add_argument("name", nargs="?", metavar="NAME", help="without it, list the studies")
@@ -122,35 +128,47 @@ def _run(options: argparse.Namespace) -> int:
     if options.record is not None:
         check_file(options.record, "--record")
     progress = Progress()
-    progress.say(_window_words(options.headless))
     with progress.stage(LOADING):
         from app import session
-
-    done = session.run(
-        session.Options(
-            options.scene,
-            tuple(options.overrides),
-            options.device,
-            options.unit,
-            options.replay_scale,
-            options.duration,
-            options.record,
-            options.lock_step,
-            options.interface,
-        ),
-        progress,
+    wanted = session.Options(
+        options.scene,
+        tuple(options.overrides),
+        options.device,
+        options.device_name,
+        options.unit,
+        options.replay_scale,
+        options.duration,
+        options.record,
+        options.lock_step,
+        options.interface,
     )
+    operator = _operator(options, progress)
+    if operator is None:
+        done = session.run(wanted, progress)
+    else:
+        with operator:
+            done = operator.run(replace(wanted, window=True))
     _finish(options, done, progress)
     return done.status
 
 
-def _window_words(headless: bool) -> str:
-    """How the run is seen, in words."""
-    if headless:
-        return "headless, as asked"
-    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return "there is no display, so this run is headless"
-    return "this version has no window, so this run is headless"
+def _operator(options: argparse.Namespace, progress: Progress) -> Operator | None:
+    """Somebody at a window, or None, with the reason said."""
+    if options.headless or options.lock_step:
+        progress.say("headless, as asked" if options.headless else "headless: lock-step has no clock")
+        return None
+    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        progress.say("there is no display, so this run is headless")
+        return None
+    from render.gl import RenderUnavailable
+
+    try:
+        from app.operator import Operator
+
+        return Operator(progress)
+    except RenderUnavailable as missing:
+        progress.say(f"headless: {missing}")
+        return None
 
 
 def _replay(options: argparse.Namespace) -> int:
@@ -202,7 +220,9 @@ def _devices(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from app.doctor import print_doctor
 
-    return print_doctor()
+    if options.json is not None:
+        check_file(options.json, "--json")
+    return print_doctor(options.json)
 
 
 def _study(options: argparse.Namespace) -> int:

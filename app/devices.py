@@ -1,8 +1,10 @@
-"""The device of a run: the simulated hand on its scripted path, or a trajectory, both placed in the scene."""
+"""The device of a run, placed in the scene: a real one, a mouse, a simulated hand, a trajectory."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import h5py
 import numpy as np
@@ -10,9 +12,11 @@ from numpy.typing import NDArray
 
 from config.schema.scene import SceneSpec
 from haptics.backends.mock import make_mock
-from haptics.device import DEVICES, DeviceSpec, VirtualDevice, make_virtual_device
+from haptics.device import DEVICES, EXTERNAL, MAILBOX, TABLE, DeviceSpec, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
-from haptics.limits import LimitParams, make_limits
+from haptics.guard import make_guard
+from haptics.limits import LimitParams, buttons_mask, make_limits
+from haptics.passivity import make_passivity
 from haptics.path import Table, waypoint_path
 from haptics.workspace import (
     Workspace,
@@ -22,8 +26,15 @@ from haptics.workspace import (
     quaternion_product,
 )
 
+if TYPE_CHECKING:
+    from app.session import Options
+    from haptics.backends.openhaptics import OpenHapticsDevice
+    from haptics.servo import Servo
+
 OFFERED = {
-    "auto": "the best that is there; today the simulated hand",
+    "auto": "the best that is there: touch, else the mouse where there is a window, else mock",
+    "touch": "a Touch or Phantom through OpenHaptics; --device-name says which",
+    "mouse": "the pointer in the window moves a simulated Touch in a simulated hand",
     "mock": "a simulated Touch in a simulated hand that follows the scene's path",
     "replay:FILE": "a recording (.h5), or a table t x y z (CSV or whitespace columns)",
 }
@@ -33,27 +44,107 @@ OFFERED = {
 class Choice:
     """Which device a run uses."""
 
-    kind: str
-    """"mock" or "replay"."""
+    kind: Literal["touch", "mouse", "mock", "replay"]
     path: Path | None = None
     unit: str = "m"
     scale: float = 1.0
+    name: str | None = None
+    """A real device's name, None for the default one."""
 
     @property
     def title(self) -> str:
         """For people."""
-        return "simulated hand" if self.path is None else f"replay of {self.path.name}"
+        if self.path is not None:
+            return f"replay of {self.path.name}"
+        named = f' "{self.name}"' if self.name else ""
+        return {"touch": f"Touch{named}", "mouse": "mouse", "mock": "simulated hand"}[self.kind]
+
+    @property
+    def live(self) -> bool:
+        """Whether somebody moves it, so that it has no end of its own."""
+        return self.kind in ("touch", "mouse")
+
+    @property
+    def rebased(self) -> bool:
+        """Whether its first position is taken as the tool's, wherever the hand is."""
+        return self.kind == "touch"
 
 
-def choose(word: str, unit: str = "m", scale: float = 1.0) -> Choice:
+def choose(options: Options) -> Choice:
     """The device that `--device` names. Raises HapticsError for one that is not there."""
-    if word in ("auto", "mock"):
+    word, name = options.device, options.device_name
+    if name is not None and word not in ("auto", "touch"):
+        raise HapticsError(f"--device-name {name}: only a Touch has a name; use it with --device touch")
+    if word == "auto":
+        word = "touch" if name is not None or _touch_there() else "mouse" if options.window else "mock"
+    if word == "touch":
+        if options.lock_step:
+            raise HapticsError("--device touch: a hand cannot be held in lock-step; leave --lock-step out")
+        return Choice("touch", name=name)
+    if word == "mouse":
+        if not options.window:
+            raise HapticsError("--device mouse: there is no window for its pointer; use mock or replay:FILE")
+        return Choice("mouse")
+    if word == "mock":
         return Choice("mock")
     kind, colon, path = word.partition(":")
     if kind == "replay" and colon and path:
-        return Choice("replay", Path(path), unit, scale)
+        return Choice("replay", Path(path), options.unit, options.replay_scale)
     known = ", ".join(OFFERED)
     raise HapticsError(f"--device {word}: there is no such device in this version; choose one of {known}")
+
+
+def _touch_there() -> bool:
+    """Whether a Touch can be opened now."""
+    from haptics.backends.openhaptics import find
+
+    return bool(find().ok)
+
+
+class ServoDriver(Protocol):
+    """What calls the servo's step at its rate: a thread of our own, or a device's scheduler."""
+
+    scheduler: str
+
+    @property
+    def running(self) -> bool:
+        """Whether it still turns."""
+        ...
+
+    def start(self) -> object:
+        """Begin; returns once it turns."""
+        ...
+
+    def stop(self) -> None:
+        """Ask for the fade and the end."""
+        ...
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False if the time [s] ran out."""
+        ...
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """A driver whose device has warnings to give."""
+
+    def events(self) -> list[str]:
+        """Sentences since last asked."""
+        ...
+
+
+def open_touch(choice: Choice) -> OpenHapticsDevice:
+    """The real device, open; raises HapticsError in one sentence for every reason why it cannot be."""
+    from haptics.backends.openhaptics import OpenHapticsDevice
+
+    return OpenHapticsDevice(choice.name)
+
+
+def touch_thread(servo: Servo, device: OpenHapticsDevice) -> ServoDriver:
+    """The servo in the real device's scheduler."""
+    from haptics.backends.openhaptics import TouchThread
+
+    return TouchThread(servo, device)
 
 
 def device_spec(spec: SceneSpec) -> DeviceSpec:
@@ -69,20 +160,29 @@ def device_spec(spec: SceneSpec) -> DeviceSpec:
 def workspace_of(spec: SceneSpec) -> Workspace:
     """The map from the device's axes to the scene's."""
     w = spec.workspace
-    return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale)
+    clutch = buttons_mask([w.clutch_button] if w.clutch_button else [])
+    return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale, clutch)
 
 
-def limits_of(spec: SceneSpec) -> LimitParams:
-    """What protects the hand: the scene's limits, never above the device's."""
-    safety, largest = spec.safety, DEVICES[spec.device.model].max_force
+def limits_of(spec: SceneSpec, device: DeviceSpec | None = None) -> LimitParams:
+    """What protects the hand: the scene's limits, never above the device's; None is the scene's model."""
+    safety, dt = spec.safety, spec.rates.dt
+    device = device or DEVICES[spec.device.model]
+    guard = make_guard(*device.reach, safety.edge_margin, safety.edge_stiffness, safety.saturation_damping)
     return make_limits(
-        min(safety.max_force or largest, largest),
+        min(safety.max_force or device.max_force, device.max_force),
         max_rate=safety.max_rate,
         fade_in=safety.fade_in,
         fade_out=safety.fade_out,
         recovery=safety.recovery,
         max_age=safety.frame_age_limit,
-        dt=spec.rates.dt,
+        dt=dt,
+        emergency=safety.emergency,
+        start_force=safety.start_force,
+        ceiling=device.max_force,
+        emergency_buttons=buttons_mask(safety.emergency_buttons),
+        guard=guard,
+        passivity=make_passivity(safety.passivity, safety.passivity_damping, dt),
     )
 
 
@@ -129,15 +229,19 @@ def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) 
 def make_device(spec: SceneSpec, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, int]:
     """The device in its own axes and the ticks that its path lasts; held (3,) [m]: the tool's held point."""
     dt, workspace = spec.rates.dt, workspace_of(spec)
-    if choice.kind == "mock":
-        positions, turns = scripted_path(spec)
-    else:
+    if choice.kind == "touch":
+        return make_virtual_device(np.zeros((1, 3)), source=EXTERNAL, dt=dt), 0
+    if choice.kind == "replay":
         positions, turns = trajectory_path(choice, spec.rates.servo_hz, held)
+    elif choice.kind == "mouse":
+        positions, turns = held[None], np.array([[1.0, 0.0, 0.0, 0.0]])
+    else:
+        positions, turns = scripted_path(spec)
     own = positions_to_device(workspace, positions), orientations_to_device(workspace, turns)
     if choice.kind == "replay":
         return make_virtual_device(*own, dt=dt), len(positions)
-    hand = spec.device.hand
+    hand, source = spec.device.hand, MAILBOX if choice.kind == "mouse" else TABLE
     device = make_mock(
         device_spec(spec), *own, hand_stiffness=hand.stiffness, hand_damping=hand.damping, dt=dt
     )
-    return device, len(positions)
+    return device._replace(source=source), len(positions)

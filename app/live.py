@@ -30,6 +30,11 @@ class Live:
     help: str = ""
 
 
+def _around(key: str, group: str, label: str, unit: str, value: float) -> Live:
+    """A positive quantity whose control spans two powers of ten below its value and one above."""
+    return Live(key, group, label, unit, 1e-2 * value, 10.0 * value, value, True)
+
+
 def live_keys(spec: SceneSpec) -> list[Live]:
     """Everything that may be changed in this scene, with its present value."""
     hold, solver, strongest = spec.tool.hold, spec.solver, DEVICES[spec.device.model].max_force
@@ -40,16 +45,25 @@ def live_keys(spec: SceneSpec) -> list[Live]:
     ]
     if hold.mode == "coupling":
         keys += [
-            Live("tool.hold.stiffness", "coupling", "stiffness", "N/m", 10.0, 5e3, hold.stiffness, True),
-            Live("tool.hold.damping", "coupling", "damping", "N s/m", 0.0, 10.0, hold.damping),
+            _around("tool.hold.stiffness", "coupling", "stiffness", "N/m", hold.stiffness),
+            Live(
+                "tool.hold.damping",
+                "coupling",
+                "damping",
+                "N s/m",
+                0.0,
+                max(10.0, 4 * hold.damping),
+                hold.damping,
+            ),
         ]
         if hold.orientation:
             stiff, damped = hold.rotational_stiffness, hold.rotational_damping
             turning = "tool.hold.rotational_"
             keys += [
-                Live(f"{turning}stiffness", "coupling", "turning", "N m/rad", 1e-3, 50.0, stiff, True),
-                Live(f"{turning}damping", "coupling", "turning damping", "N m s/rad", 0.0, 0.1, damped),
-            ]
+                _around(f"{turning}stiffness", "coupling", "turning", "N m/rad", stiff),
+                Live(f"{turning}damping", "coupling", "turning damping", "N m s/rad", 0.0,
+                     max(0.1, 4 * damped), damped),
+            ]  # fmt: skip
     names = get_args(Solver.model_fields["name"].annotation)
     felt, strength = spec.workspace.force_scale, spec.safety.max_force
     return [

@@ -8,6 +8,8 @@ import threading
 from importlib import metadata
 from pathlib import Path
 
+PRIORITY = 80
+"""What the servo asks for; a user may have been granted a lower one."""
 LIBRARIES = ("palpo", "numpy", "scipy", "numba", "llvmlite", "qdldl", "h5py", "PyOpenGL", "glfw")
 
 
@@ -15,7 +17,7 @@ def machine_info() -> dict[str, str]:
     """Name to value, in the order in which they are printed."""
     info = {
         "processor": _processor(),
-        "cores available": str(_cores()),
+        "cores available": str(cores()),
         "memory": _memory(),
         "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -24,23 +26,28 @@ def machine_info() -> dict[str, str]:
     return info | {name: found for name in LIBRARIES if (found := version(name))}
 
 
-def realtime_permission() -> str:
-    """Whether this process may use SCHED_FIFO, found by asking for it on a thread that ends at once."""
+def ask_realtime(priority: int = PRIORITY) -> tuple[bool, str]:
+    """Whether this process may use SCHED_FIFO at a priority, by asking on a thread that ends at once."""
     if not hasattr(os, "sched_setscheduler"):
-        return "not offered by this system"
-    answer: list[str] = []
+        return False, "not offered by this system"
+    answer: list[tuple[bool, str]] = []
 
     def ask() -> None:
         try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-            answer.append("SCHED_FIFO permitted")
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+            answer.append((True, "SCHED_FIFO permitted"))
         except OSError as error:
-            answer.append(f"SCHED_FIFO refused ({error.strerror})")
+            answer.append((False, f"SCHED_FIFO refused ({error.strerror})"))
 
     thread = threading.Thread(target=ask)
     thread.start()
     thread.join()
     return answer[0]
+
+
+def realtime_permission() -> str:
+    """What `ask_realtime` found, in words."""
+    return ask_realtime()[1]
 
 
 def _processor() -> str:
@@ -52,7 +59,8 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

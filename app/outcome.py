@@ -22,7 +22,7 @@ from haptics.limits import STOPPING
 from haptics.servo import servo_summary
 from haptics.statistics import LATE, STEP, bin_edges_us
 from physics.exchange.snapshot import SceneGeometry, SceneState
-from physics.systems.high_rate import LOST_CONTACTS
+from physics.systems.high_rate import CALLS, LOST_CONTACTS, TICK
 
 Columns = Mapping[str, NDArray[np.float64]]
 
@@ -147,6 +147,9 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
         found.append(
             f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old."
         )
+    waited = int(high.counter[CALLS] - high.counter[TICK])
+    if waited:
+        found.append(f"The scene's time stood still for {waited} ticks, because frames were overdue by far.")
     if high.log.dropped[0]:
         found.append(f"{high.log.dropped[0]} forces did not fit into the force log.")
     if slow.lost_slots:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from app.album import Album
 from app.build import build_scene
 from app.devices import limits_of, workspace_of
+from app.live import changed
 from app.outcome import FAILED, FINISHED, Outcome, config_text, measured, series_of, warnings_of
 from app.progress import Progress, Silent
 from app.rig import Rig
@@ -24,19 +25,30 @@ from app.trace import Trace
 from app.visual import Visual
 from config.load import load_scene, parse_scene
 from config.schema.scene import SceneSpec
-from haptics.backends.replay import make_recorded
+from haptics.backends.replay import make_recorded, recorded_start
+from haptics.device import DEVICE_GONE, DeviceSpec
 from haptics.errors import HapticsError
-from haptics.limits import DEVICE_LOST, NON_FINITE, STOPPING, TICK_FAILED
+from haptics.limits import (
+    DEVICE_LOST,
+    EMERGENCY,
+    NON_FINITE,
+    PAUSING,
+    STOP_EMERGENCY,
+    STOPPING,
+    TICK_FAILED,
+)
 from haptics.recording import Recording, read_recording
 from haptics.row import NAMES
-from haptics.servo import request_stop, servo_run
-from haptics.workspace import make_workspace
+from haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
 
 DIFFERENT = 1
 """Exit status of a replay that is not bit-equal."""
 CLOCKED = ("late_us", "step_us")
 """Columns that the clock makes."""
-SENT = ("sent_x", "sent_y", "sent_z")
+ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST
+"""Flags by which a run tells what was asked of it, or happened to its device, from outside."""
+OWN = NON_FINITE | TICK_FAILED
+"""Flags of a tick that stops the run by itself, and will again."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,12 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
     meta = recording.meta
     if meta.get("program") != "palpo" or not len(recording.columns.get("tick", ())):
         raise HapticsError(f"{path}: this recording holds no run of `palpo run` that could be repeated")
+    first = int(recording.columns["tick"][0])
+    if first > 0:
+        raise HapticsError(
+            f"{path}: begins at tick {first} of its run, so that it cannot be repeated; "
+            f"--device replay:{path} follows its hand"
+        )
     if not np.array_equal(recording.columns["tick"], np.arange(len(recording.columns["tick"]))):
         raise HapticsError(f"{path}: rows are missing between its ticks, so that it cannot be repeated")
     if scene is None:
@@ -82,7 +100,12 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
     else:
         spec = load_scene(scene)
     rerun = _Rerun(
-        path, recording, spec, meta["interface"], scene is not None or meta["driver"] == "lock-step"
+        path,
+        recording,
+        spec,
+        meta["interface"],
+        scene is not None or meta["driver"] == "lock-step",
+        scene is not None,
     )
     rerun.rig().warm_up(progress)
     with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
@@ -94,30 +117,41 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
 class _Rerun:
     """One recording on a rig of its own."""
 
-    def __init__(self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool) -> None:
+    def __init__(
+        self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool, other: bool
+    ) -> None:
         self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
-        self.lock_step = lock_step
+        self.lock_step, self.other = lock_step, other
         self.n = len(recording.columns["tick"])
-        self.stop_at = self._stop_request()
+        self.asked = self._asked()
+        self.changes = [] if other else list(recording.changes)
         self._done = 0
         self.known = self.n
         """Ticks before the first one whose frame the schedule does not know: a crash may cut it short."""
 
     def rig(self) -> Rig:
-        """The scene with the recorded inputs, which are in its own axes."""
-        own = workspace_of(self.spec)
-        workspace = make_workspace(force_scale=own.force_scale)
-        device, limits = make_recorded(self.recording), limits_of(self.spec)
-        return Rig(
-            self.spec, build_scene(self.spec), self.kind, device, workspace, limits, not self.lock_step
-        )
+        """The scene with the recorded inputs: the device's own, or in another scene the hand as it moved."""
+        device = None if self.other else DeviceSpec(**self.recording.meta["device_spec"])
+        workspace, limits = workspace_of(self.spec), limits_of(self.spec, device)
+        if self.other:
+            # what the clutch did is in the hand's motion already
+            workspace = workspace._replace(clutch_buttons=0)
+        hand = make_recorded(self.recording, workspace if self.other else None)
+        rig = Rig(self.spec, build_scene(self.spec), self.kind, hand, workspace, limits, not self.lock_step)
+        start = None if self.other else recorded_start(self.recording)
+        if start is not None:
+            start_servo_at(rig.servo, start)
+        return rig
 
-    def _stop_request(self) -> int:
-        """First tick of a fade that somebody asked for; one that the tick itself causes comes by itself."""
-        flags = self.recording.columns["flags"]
+    def _asked(self) -> NDArray[np.int64]:
+        """What was asked at each tick, as flags; another scene is asked only to stop."""
+        flags = self.recording.columns["flags"].astype(np.int64)
         fading = np.flatnonzero(flags & STOPPING)
-        own = NON_FINITE | TICK_FAILED | DEVICE_LOST
-        return int(fading[0]) if len(fading) and not flags[fading[0]] & own else self.n + 1
+        asked = flags & (STOPPING | EMERGENCY if self.other else ASKED)
+        if len(fading) and flags[fading[0]] & (OWN | EMERGENCY | DEVICE_LOST):
+            # the cause comes by itself, or has a word of its own
+            asked &= ~STOPPING
+        return asked
 
     def run(self) -> dict[str, NDArray]:
         """All columns of the repeated run."""
@@ -128,6 +162,7 @@ class _Rerun:
         self.trace = Trace(self.now.servo, names=NAMES)
         try:
             if self.lock_step:
+                self._change()
                 lock_step_run(self.now, self.slow, self.n, self._ticks, self._look)
             else:
                 self._by_schedule()
@@ -139,21 +174,45 @@ class _Rerun:
         return self.trace.finish()
 
     def _ticks(self, n: int) -> None:
-        """n ticks, with the stop where it was asked for; the ring is emptied before it can fill."""
-        while n > 0:
-            if self._done == self.stop_at:
-                request_stop(self.now.servo)
-            until_stop = self.stop_at - self._done if self._done < self.stop_at else n
-            span = min(n, until_stop, len(self.now.servo.rows) // 2)
-            servo_run(self.now.servo, span)
+        """n ticks, with what was asked where it was; the ring is emptied before it can fill."""
+        servo = self.now.servo
+        end = self._done + n
+        while self._done < end:
+            asked = int(self.asked[self._done])
+            same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
+            span = len(same) if same.all() else int(np.argmin(same))
+            self._ask(asked, span)
+            servo_run(servo, span)
             self._done += span
-            n -= span
             self.trace.take()
 
+    def _ask(self, asked: int, span: int) -> None:
+        """Ask of the servo what was asked of it for these ticks."""
+        servo = self.now.servo
+        if asked & DEVICE_LOST:
+            servo.device.health[0] = DEVICE_GONE
+        if asked & EMERGENCY:
+            request_stop(servo, STOP_EMERGENCY)
+        if asked & STOPPING:
+            request_stop(servo)
+        request_pause(servo, bool(asked & PAUSING))
+        if asked & PAUSING:
+            # those that come before it froze need none; a resume drops the rest
+            grant_ticks(servo, span)
+
+    def _change(self) -> None:
+        """Ask for what the operator changed before the next low step."""
+        while self.changes and self.changes[0][0] <= len(self.slow.seconds):
+            text = self.changes.pop(0)[1]
+            self.spec = changed(self.spec, text)
+            self.slow.ask(text, self.spec)
+
     def _look(self) -> None:
+        """After a low step: keep a picture, and ask for the changes before the next."""
         state, fresh = self.visual.latest()
         if fresh:
             self.album.look(state)
+        self._change()
 
     def _by_schedule(self) -> None:
         """A run in threads: each low step where it was."""
@@ -162,12 +221,14 @@ class _Rerun:
         ids, first = np.unique(frames, return_index=True)
         adopted = dict(zip(ids.tolist(), first.tolist(), strict=True))
         last = 0
+        self._change()
         for frame, begin, until, present in zip(
             *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")), strict=True
         ):
             self._run_to(max(begin, 0))
             if frame not in adopted:
                 break
+            self.slow.take_changes()
             low.begin()
             self._run_to(adopted[frame])
             slot = self.visual.take_tool()
@@ -189,7 +250,7 @@ class _Rerun:
         """Every value of every column that the clock does not make."""
         n = min(self.known, len(columns["tick"]))
         first, worst, largest = self.known, "", 0.0
-        names = [name for name in NAMES if name not in CLOCKED and (name not in SENT or self._unturned())]
+        names = [name for name in NAMES if name not in CLOCKED]
         for name in names:
             was, is_now = self.recording.columns[name][:n].astype(float), columns[name][:n]
             same = (was == is_now) | (np.isnan(was) & np.isnan(is_now))
@@ -203,10 +264,6 @@ class _Rerun:
         if not worst and n < self.known:
             first, worst = n, "tick"
         return Comparison(n, len(names), largest, worst, first)
-
-    def _unturned(self) -> bool:
-        """Whether the device's axes are the scene's, so that sent forces can be compared."""
-        return bool(workspace_of(self.spec).quaternion[0] == 1.0)
 
     def outcome(self, columns: dict[str, NDArray], compared: Comparison | None, name: str) -> Outcome:
         """Result and series, as of a run."""

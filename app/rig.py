@@ -1,5 +1,8 @@
 """A scene ready to run: its physics at rest, the exchange, and the servo on its device."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.build import change_scene
 from app.progress import Progress
 from config.schema.scene import SceneSpec
@@ -29,7 +32,9 @@ class Rig:
         workspace: Workspace,
         limits: LimitParams,
         threads: bool,
+        start_at: NDArray[np.float64] | None = None,
     ) -> None:
+        """start_at (3,) [m]: where the device's first position lies in the scene, wherever the hand is."""
         self.spec, self.scene, self.kind = spec, scene, kind
         self.lock = LockStep(self.scene, kind, spec.interface.latency)
         self.high = self.lock.high
@@ -38,7 +43,7 @@ class Rig:
         self._data = tick_data(self.high)
         self.servo: Servo = make_servo(
             high_rate_tick.address, self._data.address, self.high.port, device, limits, workspace,
-            rate_hz=spec.rates.servo_hz,
+            rate_hz=spec.rates.servo_hz, start_at=start_at,
         )  # fmt: skip
 
     def change(self, spec: SceneSpec) -> None:

@@ -1,7 +1,8 @@
-"""A run from the command line: three loops in threads, or the same steps in lock-step.
+"""A run: three loops in threads, or the same steps in lock-step.
 
-The servo has a thread of its own that holds no GIL, the slow loop a Python thread, and the main thread looks
-at what there is to see, waits for the end and listens to signals.
+The servo has a thread of its own that holds no GIL, or the device's scheduler; the slow loop has a Python
+thread; the main thread looks at what there is to see, waits for the end and listens to signals. Whatever ends
+the run, an error in any thread included, the servo fades the force before it stops.
 """
 
 import math
@@ -9,15 +10,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from app import devices
+from app import devices, live
 from app.album import Album
 from app.build import build_scene
 from app.machine import LIBRARIES, version
@@ -41,17 +42,20 @@ from app.visual import Visual
 from config.load import load_scene
 from config.schema.scene import SceneSpec
 from haptics.errors import HapticsError
-from haptics.limits import REASONS, RUNNING, STOP_REQUESTED
+from haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from haptics.recording import Recorder
 from haptics.row import COLUMNS
 from haptics.servo import (
     ServoThread,
     finished_reason,
+    grant_ticks,
+    request_pause,
     request_stop,
     servo_baseline,
     servo_run,
     tick_count,
 )
+from physics.exchange.snapshot import SceneState
 from physics.systems.hold import held_point
 
 BASELINE = 1.0
@@ -62,6 +66,14 @@ SWITCH = 2e-4
 """Seconds for which a Python thread may hold the GIL while another waits; the usual 5 ms are too long."""
 BATCH = 2000
 """Ticks in lock-step between two times that the servo's ring is emptied."""
+ENDLESS = sys.maxsize
+"""Ticks of a run that lasts until somebody ends it."""
+
+Watch = Callable[[SceneState, bool], None]
+"""Called from the main thread again and again while a run lasts: the newest frame, and whether it is new."""
+
+
+Launch = Callable[[Callable[[], object]], object]
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,7 @@ class Options:
     scene: str
     overrides: tuple[str, ...] = ()
     device: str = "auto"
+    device_name: str | None = None
     unit: str = "m"
     replay_scale: float = 1.0
     duration: float | None = None
@@ -78,6 +91,8 @@ class Options:
     lock_step: bool = False
     interface: str | None = None
     baseline: bool = True
+    window: bool = False
+    """Whether somebody looks on, who can move a mouse and end the run."""
 
 
 class Session:
@@ -95,18 +110,39 @@ class Session:
             )
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
-        self.choice = devices.choose(options.device, options.unit, options.replay_scale)
+        self.choice = devices.choose(options)
+        self.device = devices.device_spec(self.spec)
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
+        self.paused = False
+        self.recorder: Recorder | None = None
+        self.recordings: list[Path] = []
+        self.notes: list[str] = []
+        """What the device and the threads had to say, for the summary's warnings."""
         self._signal = 0
-        self._recorder: Recorder | None = None
+        self._broken = ""
+        self._open = ExitStack()
 
     def prepare(self) -> None:
-        """Build the scene, compile, measure the bare clock, open the recording."""
+        """Open the device, build the scene, compile, measure the bare clock, open the recording."""
+        try:
+            self._prepare()
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _prepare(self) -> None:
+        if self.choice.kind == "touch":
+            with self.progress.stage("opening the device"):
+                self.hardware = self._open.enter_context(devices.open_touch(self.choice))
+            self.device = self.hardware.spec()
         with self.progress.stage("building the scene"):
             self.rig, path_ticks = self._make()
         duration = self.options.duration
         rate = self.spec.rates.servo_hz
-        self.ticks = path_ticks if duration is None else max(1, round(duration * rate))
+        if duration is not None:
+            self.ticks = max(1, round(duration * rate))
+        else:
+            self.ticks = ENDLESS if self.options.window or self.choice.live else path_ticks
         warm, _ = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times)
@@ -115,12 +151,13 @@ class Session:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)
             with self.progress.stage("measuring the bare clock"):
                 self.baseline = servo_baseline(max(1, round(seconds * rate)), rate)
-        if self.options.record is not None:
-            self._recorder = Recorder(self.options.record, self.meta(), COLUMNS, step_columns(self.names))
         self.visual = Visual(self.spec, self.rig.scene, self.rig.high)
+        self.visual.timed = not self.options.lock_step
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.visual, self.names, self._recorder)
-        self.trace = Trace(self.rig.servo, self._recorder)
+        self.slow = SlowLoop(self.rig, self.visual, self.names)
+        self.trace = Trace(self.rig.servo)
+        if self.options.record is not None:
+            self.record(self.options.record)
 
     def _make(self) -> tuple[Rig, int]:
         """A rig at rest, and the ticks that its device's path lasts."""
@@ -128,8 +165,9 @@ class Session:
         scene, held = build_scene(spec), np.zeros(3)
         held_point(scene.hold, scene.tool, held)
         device, ticks = devices.make_device(spec, self.choice, held)
-        workspace, limits = devices.workspace_of(spec), devices.limits_of(spec)
-        return Rig(spec, scene, self.kind, device, workspace, limits, threads), ticks
+        workspace, limits = devices.workspace_of(spec), devices.limits_of(spec, self.device)
+        start_at = held if self.choice.rebased else None
+        return Rig(spec, scene, self.kind, device, workspace, limits, threads, start_at), ticks
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -146,61 +184,115 @@ class Session:
             },
             "interface": self.kind,
             "device": self.choice.title,
-            "ticks": self.ticks,
+            "device_spec": asdict(self.device),
+            "ticks": None if self.ticks == ENDLESS else self.ticks,
         }
 
-    def run(self) -> Outcome:
-        """Run to the end; the outcome's status says how it ended."""
+    def run(self, watch: Watch | None = None, launch: Launch = lambda start: start()) -> Outcome:
+        """Run to the end; the outcome's status says how it ended. What `watch` raises ends the run, too.
+
+        launch: calls what starts a thread, in the thread whose priority the new one shall have.
+        """
         try:
-            with self._signals():
+            with self._signals(), self._excepthook():
                 if self.options.lock_step:
                     self._in_lock_step()
                 else:
-                    self._in_threads()
+                    self._in_threads(watch, launch)
             columns = self.trace.finish()
         finally:
             self.rig.low.close()
-            if self._recorder is not None:
-                self._recorder.append_event(int(tick_count(self.rig.servo)), self._ending()[0])
-                self._recorder.close()
+            self.record(None)
+            self._open.close()
         return self._outcome(columns)
+
+    # ---- what an operator may do meanwhile, from the main thread
+
+    def change(self, key: str, value: object) -> None:
+        """Change a live key of the scene at the next low step; raises ConfigError if it cannot be."""
+        text = live.change_text(self.spec, key, value)
+        self.spec = live.changed(self.spec, text)
+        self.slow.ask(text, self.spec)
+
+    def pause(self, on: bool) -> None:
+        """Fade the force and stop the scene's time, or go on."""
+        self.paused = on
+        request_pause(self.rig.servo, on)
+
+    def step_once(self) -> None:
+        """One low period of a scene whose time stands still."""
+        grant_ticks(self.rig.servo, self.rig.scene.numbers.ratio)
+
+    def end(self, emergency: bool = False) -> None:
+        """Fade the force and end the run; within milliseconds in an emergency."""
+        request_stop(self.rig.servo, STOP_EMERGENCY if emergency else STOP_REQUESTED)
+
+    def record(self, path: Path | None) -> None:
+        """Record to this file from now on, or no longer; raises HapticsError if it cannot be written."""
+        new = None if path is None else Recorder(path, self.meta(), COLUMNS, step_columns(self.names))
+        self.slow.recorder = new
+        old, self.recorder = self.trace.record(new), new
+        if new is not None:
+            self.recordings.append(new.path)
+        if old is not None:
+            old.append_event(int(tick_count(self.rig.servo)), self._ending()[0])
+            old.close()
+            self.notes += [old.error] if old.error else []
 
     # ---- the two drivers
 
-    def _in_threads(self) -> None:
+    def _in_threads(self, watch: Watch | None, launch: Launch) -> None:
         """The servo, the slow loop, and this thread as the one that looks."""
         rig, slow = self.rig, self.slow
-        if not slow.first():
+        if not launch(slow.first):
             return
         # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
         sys.setswitchinterval(SWITCH)
         self.trace.start()
-        servo = ServoThread(rig.servo)
+        servo = self._servo_thread()
         try:
-            servo.start()
-            slow.start()
+            launch(servo.start)
+            launch(slow.start)
             while servo.running and not tick_count(rig.servo):
                 time.sleep(1e-3)
             self.first_tick = process_age()
             self.progress.say(f"first tick {self.first_tick:.1f} s after the start")
-            self._look_on(servo)
+            self._look_on(servo, watch)
         finally:
+            self.scheduler = servo.scheduler
             servo.stop()
             servo.join(PATIENCE)
             slow.join(PATIENCE)
-        self.scheduler = servo.scheduler
+            self._hear(servo)
         self.album.look(self.visual.latest()[0])
 
-    def _look_on(self, servo: ServoThread) -> None:
-        """Until the servo ends: keep pictures, and ask it to stop when the run is over or must be."""
+    def _servo_thread(self) -> devices.ServoDriver:
+        """What calls the servo's step: a thread of our own, or the device's scheduler."""
+        if self.choice.kind == "touch":
+            return devices.touch_thread(self.rig.servo, self.hardware)
+        return ServoThread(self.rig.servo)
+
+    def _look_on(self, servo: devices.ServoDriver, watch: Watch | None) -> None:
+        """Until the servo ends: keep pictures, show them, ask it to stop when the run is over or must be."""
         period = 1.0 / self.spec.rates.render_hz
         while servo.running:
             state, fresh = self.visual.latest()
             if fresh:
                 self.album.look(state)
-            if tick_count(self.rig.servo) >= self.ticks or self.slow.failure or self._signal:
-                request_stop(self.rig.servo)
-            time.sleep(period)
+            over = tick_count(self.rig.servo) >= self.ticks
+            if over or self.slow.failure or self._broken or self._signal:
+                request_stop(self.rig.servo, STOP_REQUESTED)
+            self._hear(servo)
+            if watch is not None:
+                watch(state, fresh)
+            else:
+                time.sleep(period)
+
+    def _hear(self, servo: devices.ServoDriver) -> None:
+        """Take what the device has to say."""
+        for words in servo.events() if isinstance(servo, devices.Speaking) else ():
+            self.notes.append(words)
+            self.progress.say(words)
 
     def _in_lock_step(self) -> None:
         """Both rates in this thread, then the fade."""
@@ -250,11 +342,30 @@ class Session:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    @contextmanager
+    def _excepthook(self) -> Iterator[None]:
+        """An error that nobody catches in any thread ends the run."""
+        before = threading.excepthook
+
+        def note(unhandled: threading.ExceptHookArgs) -> None:
+            name = "a thread" if unhandled.thread is None else f'the thread "{unhandled.thread.name}"'
+            words = str(unhandled.exc_value) or unhandled.exc_type.__name__
+            self._broken = self._broken or f"{name} stopped: {words}"
+            before(unhandled)
+
+        threading.excepthook = note
+        try:
+            yield
+        finally:
+            threading.excepthook = before
+
     def _ending(self) -> tuple[str, int]:
         """Why the run ended, and the exit status for it."""
         reason = int(finished_reason(self.rig.servo))
-        if self.slow.failure:
-            return self.slow.failure, FAILED
+        if self.slow.failure or self._broken:
+            return self.slow.failure or self._broken, FAILED
+        if reason == STOP_EMERGENCY:
+            return "emergency stop", FINISHED
         if reason not in (RUNNING, STOP_REQUESTED):
             return f"the servo stopped: {REASONS[reason]}", FAILED
         if self._signal == signal.SIGINT:
@@ -282,16 +393,14 @@ class Session:
         if self.baseline:
             result["clock_baseline_us"] = self.baseline.pop("clock_baseline_us")
             result["clock_baseline"] = self.baseline
-        result["warnings"] = warnings_of(rig, self.slow, result)
+        result["warnings"] = warnings_of(rig, self.slow, result) + self.notes
         if not self.options.lock_step:
             result["first_tick_s"] = self.first_tick
             result["scheduler"] = self.scheduler
             if not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
-        if self._recorder is not None:
-            result["recording"] = str(self._recorder.path)
-            if self._recorder.error:
-                result["warnings"].append(self._recorder.error)
+        if self.recordings:
+            result["recording"] = ", ".join(map(str, self.recordings))
         return Outcome(
             result, series_of(rig, columns), self.visual.geometry, self.album.states(), self.spec.view,
             config_text(self.spec),
@@ -314,4 +423,4 @@ def run(options: Options, progress: Progress | None = None) -> Outcome:
     return session.run()
 
 
-__all__: Sequence[str] = ["Options", "Session", "run"]
+__all__: Sequence[str] = ["Options", "Session", "Watch", "run"]

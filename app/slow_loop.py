@@ -33,9 +33,9 @@ NAP = 2e-4
 SCHEDULE = (
     Column("step", "1", "number of the low step, from 0", "i8"),
     Column("frame", "1", "id of the frame that it published", "i8"),
-    Column("begin_tick", "1", "ticks that the tool state of its L1 had behind it, -1 for none", "i8"),
-    Column("until_tick", "1", "the full bodies contain the forces of the ticks before this one", "i8"),
-    Column("present_tick", "1", "the frame itself contains the forces of the ticks before this one", "i8"),
+    Column("begin_tick", "1", "servo ticks that the tool state of its L1 had behind it, -1: none", "i8"),
+    Column("until_tick", "1", "the full bodies contain the forces of the scene's ticks before it", "i8"),
+    Column("present_tick", "1", "the frame itself contains the forces of the scene's ticks before it", "i8"),
 )
 
 
@@ -54,7 +54,7 @@ class SlowLoop:
     def __init__(
         self, rig: Rig, visual: Visual, names: Sequence[str], recorder: Recorder | None = None
     ) -> None:
-        self.rig, self.visual, self.names, self._recorder = rig, visual, tuple(names), recorder
+        self.rig, self.visual, self.names, self.recorder = rig, visual, tuple(names), recorder
         self.period = rig.scene.numbers.low_dt
         self.failure = ""
         self.trace = ""
@@ -88,15 +88,15 @@ class SlowLoop:
         while not self._changes.empty():
             text, spec = self._changes.get()
             self.rig.change(spec)
-            if self._recorder is not None:
-                self._recorder.append_change(len(self.seconds), text)
+            if self.recorder is not None:
+                self.recorder.append_change(len(self.seconds), text)
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
         low, log, start = self.rig.low, self.rig.high.log, time.perf_counter()
         self.take_changes()
         low.begin()
-        begun = int(self.rig.high.state.tick[low.tool_slot])
+        begun = int(self.rig.high.state.calls[low.tool_slot])
         until = low.tick + int(ring_available(log.ring))
         slot = self.visual.take_tool()
         low.finish(until)
@@ -111,11 +111,11 @@ class SlowLoop:
     def book(self, schedule: tuple[int, int, int, int], seconds: float) -> None:
         """Leave a row in the recording: frame, begin tick, until tick, present tick; and the times."""
         self.lost_slots += self.rig.low.lost_slots > 0
-        if self._recorder is not None:
+        if self.recorder is not None:
             times = [self.rig.low.times.get(name, [0.0])[-1] for name in self.names] if seconds else None
             milliseconds = [1e3 * t for t in times or [0.0] * len(self.names)]
             row = (len(self.seconds) - 1, *schedule, 1e3 * seconds, *milliseconds)
-            self._recorder.append_low_step(row)
+            self.recorder.append_low_step(row)
 
     def show(self, slot: int, tick: int) -> None:
         """Publish the picture; raise FloatingPointError for a body that is not finite."""

@@ -220,7 +220,7 @@ class Visual:
             scalar=self._scalar,
             scalar_kind=STRAIN if strain else NO_SCALAR,
             scalar_range=np.array([0.0, self._upper]),
-            published_ns=time.monotonic_ns() if self.timed else 0,
+            published_ns=time.perf_counter_ns() if self.timed else 0,
         )
         write(self.snapshot, int(writer_slot(self.control)), now)
         publish(self.control)

@@ -55,9 +55,20 @@ class DeviceSpec:
     """Apparent mass at the stylus [kg]."""
     friction: float
     """Backdrive friction [N]."""
+    reach: tuple[tuple[float, float, float], tuple[float, float, float]] = (
+        (-math.inf, -math.inf, -math.inf),
+        (math.inf, math.inf, math.inf),
+    )
+    """Lower and upper corner of its reach [m], device axes; without end where nobody states it."""
+    torques: bool = False
+    """Whether it renders torques; those that it does not are accounted for by `haptics.passivity`."""
 
 
-TOUCH = DeviceSpec("Touch", 3.3, 1020.0, 0.055e-3, (0.160, 0.120, 0.070), 2, 0.045, 0.26)
+# HDAPI states -210 -110 -85 to 210 205 130 mm for the PHANTOM Omni and the Touch, which has its arm.
+TOUCH = DeviceSpec(
+    "Touch", 3.3, 1020.0, 0.055e-3, (0.160, 0.120, 0.070), 2, 0.045, 0.26,
+    ((-0.210, -0.110, -0.085), (0.210, 0.205, 0.130)),
+)  # fmt: skip
 PHANTOM_DESKTOP = DeviceSpec("Phantom Desktop", 7.9, 1480.0, 0.023e-3, (0.160, 0.120, 0.120), 1, 0.045, 0.06)
 DEVICES = {"touch": TOUCH, "phantom_desktop": PHANTOM_DESKTOP}
 
@@ -99,7 +110,7 @@ class VirtualDevice(NamedTuple):
     """Last reported position, velocity and angular velocity, shape (3, 3)."""
     measured_orientation: NDArray[np.float64]
     health: NDArray[np.int64]
-    """DEVICE_OK or what an EXTERNAL device's callback found, shape (1,)."""
+    """DEVICE_OK, or DEVICE_GONE once whoever watches the device has found that, shape (1,)."""
 
 
 def make_virtual_device(
@@ -256,7 +267,7 @@ def device_read(device, tick, port):
         return device.health[0]
     if device.source == RECORDED:
         _repeat(device, tick, port)
-        return DEVICE_OK
+        return device.health[0]
     _take_target(device, tick, port)
     if not device.held:
         for i in range(3):
@@ -277,7 +288,7 @@ def device_read(device, tick, port):
         port.angular_velocity[i] = device.measured[2, i]
     for i in range(4):
         device.measured_orientation[i] = port.orientation[i]
-    return DEVICE_OK
+    return device.health[0]
 
 
 @njit(inline="always")

@@ -1,15 +1,23 @@
-"""What stands between a commanded force and the hand: clamp, rate limit, watchdog and fades.
+"""What stands between a commanded force and the hand: clamp, dampers, rate limit, watchdog and fades.
 
-Order, each tick: the force is clamped to the device's norm, limited in rate against the last one, and
-multiplied by a gain in [0, 1] that ramps linearly. The gain comes last so that nothing can delay a fade: it
-reaches zero within the fade time whatever the scene commands.
-  down, in `fade_out`: a force that is not finite, a tick that failed, a lost device, a stop request
-    (all four latch a stop reason), or a frame older than `max_age` (the watchdog: not latched);
-  up, in `fade_in` at the start, in `recovery` after the watchdog.
+Order, each tick:
+  1. the command is clamped to the device's norm;
+  2. what the dampers take (`LimitState.brake`) comes off, and the norm is held again. They must act on the
+     clamped force: off a command of 30 N, 1 N of damping would vanish in a clamp to 3 N;
+  3. the force is limited in rate against the last one;
+  4. it is multiplied by a gain in [0, 1] that ramps linearly. The gain comes last so that nothing can delay a
+     fade: it reaches zero within the fade time whatever the scene commands.
+The gain
+  stays zero at the start while the command exceeds `start_force`: nothing begins by pushing;
+  falls, in `fade_out`, for a force that is not finite, a tick that failed, a lost device, a stop request
+    (all four latch a stop reason), a frame older than `max_age` (the watchdog) or a pause (neither latched);
+    in `emergency` once an emergency stop was asked for;
+  rises, in `fade_in` at the start, in `recovery` after the watchdog or a pause.
 While the command is not usable the last good one is held under the falling gain.
 """
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +25,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from haptics.errors import HapticsError
-from physics.exchange.port import STATUS_AGE, STATUS_CODE
+from haptics.guard import GuardParams, make_guard
+from haptics.passivity import PassivityParams, make_passivity
+from physics.exchange.port import LIVE_MAX_FORCE, STATUS_AGE, STATUS_CODE
 
 # Flags of a tick
 CLAMPED = 1
@@ -28,6 +38,13 @@ STOPPING = 16
 FADING = 32
 DEVICE_LOST = 64
 TICK_FAILED = 128
+PAUSING = 256
+EMERGENCY = 512
+STARTING_PUSHED = 1024
+CLUTCHED = 2048
+AT_EDGE = 4096
+NEAR_LIMIT = 8192
+PASSIVATED = 16384
 FLAG_NAMES = {
     CLAMPED: "clamped to the device's force",
     RATE_LIMITED: "limited in rate",
@@ -37,22 +54,31 @@ FLAG_NAMES = {
     FADING: "gain below one",
     DEVICE_LOST: "device lost",
     TICK_FAILED: "tick failed",
+    PAUSING: "pausing, or a single step of a pause",
+    EMERGENCY: "emergency stop",
+    STARTING_PUSHED: "held back at the start: the scene would push",
+    CLUTCHED: "the scene's origin moves with the hand",
+    AT_EDGE: "beyond the edge of the device's reach",
+    NEAR_LIMIT: "damped near the largest force",
+    PASSIVATED: "damped by the passivity controller",
 }
 
 # Stop reasons
-RUNNING, STOP_REQUESTED, STOP_NON_FINITE, STOP_TICK_FAILED, STOP_DEVICE_LOST = (
-    0,
-    1,
-    2,
-    3,
-    4,
-)
+(
+    RUNNING,
+    STOP_REQUESTED,
+    STOP_NON_FINITE,
+    STOP_TICK_FAILED,
+    STOP_DEVICE_LOST,
+    STOP_EMERGENCY,
+) = range(6)
 REASONS = (
     "running",
     "stop requested",
     "the force was not finite",
     "the tick reported a failure",
     "the device was lost",
+    "emergency stop",
 )
 
 # Counters, in ticks; watchdog trips count the times it began
@@ -63,7 +89,10 @@ REASONS = (
     COUNT_WATCHDOG_TRIPS,
     COUNT_FADING,
     COUNT_FAILED,
-) = range(6)
+    COUNT_HELD_BACK,
+    COUNT_AT_EDGE,
+    COUNT_NEAR_LIMIT,
+) = range(9)
 COUNTERS = (
     "clamped",
     "rate_limited",
@@ -71,22 +100,34 @@ COUNTERS = (
     "watchdog_trips",
     "fading",
     "failed",
+    "held_back",
+    "at_edge",
+    "near_limit",
 )
 
 
 class LimitParams(NamedTuple):
-    """Limits of one device at one rate."""
+    """What protects the hand on one device at one rate."""
 
     max_force: float
     """Largest force norm [N]."""
+    ceiling: float
+    """Largest norm [N] to which the operator may raise it: the device's."""
     max_step: float
     """Largest change of the force in a tick [N]."""
     fade_in_step: float
     fade_out_step: float
     recovery_step: float
+    emergency_step: float
     """Change of the gain in a tick."""
     max_age: int
     """Age of a frame [ticks] past which the force fades."""
+    start_force: float
+    """Command [N] above which the gain does not leave zero."""
+    emergency_buttons: int
+    """Bit mask of the buttons that, all down, ask for an emergency stop; 0 is none."""
+    guard: GuardParams
+    passivity: PassivityParams
 
 
 class LimitState(NamedTuple):
@@ -96,13 +137,17 @@ class LimitState(NamedTuple):
     """Last force before the gain, shape (3,) [N]."""
     gain: NDArray[np.float64]
     """Shape (1,)."""
+    brake: NDArray[np.float64]
+    """What the dampers take off the clamped command this tick, shape (3,) [N]."""
     words: NDArray[np.int64]
-    """Stop reason, 1 once the gain has been full, 1 while the watchdog holds; shape (3,)."""
+    """Stop reason, phase of the start, 1 while the watchdog holds, 1 from an emergency on; shape (4,)."""
     counters: NDArray[np.int64]
-    """As named in COUNTERS, shape (6,)."""
+    """As named in COUNTERS, shape (9,)."""
 
 
-_REASON, _STARTED, _WATCHDOG = 0, 1, 2
+_REASON, _PHASE, _WATCHDOG, _EMERGENCY = 0, 1, 2, 3
+# Phases of the start: the gain has not left zero, rises for the first time, has been full or has fallen since
+_GATED, _RISING, _OPEN = 0, 1, 2
 
 
 def make_limits(
@@ -113,28 +158,49 @@ def make_limits(
     recovery: float = 0.25,
     max_age: float = 0.25,
     dt: float = 1e-3,
+    *,
+    emergency: float = 0.01,
+    start_force: float = 0.5,
+    ceiling: float | None = None,
+    emergency_buttons: int = 0,
+    guard: GuardParams | None = None,
+    passivity: PassivityParams | None = None,
 ) -> LimitParams:
-    """Limits from seconds, newtons and N/s; fade_in or recovery 0 is at once.
+    """Limits from seconds, newtons and N/s; fade_in or recovery 0 is at once, and without start_force.
 
-    Raises HapticsError on a force, rate, fade_out or age that is not positive.
+    ceiling None is max_force. guard None guards nothing; passivity None neither observes nor controls.
+    Raises HapticsError on a force, rate, falling time or age that is not positive.
     """
     for name, value in (
         ("max_force", max_force),
         ("max_rate", max_rate),
         ("fade_out", fade_out),
+        ("emergency", emergency),
+        ("start_force", start_force),
         ("max_age", max_age),
         ("dt", dt),
     ):
         if not value > 0.0:
             raise HapticsError(f"limit {name} = {value} must be positive")
     return LimitParams(
-        float(max_force),
-        float(max_rate * dt),
-        _gain_step(fade_in, dt),
-        _gain_step(fade_out, dt),
-        _gain_step(recovery, dt),
-        round(max_age / dt),
+        max_force=float(max_force),
+        ceiling=float(max_force if ceiling is None else ceiling),
+        max_step=float(max_rate * dt),
+        fade_in_step=_gain_step(fade_in, dt),
+        fade_out_step=_gain_step(fade_out, dt),
+        recovery_step=_gain_step(recovery, dt),
+        emergency_step=_gain_step(emergency, dt),
+        max_age=round(max_age / dt),
+        start_force=float(start_force),
+        emergency_buttons=int(emergency_buttons),
+        guard=make_guard() if guard is None else guard,
+        passivity=make_passivity(dt=dt) if passivity is None else passivity,
     )
+
+
+def buttons_mask(buttons: Iterable[int]) -> int:
+    """Bit mask of buttons numbered from 1."""
+    return sum({1 << (button - 1) for button in buttons})
 
 
 def _gain_step(seconds: float, dt: float) -> float:
@@ -147,22 +213,34 @@ def make_limit_state(params: LimitParams) -> LimitState:
     return LimitState(
         force=np.zeros(3),
         gain=np.array([1.0 if full else 0.0]),
-        words=np.array([RUNNING, int(full), 0], dtype=np.int64),
+        brake=np.zeros(3),
+        words=np.array([RUNNING, _OPEN if full else _GATED, 0, 0], dtype=np.int64),
         counters=np.zeros(len(COUNTERS), dtype=np.int64),
     )
 
 
 @njit(nogil=True, cache=True)
 def request_fade(state, reason):
-    """Latch a stop reason, unless one is latched already: the first cause is the one to report."""
+    """Latch a stop reason, unless one is latched already: the first cause is the one to report.
+
+    An emergency hurries the fade even then.
+    """
     if state.words[_REASON] == RUNNING:
         state.words[_REASON] = reason
+    if reason == STOP_EMERGENCY:
+        state.words[_EMERGENCY] = 1
 
 
 @njit(nogil=True, cache=True)
 def stop_reason(state):
     """The latched stop reason, RUNNING if there is none."""
     return state.words[_REASON]
+
+
+@njit(nogil=True, cache=True)
+def is_emergency(state):
+    """Whether an emergency stop was asked for."""
+    return state.words[_EMERGENCY] != 0
 
 
 @njit(nogil=True, cache=True)
@@ -188,19 +266,34 @@ def _check_command(state, port):
 
 
 @njit(inline="always")
-def _follow_command(state, params, command):
-    """Move the state's force toward the clamped command, no faster than the rate; returns the flags."""
+def largest_force(params, port):
+    """Largest norm [N] now: the operator's, never above the ceiling, or what the limits were made with."""
+    live = port.live[LIVE_MAX_FORCE]
+    return params.max_force if math.isnan(live) else min(max(live, 0.0), params.ceiling)
+
+
+@njit(inline="always")
+def _norm(x, y, z):
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@njit(inline="always")
+def _follow_command(state, params, port):
+    """Move the state's force toward the clamped and damped command, no faster than the rate; the flags."""
     flags = 0
-    norm = math.sqrt(command[0] * command[0] + command[1] * command[1] + command[2] * command[2])
+    f, brake, largest = port.force, state.brake, largest_force(params, port)
+    norm = _norm(f[0], f[1], f[2])
     scale = 1.0
-    if norm > params.max_force:
-        scale = params.max_force / norm
+    if norm > largest:
+        scale = largest / norm
         flags |= CLAMPED
         state.counters[COUNT_CLAMPED] += 1
-    dx = scale * command[0] - state.force[0]
-    dy = scale * command[1] - state.force[1]
-    dz = scale * command[2] - state.force[2]
-    step = math.sqrt(dx * dx + dy * dy + dz * dz)
+    x, y, z = scale * f[0] - brake[0], scale * f[1] - brake[1], scale * f[2] - brake[2]
+    norm = _norm(x, y, z)
+    if norm > largest:
+        x, y, z = x * largest / norm, y * largest / norm, z * largest / norm
+    dx, dy, dz = x - state.force[0], y - state.force[1], z - state.force[2]
+    step = _norm(dx, dy, dz)
     if step > params.max_step:
         share = params.max_step / step
         state.force[0] += share * dx
@@ -208,34 +301,52 @@ def _follow_command(state, params, command):
         state.force[2] += share * dz
         state.counters[COUNT_RATE_LIMITED] += 1
         return flags | RATE_LIMITED
-    for i in range(3):
-        state.force[i] = scale * command[i]
+    state.force[0], state.force[1], state.force[2] = x, y, z
     return flags
 
 
 @njit(inline="always")
-def _move_gain(state, params, stale):
-    """One tick of the gain's ramp; returns the flags."""
-    flags = 0
+def _fall(state, params):
+    """One tick of the gain's falling ramp."""
+    state.gain[0] -= params.emergency_step if is_emergency(state) else params.fade_out_step
+    # the sum of n steps of 1/n misses zero by rounding, which must not cost one more tick
+    if state.gain[0] < 1e-9:
+        state.gain[0] = 0.0
+    # a start that has not begun stays gated
+    if state.words[_PHASE] == _RISING:
+        state.words[_PHASE] = _OPEN
+
+
+@njit(inline="always")
+def _rise(state, params):
+    """One tick of the gain's rising ramp."""
+    if state.words[_PHASE] == _GATED:
+        state.words[_PHASE] = _RISING
+    state.gain[0] += params.fade_in_step if state.words[_PHASE] == _RISING else params.recovery_step
+    if state.gain[0] > 1.0 - 1e-9:
+        state.gain[0] = 1.0
+        state.words[_PHASE] = _OPEN
+
+
+@njit(inline="always")
+def _move_gain(state, params, command, stale, pausing):
+    """One tick of the gain under a command of this norm [N]; returns the flags."""
+    flags = PAUSING if pausing else 0
     if stale:
         flags |= STALE
         state.counters[COUNT_WATCHDOG_TRIPS] += state.words[_WATCHDOG] == 0
     state.words[_WATCHDOG] = 1 if stale else 0
-    stopping = state.words[_REASON] != RUNNING
-    if stopping:
+    if is_emergency(state):
+        flags |= EMERGENCY
+    if state.words[_REASON] != RUNNING:
         flags |= STOPPING
-    if stopping or stale:
-        state.gain[0] -= params.fade_out_step
-        # the sum of n steps of 1/n misses zero by rounding, which must not cost one more tick
-        if state.gain[0] < 1e-9:
-            state.gain[0] = 0.0
-        state.words[_STARTED] = 1
+    if flags != 0:
+        _fall(state, params)
+    elif state.words[_PHASE] == _GATED and command > params.start_force:
+        flags |= STARTING_PUSHED
+        state.counters[COUNT_HELD_BACK] += 1
     else:
-        step = params.recovery_step if state.words[_STARTED] else params.fade_in_step
-        state.gain[0] += step
-        if state.gain[0] > 1.0 - 1e-9:
-            state.gain[0] = 1.0
-            state.words[_STARTED] = 1
+        _rise(state, params)
     if state.gain[0] < 1.0:
         flags |= FADING
         state.counters[COUNT_FADING] += 1
@@ -243,15 +354,19 @@ def _move_gain(state, params, stale):
 
 
 @njit(nogil=True, cache=True)
-def limit_force(state, params, port, out):
+def limit_force(state, params, port, out, pausing=False):
     """out (3,) [N] = what may be sent of port.force; returns the tick's flags.
 
-    Reads port.force, port.status (code and age of the frame); |out| <= max_force always, and out is finite.
+    Reads port.force, port.status (code and age of the frame), port.live and state.brake; out is finite.
+    |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
     """
     flags = _check_command(state, port)
     if flags == 0:
-        flags |= _follow_command(state, params, port.force)
-    flags |= _move_gain(state, params, port.status[STATUS_AGE] > params.max_age)
+        flags |= _follow_command(state, params, port)
+    f = port.force
+    flags |= _move_gain(
+        state, params, _norm(f[0], f[1], f[2]), port.status[STATUS_AGE] > params.max_age, pausing
+    )
     for i in range(3):
         out[i] = state.gain[0] * state.force[i]
     return flags

@@ -1,8 +1,8 @@
 """The record of one servo tick: its columns, and the kernel that fills them.
 
 A row is float64 throughout, so that one array carries it through the ring; integers up to 2^53 are exact
-and regain their type in the recording. Pose, velocities and commanded force are in scene axes, the sent
-force in the device's.
+and regain their type in the recording. Pose, velocities and commanded force are in scene axes; the device's
+own pose and velocities, from which a replay starts, and the sent force in the device's.
 """
 
 from dataclasses import dataclass
@@ -35,6 +35,10 @@ COLUMNS: tuple[Column, ...] = (
     *[Column(f"q{c}", "1", f"stylus orientation quaternion in the scene, {c}") for c in "wxyz"],
     *_vector("vx vy vz", "m/s", "stylus velocity in the scene"),
     *_vector("wx wy wz", "rad/s", "stylus angular velocity in the scene"),
+    *_vector("device_px device_py device_pz", "m", "device's own position"),
+    *[Column(f"device_q{c}", "1", f"device's own orientation quaternion, {c}") for c in "wxyz"],
+    *_vector("device_vx device_vy device_vz", "m/s", "device's own velocity"),
+    *_vector("device_wx device_wy device_wz", "rad/s", "device's own angular velocity"),
     Column("buttons", "1", "button bit mask", "i8"),
     *_vector("force_x force_y force_z", "N", "commanded force in the scene"),
     *_vector("torque_x torque_y torque_z", "N m", "commanded torque in the scene"),
@@ -56,12 +60,13 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"),
     Column("step_us", "us", "time from the tick's start to its record, 0 in lock-step"),
+    Column("energy_J", "J", "energy delivered to the hand so far, as the passivity observer has it"),
 )
 NAMES = tuple(column.name for column in COLUMNS)
 
 
 @njit(nogil=True, cache=True)
-def write_row(row, tick, dt, port, sent, flags, late_us, step_us):
+def write_row(row, tick, dt, port, device_port, sent, flags, late_us, step_us, energy):
     """Fill row, shape (len(COLUMNS),), in the order of COLUMNS."""
     row[0] = tick
     row[1] = tick * dt
@@ -71,6 +76,10 @@ def write_row(row, tick, dt, port, sent, flags, late_us, step_us):
         port.orientation,
         port.velocity,
         port.angular_velocity,
+        device_port.position,
+        device_port.orientation,
+        device_port.velocity,
+        device_port.angular_velocity,
     ):
         for i in range(field.shape[0]):
             row[k] = field[i]
@@ -87,3 +96,4 @@ def write_row(row, tick, dt, port, sent, flags, late_us, step_us):
     row[k] = flags
     row[k + 1] = late_us
     row[k + 2] = step_us
+    row[k + 3] = energy

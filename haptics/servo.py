@@ -1,35 +1,72 @@
 """The servo: one step, two drivers.
 
-Step: read the device, map its pose to the scene, call the tick (a C function of the system), map its force
-back, limit it, send it, record the row, count. `servo_run` repeats it in lock-step without a clock;
-`servo_loop` paces it by absolute deadlines, without the GIL, until a stop has been asked for and the force
-has faded. Both call the same `servo_step`, so what a test sees is what the hand gets.
+Step, in this order:
+  hear what others ask (stop, emergency, pause);
+  read the device; its emergency buttons come before its clutch button, which may be one of them;
+  map its pose to the scene, or hold it there (clutch, start, pause);
+  book the energy of the last tick, now that the device says where its force led;
+  call the tick, a C function of the system, and map its force back to the device;
+  guard: the edge of the reach adds to the command, the dampers lay out what they take off once it is clamped;
+  limit, send, record the row, count.
+`servo_run` repeats it in lock-step without a clock; `servo_loop` paces it by absolute deadlines, without the
+GIL, until a stop has been asked for and the force has faded. Both call the same `servo_step`, so what a test
+sees is what the hand gets.
+
+Pause: while one is asked for the scene runs on under a falling gain; at zero the servo freezes. Frozen, it
+makes no tick and no row, its tick count stands, and it sends zero force; granted ticks are single steps at
+zero gain with the hand held still. The first tick after it holds the scene's pose once more, so that nothing
+jumps. All of this follows from the pause word and the gain, so that the rows' flags (PAUSING) repeat it.
 """
 
+import math
 import threading
 from typing import NamedTuple, Self
 
 import numpy as np
-from numba import njit, typeof
-from numpy.typing import NDArray
+from numba import njit, typeof, types
+from numpy.typing import ArrayLike, NDArray
 
 from haptics.clock import WAITER, make_scratch, now_ns, request_realtime, sleep_until
-from haptics.device import DEVICE_OK, VirtualDevice, device_read, device_write
+from haptics.clutch import Clutch, follow_hand, make_clutch, start_at_point, take_start
+from haptics.device import DEVICE_OK, TABLE, VirtualDevice, device_read, device_write
+from haptics.guard import brake_near_limit, push_inward
 from haptics.limits import (
+    AT_EDGE,
+    CLUTCHED,
+    COUNT_AT_EDGE,
+    COUNT_NEAR_LIMIT,
     COUNTERS,
+    DEVICE_LOST,
+    NEAR_LIMIT,
+    PASSIVATED,
     REASONS,
     RUNNING,
     STOP_DEVICE_LOST,
+    STOP_EMERGENCY,
     STOP_NON_FINITE,
     STOP_REQUESTED,
     STOP_TICK_FAILED,
     LimitParams,
     LimitState,
     has_faded,
+    is_emergency,
+    largest_force,
     limit_force,
     make_limit_state,
     request_fade,
     stop_reason,
+)
+from haptics.passivity import (
+    DISSIPATED,
+    ENERGY,
+    HIGHEST,
+    MODES,
+    TORQUE_WORK,
+    PortEnergy,
+    brake_delivery,
+    make_port_energy,
+    observe_port,
+    observe_torque,
 )
 from haptics.row import COLUMNS, write_row
 from haptics.statistics import (
@@ -45,7 +82,7 @@ from haptics.statistics import (
     summarise,
     summarise_duration,
 )
-from haptics.workspace import Workspace, force_to_device, make_workspace, pose_to_scene
+from haptics.workspace import Workspace, force_gain, force_to_device, make_workspace
 from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
 from physics.exchange.port import STATUS_AGE, STATUS_CODE, Port, make_port
 from physics.exchange.ring import (
@@ -61,8 +98,9 @@ from physics.exchange.ring import (
 CATCH_UP = 10
 """Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""
 
-# Control words, a cache line each: what others ask of the servo, and what it tells them
-_STOP, _REASON, _TICK = 0, CACHE_LINE, 2 * CACHE_LINE
+# Control words: on one cache line what others ask of the servo, on another what it tells them
+_STOP, _EMERGENCY, _PAUSE, _GRANTED = 0, 1, 2, 3
+_REASON, _TICK, _FROZEN, _USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_LINE + 3
 
 
 class Servo(NamedTuple):
@@ -73,11 +111,14 @@ class Servo(NamedTuple):
     port: Port
     """Scene axes: what the tick reads and writes."""
     device_port: Port
-    """Device axes; it shares status and info with `port`."""
+    """Device axes; it shares status, info and live with `port`."""
     device: VirtualDevice
     workspace: Workspace
+    """Its offset is the servo's own, which the clutch moves."""
+    clutch: Clutch
     limits: LimitParams
     limit_state: LimitState
+    energy: PortEnergy
     sent: NDArray[np.float64]
     """Force sent last [N], device axes, shape (3,)."""
     ring: NDArray[np.int64]
@@ -105,39 +146,76 @@ def make_servo(
     stale_age: int | None = None,
     ring_capacity: int = 8192,
     recording: bool = True,
+    start_at: ArrayLike | None = None,
 ) -> Servo:
     """A servo at tick 0.
 
     tick_address: address of a C function `int32 f(void *)`; tick_data: the address it is given. The caller
     keeps the function, its data and the port alive. stale_age None counts a step as stale where the
-    watchdog does. ring_capacity: rows, a power of two (InputError otherwise).
+    watchdog does. ring_capacity: rows, a power of two (InputError otherwise). start_at: scene point (3,) [m]
+    that the device, wherever it is at the first tick, is mapped onto; None keeps the workspace's offset.
     """
     ring = make_ring(ring_capacity)
-    return Servo(
+    place = make_workspace() if workspace is None else workspace
+    servo = Servo(
         tick_address=int(tick_address),
         tick_data=int(tick_data),
         port=port,
-        device_port=make_port()._replace(status=port.status, info=port.info),
+        device_port=make_port()._replace(status=port.status, info=port.info, live=port.live),
         device=device,
-        workspace=make_workspace() if workspace is None else workspace,
+        workspace=place._replace(offset=place.offset.copy()),
+        clutch=make_clutch(),
         limits=limits,
         limit_state=make_limit_state(limits),
+        energy=make_port_energy(),
         sent=np.zeros(3),
         ring=ring,
         rows=np.zeros((ring_capacity, len(COLUMNS))),
         recording=int(recording),
         statistics=make_statistics(),
-        control=np.zeros(3 * CACHE_LINE, dtype=np.int64),
+        control=np.zeros(2 * CACHE_LINE, dtype=np.int64),
         stale_age=limits.max_age if stale_age is None else int(stale_age),
         period_ns=round(1e9 / rate_hz),
         dt=1.0 / rate_hz,
     )
+    if start_at is not None:
+        start_servo_at(servo, start_at)
+    return servo
+
+
+def start_servo_at(servo: Servo, point: ArrayLike) -> None:
+    """Before the first tick: let it map the device, wherever it is, onto a scene point (3,) [m]."""
+    start_at_point(servo.clutch, servo.port, point)
 
 
 @njit(nogil=True, cache=True)
-def request_stop(servo):
-    """Ask the servo to fade and stop; any thread may."""
-    store_release(servo.control, _STOP, 1)
+def request_stop(servo, reason=STOP_REQUESTED):
+    """Ask the servo to fade and stop for a reason of `haptics.limits`; any thread may.
+
+    STOP_EMERGENCY has a word of its own, so that no later request can take it back.
+    """
+    if reason == STOP_EMERGENCY:
+        store_release(servo.control, _EMERGENCY, 1)
+    else:
+        store_release(servo.control, _STOP, reason)
+
+
+@njit(nogil=True, cache=True)
+def request_pause(servo, on):
+    """Ask the servo to fade and freeze, or to go on; any thread may."""
+    store_release(servo.control, _PAUSE, 1 if on else 0)
+
+
+@njit(nogil=True, cache=True)
+def grant_ticks(servo, n):
+    """Let a paused servo make n ticks once it is frozen; one thread at a time. A resume drops the rest."""
+    store_release(servo.control, _GRANTED, load_acquire(servo.control, _GRANTED) + n)
+
+
+@njit(nogil=True, cache=True)
+def is_frozen(servo):
+    """Whether the servo stands still in a pause; any thread may ask."""
+    return load_acquire(servo.control, _FROZEN) != 0
 
 
 @njit(nogil=True, cache=True)
@@ -172,33 +250,124 @@ def _record(servo, tick, flags, late_ns, step_ns):
             tick,
             servo.dt,
             servo.port,
+            servo.device_port,
             servo.sent,
             flags,
             late_ns * 1e-3,
             step_ns * 1e-3,
+            servo.energy.joules[ENERGY],
         )
         ring_commit(servo.ring)
+
+
+@njit(inline="always")
+def _hear_stop(servo):
+    """Latch the stops that were asked for, the emergency first."""
+    if load_acquire(servo.control, _EMERGENCY) != 0:
+        request_fade(servo.limit_state, STOP_EMERGENCY)
+    reason = load_acquire(servo.control, _STOP)
+    if reason != RUNNING:
+        request_fade(servo.limit_state, reason)
+
+
+@njit(inline="always")
+def _hear_pause(servo):
+    """(whether a pause is asked for, whether a tick is granted)."""
+    control = servo.control
+    # in this order: whoever grants has asked for the pause before
+    granted = load_acquire(control, _GRANTED)
+    pausing = load_acquire(control, _PAUSE) != 0
+    if not pausing:
+        control[_USED] = granted
+    return pausing, granted > control[_USED]
+
+
+@njit(inline="always")
+def _read_device(servo, tick):
+    """Read pose and buttons; returns the flags."""
+    flags = 0
+    if device_read(servo.device, tick, servo.device_port) != DEVICE_OK:
+        request_fade(servo.limit_state, STOP_DEVICE_LOST)
+        flags = DEVICE_LOST
+    together = servo.limits.emergency_buttons
+    if together != 0 and servo.device_port.buttons[0] & together == together:
+        request_fade(servo.limit_state, STOP_EMERGENCY)
+    return flags
+
+
+@njit(inline="always")
+def _rest(servo):
+    """A period of a frozen servo: zero force; returns True if a stop was asked for.
+
+    A scripted hand stands still with the scene; a pointer or a real stylus moves on.
+    """
+    for i in range(3):
+        servo.sent[i] = 0.0
+    if servo.device.source != TABLE:
+        _read_device(servo, servo.control[_TICK])
+        device_write(servo.device, servo.sent)
+    done = has_faded(servo.limit_state)
+    if done:
+        store_release(servo.control, _REASON, stop_reason(servo.limit_state))
+    return done
+
+
+@njit(inline="always")
+def _follow(servo, tick, frozen):
+    """Bring the pose into the scene; returns the flags."""
+    pressed = servo.device_port.buttons[0] & servo.workspace.clutch_buttons != 0
+    # at the first tick there is no place yet to hold, but the one that a start was asked for at
+    clutched = pressed and tick > 0 and not is_emergency(servo.limit_state)
+    held = take_start(servo.clutch) or frozen or clutched
+    follow_hand(servo.clutch, servo.workspace, servo.device_port, servo.port, held, frozen, servo.dt)
+    return CLUTCHED if held else 0
+
+
+@njit(inline="always")
+def _guard(servo):
+    """Guards on the command; returns the flags."""
+    flags = 0
+    port, state, params = servo.device_port, servo.limit_state, servo.limits
+    if push_inward(params.guard, port):
+        flags |= AT_EDGE
+        state.counters[COUNT_AT_EDGE] += 1
+    for i in range(3):
+        state.brake[i] = 0.0
+    if brake_near_limit(params.guard, largest_force(params, port), port, state.brake):
+        flags |= NEAR_LIMIT
+        state.counters[COUNT_NEAR_LIMIT] += 1
+    if brake_delivery(servo.energy, params.passivity, state.brake):
+        flags |= PASSIVATED
+    return flags
 
 
 @njit(nogil=True, cache=True)
 def servo_step(servo, late_ns, paced, scratch):
     """One tick; returns True once a stop has been asked for and the force has faded.
 
-    late_ns: lateness [ns] of this tick. paced: 0 in lock-step, where the row's times are zero so that
-    recordings are bit-reproducible.
+    A frozen servo makes none. late_ns: lateness [ns] of this tick. paced: 0 in lock-step, where the row's
+    times are zero so that recordings are bit-reproducible.
     """
     start = now_ns(scratch)
-    tick = servo.control[_TICK]
-    if load_acquire(servo.control, _STOP) != 0:
-        request_fade(servo.limit_state, STOP_REQUESTED)
-    if device_read(servo.device, tick, servo.device_port) != DEVICE_OK:
-        request_fade(servo.limit_state, STOP_DEVICE_LOST)
-    pose_to_scene(servo.workspace, servo.device_port, servo.port)
+    control, state = servo.control, servo.limit_state
+    frozen = control[_FROZEN] != 0
+    _hear_stop(servo)
+    pausing, granted = _hear_pause(servo)
+    if frozen and pausing:
+        if not granted:
+            return _rest(servo)
+        control[_USED] += 1
+    tick = control[_TICK]
+    flags = _read_device(servo, tick)
+    flags |= _follow(servo, tick, frozen)
+    observe_port(servo.energy, servo.limits.passivity, servo.device_port, servo.sent, state.gain[0], frozen)
     _call_system(servo)
     force_to_device(servo.workspace, servo.port, servo.device_port)
-    flags = limit_force(servo.limit_state, servo.limits, servo.device_port, servo.sent)
+    observe_torque(servo.energy, servo.device_port)
+    flags |= _guard(servo)
+    flags |= limit_force(state, servo.limits, servo.device_port, servo.sent, pausing)
     if device_write(servo.device, servo.sent) != DEVICE_OK:
-        request_fade(servo.limit_state, STOP_DEVICE_LOST)
+        request_fade(state, STOP_DEVICE_LOST)
     step_ns = now_ns(scratch) - start
     if servo.recording:
         _record(servo, tick, flags, late_ns if paced else 0, step_ns if paced else 0)
@@ -206,23 +375,28 @@ def servo_step(servo, late_ns, paced, scratch):
     statistics.counters[STEPS] += 1
     statistics.counters[STALE_STEPS] += servo.port.status[STATUS_AGE] > servo.stale_age
     count_duration(statistics, STEP, step_ns)
-    store_release(servo.control, _TICK, tick + 1)
-    done = has_faded(servo.limit_state)
+    store_release(control, _FROZEN, 1 if pausing and state.gain[0] == 0.0 else 0)
+    store_release(control, _TICK, tick + 1)
+    done = has_faded(state)
     if done:
-        store_release(servo.control, _REASON, stop_reason(servo.limit_state))
+        store_release(control, _REASON, stop_reason(state))
     return done
 
 
 @njit(nogil=True, cache=True)
 def servo_run(servo, n):
-    """Lock-step driver: n ticks without a clock; returns the ticks done, fewer than n once it has stopped."""
+    """Lock-step driver: n ticks without a clock.
+
+    Returns the ticks done, fewer than n once the servo has stopped, or stands frozen without a grant.
+    """
     scratch = np.zeros(4, dtype=np.int64)
     if finished_reason(servo) != RUNNING:
         return 0
+    first = tick_count(servo)
     for k in range(n):
-        if servo_step(servo, 0, 0, scratch):
-            return k + 1
-    return n
+        if servo_step(servo, 0, 0, scratch) or tick_count(servo) == first + k:
+            break
+    return tick_count(servo) - first
 
 
 @njit(inline="always")
@@ -294,9 +468,13 @@ def compile_servo(servo: Servo) -> None:
     for driver in (servo_run, servo_loop):
         arguments = (typeof(servo), typeof(1)) if driver is servo_run else (typeof(servo),)
         driver.compile(arguments)
-    request_stop.compile((typeof(servo),))
-    tick_count.compile((typeof(servo),))
-    finished_reason.compile((typeof(servo),))
+    own = typeof(servo)
+    for asking in (tick_count, finished_reason, is_frozen):
+        asking.compile((own,))
+    request_stop.compile((own, types.Omitted(STOP_REQUESTED)))
+    request_stop.compile((own, types.int64))
+    request_pause.compile((own, types.boolean))
+    grant_ticks.compile((own, types.int64))
 
 
 @njit(nogil=True, cache=True)
@@ -315,13 +493,41 @@ def drain_rows(servo: Servo) -> NDArray[np.float64]:
 
 
 def servo_summary(servo: Servo) -> dict[str, object]:
-    """Statistics, limiter's counters, lost rows and stop reason as a dictionary of plain values."""
+    """Statistics, limits, energy of the port, workspace and stop reason as a dictionary of plain values."""
     counts = zip(COUNTERS, servo.limit_state.counters, strict=True)
     return summarise(servo.statistics, servo.period_ns) | {
         "waiter": WAITER,
         "limits": {name: int(count) for name, count in counts},
+        "passivity": _passivity_summary(servo),
+        "torque": {
+            "peak_Nm": float(servo.energy.peak_torque[0]),
+            "unrendered_J": float(servo.energy.joules[TORQUE_WORK]),
+        },
+        "workspace": _workspace_summary(servo),
         "rows_lost": int(ring_overflow(servo.ring)),
         "stop_reason": REASONS[finished_reason(servo)],
+    }
+
+
+def _passivity_summary(servo: Servo) -> dict[str, object]:
+    joules = servo.energy.joules
+    return {
+        "mode": MODES[servo.limits.passivity.mode],
+        "energy_J": float(joules[ENERGY]),
+        "highest_J": float(joules[HIGHEST]),
+        "dissipated_J": float(joules[DISSIPATED]),
+        "active_ticks": int(servo.energy.ticks[1]),
+    }
+
+
+def _workspace_summary(servo: Servo) -> dict[str, object]:
+    """The scales, and how many times a stiffness of the scene is felt."""
+    scale, gain = servo.workspace.scale, float(force_gain(servo.workspace, servo.port))
+    return {
+        "scale": scale,
+        "force_scale": gain,
+        "power_consistent": math.isclose(gain, scale),
+        "stiffness_felt": scale * gain,
     }
 
 

@@ -6,8 +6,11 @@ With g = s, the default, the map is power-consistent: f_device . v_device = f_sc
 scene stays passive in the hand, and a stiffness K of the scene is felt as s^2 K. With g = 1 a newton of the
 scene is a newton in the hand, a stiffness is felt as s K, and power is scaled by 1 / s: for s < 1 the
 hand receives more than the scene gives, and passivity is the user's to keep.
+
+The offset is where a run starts: a servo keeps a copy and moves it as its clutch says.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +18,21 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import HapticsError
+from physics.exchange.port import LIVE_FORCE_SCALE
 
 
 class Workspace(NamedTuple):
-    """Scale s and force scale g [-], offset o (3,) [m], rotation R (3, 3) and its quaternion (4,)."""
+    """Scale s and force scale g [-], offset o (3,) [m], rotation R (3, 3) and its quaternion (4,).
+
+    clutch_buttons: bit mask of the buttons of which any, while down, holds the scene's position; 0 is none.
+    """
 
     scale: float
     force_scale: float
     offset: NDArray[np.float64]
     rotation: NDArray[np.float64]
     quaternion: NDArray[np.float64]
+    clutch_buttons: int
 
 
 def quaternion_from_axis_angle(axis: ArrayLike, angle: float) -> NDArray[np.float64]:
@@ -62,6 +70,7 @@ def make_workspace(
     offset: ArrayLike = (0.0, 0.0, 0.0),
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     force_scale: float | None = None,
+    clutch_buttons: int = 0,
 ) -> Workspace:
     """The map with this scale, offset [m], rotation (quaternion) and force scale (None: power-consistent).
 
@@ -81,6 +90,7 @@ def make_workspace(
         np.array(offset, dtype=np.float64),
         quaternion_matrix(quaternion),
         quaternion,
+        int(clutch_buttons),
     )
 
 
@@ -112,9 +122,16 @@ def pose_to_scene(workspace, device_port, port):
 
 
 @njit(inline="always")
+def force_gain(workspace, port):
+    """Device force per scene force [-]: the operator's, or the workspace's own."""
+    live = port.live[LIVE_FORCE_SCALE]
+    return workspace.force_scale if math.isnan(live) else live
+
+
+@njit(inline="always")
 def force_to_device(workspace, port, device_port):
     """Bring force and torque from the scene's port into the device's."""
-    R, g = workspace.rotation, workspace.force_scale
+    R, g = workspace.rotation, force_gain(workspace, port)
     f, t = port.force, port.torque
     for i in range(3):
         device_port.force[i] = g * (R[0, i] * f[0] + R[1, i] * f[1] + R[2, i] * f[2])

@@ -17,6 +17,7 @@ class Events:
     def __init__(self, glfw: Any, handle: Any, layer: Layer | None) -> None:
         self._glfw, self._handle, self._layer = glfw, handle, layer
         self.controls: Controls | None = None
+        self.scene_share = 1.0  # of the window's width, from the left
         self._failure: BaseException | None = None
         glfw.set_cursor_pos_callback(handle, self._guarded(self._move))
         glfw.set_mouse_button_callback(handle, self._guarded(self._button))
@@ -48,7 +49,7 @@ class Events:
             controls.pass_by(x, y)
         else:
             width, height = self._glfw.get_window_size(self._handle)
-            controls.move(x, y, width, height, self._modifiers())
+            controls.move(x, y, round(width * self.scene_share), height, self._modifiers())
 
     def _button(self, controls: Controls, button: int, action: int, bits: int) -> None:
         pressed = action == self._glfw.PRESS

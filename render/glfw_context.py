@@ -42,6 +42,8 @@ class GlfwContext:
 def _glfw(platform: str) -> Any:
     if platform == "x11":
         os.environ.setdefault("PYGLFW_LIBRARY_VARIANT", "x11")
+        # Where the processor draws, Mesa's threads leave two of its cores to the servo and the slow loop.
+        os.environ.setdefault("LP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) - 2)))
     try:
         return importlib.import_module("glfw")
     except (ImportError, OSError) as error:
@@ -80,7 +82,7 @@ def _open(glfw: Any, platform: str, title: str, width: int, height: int, visible
     try:
         return glfw.create_window(width, height, title, None, None)
     except glfw.GLFWError as error:
-        raise gl.missing(platform, _reason(error)) from error
+        raise gl.missing(platform, f"no OpenGL 3.3 core profile: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

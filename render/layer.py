@@ -8,6 +8,13 @@ from typing import Any, Protocol
 class Layer(Protocol):
     """Called by the window, in the order attach, (begin, end) for each frame, detach."""
 
+    @property
+    def covered(self) -> int:
+        """Pixels of the picture's width, at its right, that the layer covers: the scene is drawn beside them.
+
+        Asked for between `begin` and `end`.
+        """
+
     def attach(self, window: Any) -> None:
         """Begin: `window` is glfw's handle, its context is current.
 

@@ -28,16 +28,19 @@ class Pace:
         self._period = round(1e9 / hz)
         self._rest = 1.0 / share - 1.0
         self._due = 0
-        self._published: int | None = None
+        self._published = 0
         self._shown: deque[int] = deque(maxlen=KEPT)
         self._drawing: deque[int] = deque(maxlen=KEPT)
         self._latency: deque[int] = deque(maxlen=KEPT)
 
-    def shown(self, began: int, now: int, published: int | None = None) -> None:
-        """A frame was begun and is now shown; a snapshot counts for latency when it is first shown."""
+    def shown(self, began: int, now: int, published: int = 0) -> None:
+        """A frame was begun and is now shown; a snapshot counts for latency when it is first shown.
+
+        published: when it was, 0 if that is not known.
+        """
         self._shown.append(now)
         self._drawing.append(now - began)
-        if published is not None and published != self._published:
+        if published and published != self._published:
             self._latency.append(now - published)
             self._published = published
         # Of frames that come late, none is made up for.

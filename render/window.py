@@ -52,6 +52,8 @@ class Window:
         self.renderer = str(gl.glGetString(gl.GL_RENDERER), "utf-8", "replace")
         software = any(name in self.renderer.lower() for name in SOFTWARE)
         self._samples = (0 if software else SAMPLES) if samples is None else samples
+        self.scene_size = (width, height)
+        """Width and height of the scene's part of the last frame [pixels]: what the layer does not cover."""
         self.arrow_scale = 0.0
         """Length of the force arrows in the last frame [m/N]."""
         self._pace = Pace(render_hz, SOFTWARE_SHARE if software else 1.0)
@@ -103,17 +105,10 @@ class Window:
             self._view.delete()
         self._view = view
 
-    def frame(
-        self,
-        state: SceneState,
-        controls: Controls,
-        ui: Callable[[], None] | None = None,
-        published_ns: int | None = None,
-    ) -> None:
-        """Draw a frame and heed events until the next one is due.
+    def frame(self, state: SceneState, controls: Controls, ui: Callable[[], object] | None = None) -> None:
+        """Draw a frame and heed events until the next one is due; `ui` fills the layer.
 
-        ui: fills the layer. published_ns: `time.perf_counter_ns` of the snapshot's publication. What failed
-        in a callback is raised here; RuntimeError if no scene was shown.
+        What failed in a callback is raised here; RuntimeError if no scene was shown.
         """
         if self._view is None:
             raise RuntimeError("show a scene before its first frame.")
@@ -121,11 +116,14 @@ class Window:
         self._events.controls = controls
         width, height = self.size
         if width and height:
-            extent = partial(visible_points, self._view.geometry, state)
-            controls.see(extent, width / height)
-            self._draw(self._view, state, controls, width, height, ui)
+            self._context.make_current()
+            if self._layer is not None:
+                self._layer.begin()
+                if ui is not None:
+                    ui()
+            self._draw(self._view, state, controls, width, height)
             self._glfw.swap_buffers(self.handle)
-        self._pace.shown(began, time.perf_counter_ns(), published_ns)
+        self._pace.shown(began, time.perf_counter_ns(), state.published_ns)
         self._heed()
 
     def screenshot(self) -> Picture:
@@ -158,28 +156,24 @@ class Window:
                 owned.delete()
         self._context.close()
 
-    def _draw(
-        self,
-        view: SceneView,
-        state: SceneState,
-        controls: Controls,
-        width: int,
-        height: int,
-        ui: Callable[[], None] | None,
-    ) -> None:
-        self._context.make_current()
+    def _draw(self, view: SceneView, state: SceneState, controls: Controls, width: int, height: int) -> None:
+        beside = max(1, width - (self._layer.covered if self._layer is not None else 0))
+        self.scene_size = beside, height
+        self._events.scene_share = beside / width
+        controls.see(partial(visible_points, view.geometry, state), beside / height)
+        self._frame_of(width, height).bind()
+        self.arrow_scale = view.draw(state, controls.camera, beside, height, controls.overlays)
+        if self._layer is not None:
+            self._layer.end(width, height)
+        self._frame_of(width, height).show()
+
+    def _frame_of(self, width: int, height: int) -> Framebuffer:
+        """The framebuffer; another one if the size is another."""
         if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
             if self._frame is not None:
                 self._frame.delete()
             self._frame = Framebuffer(width, height, self._samples)
-        self._frame.bind()
-        self.arrow_scale = view.draw(state, controls.camera, width, height, controls.overlays)
-        if self._layer is not None:
-            self._layer.begin()
-            if ui is not None:
-                ui()
-            self._layer.end(width, height)
-        self._frame.show()
+        return self._frame
 
     def _heed(self) -> None:
         """Sleep and heed events until the next frame is due, at least once."""

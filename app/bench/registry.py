@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from app.bench.latency import latency
 from app.bench.low_step import low_step
 from app.bench.memory import memory
 from app.bench.realtime import realtime
@@ -17,4 +18,5 @@ BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "start": start,
     "memory": memory,
     "realtime": realtime,
+    "latency": latency,
 }

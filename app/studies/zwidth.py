@@ -272,18 +272,22 @@ def _touch_claims(rows: list[Row]) -> list[Claim]:
             Claim(f"{device}: largest stiffness over the maker's, least for B of 0.5 to 5 N s/m", least, "",
                   "reported as it is; above 1 by what the simulation has not", True)
         )  # fmt: skip
-    pairs = {(r["device"], r["held"], r["damping_Ns_per_m"]): r["largest_N_per_m"] for r in rows
-             if r["feedback"] == "constraints"}  # fmt: skip
-    apart = [r["largest_N_per_m"] / pairs[r["device"], r["held"], r["damping_Ns_per_m"]] for r in rows
-             if r["feedback"] == "reaction"]  # fmt: skip
-    if apart:
-        words = "reported as it is; at rest on the wall both feed back the coupling's force"
-        claims += [
-            Claim("feedback: largest stiffness with the reaction over that with the constraint sum, least",
-                  min(apart), "", words, True),
-            Claim("the same, most", max(apart), "", words, True),
-        ]  # fmt: skip
-    return claims
+    return claims + _feedback_claims(rows)
+
+
+def _feedback_claims(rows: list[Row]) -> list[Claim]:
+    """How far the two feedbacks are apart, where both have a stable stiffness."""
+    by_kind: dict[str, dict[tuple[Any, ...], float]] = {"constraints": {}, "reaction": {}}
+    for r in rows:
+        by_kind[r["feedback"]][r["device"], r["held"], r["damping_Ns_per_m"]] = r["largest_N_per_m"]
+    sums, reactions = by_kind.values()
+    apart = [k / sums[where] for where, k in reactions.items() if sums[where] > 0.0]
+    words = "reported as it is; at rest on the wall both feed back the coupling's force"
+    return [
+        Claim(f"feedback: largest K with reaction over that with constraints, {name} of {len(apart)}", value,
+              "", words, True)
+        for name, value in (("least", min(apart)), ("most", max(apart)))
+    ] if apart else []  # fmt: skip
 
 
 # ---- the couplings in use
@@ -424,17 +428,17 @@ def _draw(
                 )
     maker = DEVICES["touch"].max_stiffness
     right.axhline(maker, color=COLOURS["faint"], lw=1.0, ls=":")
-    right.text(0.085, 1.06 * maker, "maker's largest, Touch", fontsize=8, color=COLOURS["faint"])
+    right.text(57.0, 1.06 * maker, "maker's largest, Touch", fontsize=8, ha="right", color=COLOURS["faint"])
     for name, (stiffness, damping, _) in couplings.items():
         right.plot([damping], [stiffness], ls="", marker="*", ms=10, color=COLOURS["high"])
         right.annotate(
-            name, (damping, stiffness), (-7, -9), textcoords="offset points", ha="right", fontsize=8
+            name, (damping, stiffness), (0, -14), textcoords="offset points", ha="center", fontsize=8
         )
     right.set_title("simulated devices on a rigid wall", loc="left", fontsize=10)
     for ax, label in ((left, "passive below"), (right, "passive below, b of the hand")):
         ax.plot(B, passive, color=COLOURS["high"], lw=1.1, ls=(0, (5, 3)), label=label)
         ax.fill_between(B, 200.0, passive, color=COLOURS["high"], alpha=0.06, lw=0)
-        ax.set(xscale="log", yscale="log", xlim=(0.08, 60.0), ylim=(200.0, 2e5))
+        ax.set(xscale="log", yscale="log", xlim=(0.08, 60.0), ylim=(200.0, 6e5))
         ax.set_xlabel("damping B of the coupling [N s/m]")
         ax.legend(frameon=False, fontsize=8, loc="upper left")
     left.set_ylabel("stiffness K of the coupling [N/m]")

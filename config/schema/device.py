@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from config.schema.base import Flag, Spec
+from config.schema.base import Count, Flag, Spec
 from config.schema.units import (
     Angle,
     Damping,
@@ -33,6 +33,9 @@ Waypoints = Annotated[
     tuple[tuple[Time, Length, Length, Length], ...], Field(min_length=1), AfterValidator(_in_order)
 ]
 Turns = Annotated[tuple[tuple[Time, Number, Number, Number, Angle], ...], AfterValidator(_in_order)]
+
+
+Button = Annotated[Count, Field(ge=1, le=8)]
 
 
 class Hand(Spec):
@@ -75,6 +78,9 @@ class Workspace(Spec):
     force_scale: Number | None = Field(
         None, gt=0, description="Device force per scene force; without it, equal to scale, which keeps power."
     )
+    clutch_button: Count = Field(
+        2, ge=0, le=8, description="Button that holds the scene still while the hand moves on; 0 is none."
+    )
 
     @property
     def quaternion(self) -> tuple[float, float, float, float]:
@@ -94,4 +100,25 @@ class Safety(Spec):
     )
     fade_in: Time = Field(0.5, ge=0, description="Time in which the force rises at the start.")
     fade_out: Time = Field(0.05, gt=0, description="Time in which the force fades to zero.")
-    recovery: Time = Field(0.25, ge=0, description="Time in which it comes back when frames are fresh again.")
+    recovery: Time = Field(
+        0.25, ge=0, description="Time in which it comes back when frames are fresh again, or after a pause."
+    )
+    emergency: Time = Field(0.01, gt=0, description="Time in which it fades at an emergency stop.")
+    emergency_buttons: tuple[Button, ...] = Field(
+        (1, 2), description="Buttons that, all down together, are an emergency stop; none if empty."
+    )
+    start_force: Force = Field(
+        0.5, gt=0, description="Force of the scene above which none is sent at the start, until withdrawn."
+    )
+    edge_stiffness: Stiffness = Field(
+        200.0, ge=0, description="Spring that pushes inward at the edge of the device's reach; 0 is off."
+    )
+    edge_margin: Length = Field(0.01, ge=0, description="How far inside the reach that spring begins.")
+    saturation_damping: Damping = Field(
+        2.0, ge=0, description="Damping at the largest force; it sets in at 80 % of it."
+    )
+    passivity: Literal["off", "observe", "control"] = Field(
+        "observe",
+        description="Account of the energy handed to the user: none, kept, or held down by damping.",
+    )
+    passivity_damping: Damping = Field(5.0, gt=0, description="Largest damping of the passivity controller.")

@@ -28,7 +28,7 @@ from haptics.backends.openhaptics_tick import (
 from haptics.device import DEVICE_GONE, PHANTOM_DESKTOP, TOUCH, DeviceSpec
 from haptics.errors import HapticsError
 from haptics.limits import REASONS, STOP_DEVICE_LOST
-from haptics.servo import Servo, finished_reason, request_stop, servo_run, tick_count
+from haptics.servo import Servo, compile_servo, finished_reason, request_stop, servo_run, tick_count
 from haptics.statistics import SKIPPED, STEPS
 from physics.exchange.handle import Handle
 
@@ -256,10 +256,11 @@ class TouchThread:
         self._told = np.zeros_like(self._tick.counts)
 
     def start(self) -> Self:
-        """Put the servo on the scheduler; returns after its first tick.
+        """Compile, then put the servo on the scheduler; returns after its first tick.
 
         Raises HapticsError if the scheduler refuses it or does not call within PATIENCE.
         """
+        compile_servo(self.servo)
         rate = 1e9 / self.servo.period_ns
         self._job = self.device.library.schedule(touch_callback.address, self._data.address, rate)
         self.scheduler = f"the device's own scheduler calls the servo at {rate:g} Hz"

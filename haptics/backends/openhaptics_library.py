@@ -117,7 +117,7 @@ class Library:
 
     def take_errors(self) -> list[tuple[int, int]]:
         """Empty the error stack: (code, internal code), the oldest first."""
-        found = []
+        found: list[tuple[int, int]] = []
         while len(found) < ERROR_DEPTH and (error := self.hd.hdGetError()).errorCode:
             found.append((int(error.errorCode), int(error.internalErrorCode)))
         return found[::-1]

@@ -71,7 +71,7 @@ _DONE, _CONTINUE = 0, 1
 
 ENDED = 0
 """Word that turns 1 when the callback will do nothing more."""
-LAST_CALL = 0
+LAST_CALL, LAG = 0, 1
 FAULT_CODE, FAULT_INTERNAL, UNKNOWN_CODE, UNKNOWN_INTERNAL = 0, 1, 2, 3
 _KNOWN = np.array([[code, error.severity] for code, error in ERRORS.items()], dtype=np.int64)
 
@@ -98,7 +98,7 @@ class TouchTick(NamedTuple):
     fault: NDArray[np.int64]
     """First fatal error and last unknown one, code and internal code each, shape (4,)."""
     clock: NDArray[np.int64]
-    """Time of the last call [ns], 0 before the first, shape (1,)."""
+    """Time of the last call (0: none yet) and how far the calls lag behind the rate [ns], shape (2,)."""
     words: NDArray[np.int64]
     scratch: NDArray[np.int64]
 
@@ -116,7 +116,7 @@ def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTic
         known=_KNOWN.copy(),
         counts=np.zeros(len(_KNOWN) + 1, dtype=np.int64),
         fault=np.zeros(4, dtype=np.int64),
-        clock=np.zeros(1, dtype=np.int64),
+        clock=np.zeros(2, dtype=np.int64),
         words=np.zeros(1, dtype=np.int64),
         scratch=make_scratch(),
     )
@@ -237,9 +237,10 @@ def convert_reading(transform, velocity, angular_velocity, buttons, port):
 
 @njit(inline="always")
 def _lateness(tick):
-    """Time since the last call beyond a period [ns]; counts late calls and the periods that passed without.
+    """Time since the last call beyond a period [ns]; counts late calls and periods that passed without one.
 
-    The scheduler's deadlines are its own secret, so a call is measured against the one before.
+    The scheduler's deadlines are its own secret, so a call is measured against the one before; a call that
+    comes early makes up for one that came late, by no more than a period.
     """
     now = now_ns(tick.scratch)
     last = tick.clock[LAST_CALL]
@@ -247,11 +248,15 @@ def _lateness(tick):
     if last == 0:
         return 0
     period = tick.servo.period_ns
-    late = max(now - last - period, 0)
+    excess = now - last - period
+    lag = tick.clock[LAG] + excess
+    skipped = max(lag, 0) // period
+    tick.clock[LAG] = max(lag - skipped * period, -period)
+    late = max(excess, 0)
     statistics = tick.servo.statistics
     count_duration(statistics, LATE, late)
     statistics.counters[MISSED] += late > period
-    statistics.counters[SKIPPED] += late // period
+    statistics.counters[SKIPPED] += skipped
     return late
 
 

@@ -19,8 +19,9 @@ from scipy.signal import butter, sosfiltfilt
 
 from haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
+from haptics.limits import CLUTCHED
 from haptics.recording import Recording, read_recording
-from haptics.workspace import quaternion_matrix
+from haptics.workspace import Workspace, orientations_to_device, positions_to_device, quaternion_matrix
 
 UNITS = {"m": 1.0, "mm": 1e-3}
 POSITION = ("t", "x", "y", "z")
@@ -228,17 +229,43 @@ def make_replay(
     return make_virtual_device(positions, orientations, buttons, resolution=resolution, dt=dt)
 
 
-def make_recorded(recording: Recording) -> VirtualDevice:
+DEVICE_COLUMNS = (
+    ("device_px", "device_py", "device_pz"),
+    ("device_qw", "device_qx", "device_qy", "device_qz"),
+    ("device_vx", "device_vy", "device_vz"),
+    ("device_wx", "device_wy", "device_wz"),
+)
+SCENE_COLUMNS = (("px", "py", "pz"), ORIENTATION, ("vx", "vy", "vz"), ("wx", "wy", "wz"))
+
+
+def make_recorded(recording: Recording, workspace: Workspace | None = None) -> VirtualDevice:
     """A device that reports, tick by tick, the very inputs of a recording: pose, velocities and buttons.
 
-    They are those of the scene, so the servo that reads it takes the identity workspace; a replay of a
-    threaded run then differs from it only by the frames that the slow loop published.
+    workspace None: the device's own, so that the run's workspace, clutch and guards make of them what they
+    made of them then. A workspace: the hand as it moved in the recorded scene, brought into the axes of the
+    device of another one. Raises HapticsError for a recording that lacks the device's own columns.
     """
     columns = recording.columns
+    wanted = DEVICE_COLUMNS if workspace is None else SCENE_COLUMNS
+    missing = [name for names in wanted for name in names if name not in columns]
+    if missing:
+        raise HapticsError(f"the recording has no column {missing[0]}, without which it cannot be repeated")
     position, orientation, velocity, spin = (
-        np.stack([columns[name] for name in names], axis=1)
-        for names in (("px", "py", "pz"), ORIENTATION, ("vx", "vy", "vz"), ("wx", "wy", "wz"))
+        np.stack([columns[name] for name in names], axis=1) for names in wanted
     )
+    if workspace is not None:
+        position = positions_to_device(workspace, position)
+        orientation = orientations_to_device(workspace, orientation)
+        velocity = velocity @ workspace.rotation / workspace.scale
+        spin = spin @ workspace.rotation
     device = make_virtual_device(position, orientation, columns["buttons"], source=RECORDED)
     # as recorded: even a normalisation would change the last bit
     return device._replace(orientations=orientation, velocities=np.hstack([velocity, spin]))
+
+
+def recorded_start(recording: Recording) -> NDArray[np.float64] | None:
+    """Scene point (3,) [m] that the first tick was mapped onto, None if the workspace's offset stood."""
+    columns = recording.columns
+    if not int(columns["flags"][0]) & CLUTCHED:
+        return None
+    return np.array([columns[name][0] for name in SCENE_COLUMNS[0]])

@@ -151,7 +151,7 @@ class Snapshot(NamedTuple):
     scalar: Floats  # (3, n_vertices) to colour the bodies by, NaN where a vertex has none
     scalar_kind: Ints  # (3,) NO_SCALAR or another index of SCALARS
     scalar_range: Floats  # (3, 2) scalars of the two ends of the colour bar
-    published_ns: Ints  # (3,) monotonic clock when the frame was published; 0 in lock-step
+    published_ns: Ints  # (3,) `time.perf_counter_ns` when it was published; 0 in lock-step
 
 
 @dataclass(eq=False)

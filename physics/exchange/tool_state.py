@@ -11,7 +11,8 @@ from physics.exchange.buffer import SLOTS
 class ToolState(NamedTuple):
     """Triple-buffered state of the tool's n frames, of the hand that holds it and of up to c contacts."""
 
-    tick: NDArray[np.int64]  # (3,) ticks done
+    tick: NDArray[np.int64]  # (3,) ticks done, -1 before the first
+    calls: NDArray[np.int64]  # (3,) calls of the tick so far, those in which the scene waited included
     odometer: NDArray[np.float64]  # (3,) [m] bound on the relative travel of any two points so far
     x: NDArray[np.float64]  # (3, n, 3) [m]
     q: NDArray[np.float64]  # (3, n, 4)
@@ -36,6 +37,7 @@ def make_tool_state(n: int, contacts: int) -> ToolState:
     target_q[:, 0] = 1.0
     return ToolState(
         tick=np.full(SLOTS, -1, np.int64),
+        calls=np.full(SLOTS, -1, np.int64),
         odometer=np.zeros(SLOTS),
         x=np.zeros((SLOTS, n, 3)),
         q=q,

@@ -16,6 +16,7 @@ from physics.reduction.interface_model import make_interface_state
 from physics.systems.high_rate import (
     FEEDBACK,
     MAX_SWEEPS,
+    PATIENCE,
     REACH,
     SKIN,
     STEP,
@@ -43,6 +44,7 @@ def make_high_rate(
     value[[STEP, TOLERANCE, SKIN, REACH]] = numbers.dt, numbers.tolerance, numbers.skin, numbers.reach
     setting = np.zeros(8, np.int64)
     setting[[FEEDBACK, MAX_SWEEPS]] = numbers.feedback, numbers.sweeps_high
+    setting[PATIENCE] = numbers.patience * numbers.ratio
     points = make_point_state(capacity.points)
     static = scene.topology.body_role[scene.topology.point_body] == STATIC
     points.x[static] = scene.rest[static]

@@ -75,6 +75,7 @@ from physics.exchange.port import (
     STATUS_AGE,
     STATUS_CODE,
     STATUS_CONTACTS,
+    STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
@@ -99,13 +100,16 @@ from physics.systems.hold import Hold, apply_hold, coupling_force, held_point
 OK, NOT_FINITE = 0, 1
 """Status of a tick."""
 
+WAITING = 1
+"""Flag of a tick in which the scene waited for a frame."""
+
 CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
 
 # Entries of HighRate.counter
-TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS = range(4)
+TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS, CALLS, WAITED = range(6)
 # Entries of HighRate.setting
-FEEDBACK, MAX_SWEEPS = range(2)
+FEEDBACK, MAX_SWEEPS, PATIENCE = range(3)
 # Entries of HighRate.value
 STEP, TOLERANCE, SKIN, REACH, ODOMETER = range(5)
 
@@ -158,7 +162,7 @@ class HighRate(NamedTuple):
 @njit(nogil=True, cache=True)
 def _h1_pose(s):
     """H1: the device's pose becomes the hold's target; its velocity is the target's own change."""
-    h, hold, port = s.value[STEP], s.hold, s.port
+    h, hold, port = s.value[STEP] * (1 + s.counter[WAITED]), s.hold, s.port
     turn, aim = s.scratch[0], s.scratch[1]
     quat_multiply(port.orientation, hold.rest, aim)
     quat_difference(aim, hold.target_q, turn)
@@ -225,6 +229,7 @@ def _take_frame(s):
             _shift_anchors(s, slot)
         s.counter[FRAME_ID] = s.frame.head[slot, ID]
         s.counter[ADOPTED_AT] = tick
+        s.counter[WAITED] = 0
         for k in range(s.frame.head[slot, N_PAIRS]):
             s.proximity.due[k] = s.frame.pair_due[slot, k]
         _take_settings(s, slot)
@@ -619,6 +624,7 @@ def _feedback(s):
     port.status[STATUS_CONTACTS] = active
     port.status[STATUS_FRAME] = s.counter[FRAME_ID]
     port.status[STATUS_AGE] = s.counter[TICK] - s.counter[ADOPTED_AT]
+    port.status[STATUS_FLAGS] = 0
     check = 0.0
     for c in range(3):
         check += abs(port.force[c]) + abs(port.torque[c]) + abs(s.tool.x[i, c]) + abs(s.tool.v[i, c])
@@ -630,6 +636,7 @@ def _publish(s):
     """The tool's state for the low-rate loop."""
     out, w = s.state, writer_slot(s.state_control)
     out.tick[w] = s.counter[TICK]
+    out.calls[w] = s.counter[CALLS]
     out.odometer[w] = s.value[ODOMETER]
     for k in range(s.twist.shape[0]):
         for i in range(3):
@@ -661,9 +668,30 @@ def _publish(s):
     publish(s.state_control)
 
 
+@njit(inline="always")
+def _must_wait(s):
+    """Whether the frame is too old to go on with, and no other has come.
+
+    The soft bodies answer the servo's forces a frame later. That loop loses its stability when a machine is
+    so busy that frames come tenths of a second late; slow motion keeps it.
+    """
+    age = s.counter[TICK] - s.counter[ADOPTED_AT]
+    return s.counter[FRAME_ID] > 0 and age >= s.setting[PATIENCE] and not is_fresh(s.frame_control)
+
+
 @njit(nogil=True, cache=True)
 def tick(s):
-    """One high-rate step, H1 to H6. Returns OK or NOT_FINITE; the force is on s.port."""
+    """One high-rate step, H1 to H6. Returns OK or NOT_FINITE; the force is on s.port.
+
+    While a frame is overdue by far the scene's time stands still and the force stays; the frame's age on the
+    port goes on, for the watchdog.
+    """
+    s.counter[CALLS] += 1
+    if _must_wait(s):
+        s.counter[WAITED] += 1
+        s.port.status[STATUS_AGE] = s.setting[PATIENCE] + s.counter[WAITED]
+        s.port.status[STATUS_FLAGS] = WAITING
+        return OK
     _h1_pose(s)
     status = _h2_free_motion(s)
     if status == OK:

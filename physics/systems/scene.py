@@ -38,6 +38,8 @@ class Numbers:
     max_distance: float = 5e-3
     max_time: float = 0.02
     feedback: int = 0
+    patience: int = 5
+    """Low periods after which the servo waits for a frame that is overdue."""
     gravity: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, -9.81, 0.0]))
 
     @property
@@ -50,8 +52,8 @@ class Numbers:
 class Scene:
     """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models.
 
-    An operator may change numbers, mu, hold.gain, live and the bodies' gravity between two low steps; the next
-    frame brings them to the servo.
+    An operator may change numbers, mu, hold.gain, live and the bodies' gravity between two low steps; the
+    next frame brings them to the servo.
     """
 
     names: list[str]

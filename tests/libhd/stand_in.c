@@ -61,7 +61,7 @@ static double logs[DEVICES][LOG][3];
 static HHD current = INVALID_HANDLE;
 static HDErrorInfo errors[64];
 static int n_errors;
-static long illegal, starts, ticks, skipped, stall_at, real_period;
+static long illegal, starts, ticks, overrun, stolen, stall_at, real_period;
 static unsigned long rate;
 #define JOBS 16
 static Job jobs[JOBS];
@@ -342,16 +342,23 @@ static void serve(void) {
     pthread_mutex_unlock(&lock);
 }
 
+/* Move a deadline past the whole periods by which it is late; their number. */
+static long skip(long *deadline, long period) {
+    long late = now() - *deadline, lost = late > 0 ? late / period : 0;
+    *deadline += lost * period;
+    return lost;
+}
+
+/* A period is lost to the callbacks if they have not returned by its end, else to the machine. */
 static void *schedule(void *unused) {
     long deadline = now();
     while (running) {
         long period = real_period ? real_period : 1000000000L / (long)rate;
         deadline += period;
+        overrun += skip(&deadline, period);
         struct timespec t = {deadline / 1000000000L, deadline % 1000000000L};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-        long lost = (now() - deadline) / period;
-        skipped += lost;
-        deadline += lost * period;
+        stolen += skip(&deadline, period);
         serve();
     }
     return unused;
@@ -437,7 +444,7 @@ void standin_reset(void) {
     }
     current = INVALID_HANDLE;
     n_errors = 0;
-    illegal = starts = ticks = skipped = real_period = 0;
+    illegal = starts = ticks = overrun = stolen = real_period = 0;
     stall_at = NEVER;
     rate = 1000;
     pthread_mutex_unlock(&lock);
@@ -477,10 +484,10 @@ long standin_log(int k, double *out, long max) {
 int standin_output(int k) { return devices[k].output; }
 int standin_initialised(int k) { return devices[k].initialised; }
 int standin_running(void) { return running; }
-/* Scheduler's ticks, periods it skipped, calls out of order, times it was started, jobs still scheduled. */
+/* Ticks, periods lost to the callbacks and to the machine, calls out of order, starts, jobs still scheduled. */
 void standin_counts(long *out) {
     long scheduled = 0;
     for (Job *job = jobs; job < jobs + JOBS; job++) scheduled += job->used;
-    long counts[5] = {ticks, skipped, illegal, starts, scheduled};
+    long counts[6] = {ticks, overrun, stolen, illegal, starts, scheduled};
     memcpy(out, counts, sizeof counts);
 }

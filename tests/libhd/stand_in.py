@@ -88,10 +88,10 @@ class StandIn:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Scheduler's ticks, periods it skipped, calls out of order, its starts, jobs still scheduled."""
-        out = np.zeros(5, np.int64)
+        """Ticks, periods lost to the callbacks and to the machine, calls out of order, starts, jobs left."""
+        out = np.zeros(6, np.int64)
         self.library.standin_counts(out.ctypes.data)
-        names = ("ticks", "skipped", "illegal", "starts", "scheduled")
+        names = ("ticks", "overrun", "stolen", "illegal", "starts", "scheduled")
         return dict(zip(names, map(int, out), strict=True))
 
 

@@ -83,7 +83,7 @@ def test_a_step_of_force_ramps_at_the_rate_and_arrives():
 
 
 def test_the_start_fades_in_linearly_over_its_time():
-    params = make_limits(TOUCH_FORCE, max_rate=1e9, fade_in=0.5)
+    params = make_limits(TOUCH_FORCE, max_rate=1e9, fade_in=0.5, start_force=1.0)
     sent, flags = send(make_limit_state(params), params, [[1.0, 0.0, 0.0]] * 600)
     assert sent[:500, 0] == pytest.approx(np.arange(1, 501) / 500)
     assert (sent[500:, 0] == 1.0).all() and not (flags[500:] & FADING).any()
@@ -136,7 +136,7 @@ def test_no_rate_limit_delays_a_fade():
     assert (sent[-1] == 0.0).all()
 
 
-@pytest.mark.parametrize("key", ["max_force", "max_rate", "fade_out", "max_age"])
+@pytest.mark.parametrize("key", ["max_force", "max_rate", "fade_out", "max_age", "emergency", "start_force"])
 def test_a_limit_that_is_not_positive_is_refused_by_name(key):
     with pytest.raises(HapticsError, match=key):
         make_limits(**({"max_force": 1.0} | {key: 0.0}))

@@ -7,14 +7,33 @@ import numpy as np
 import pytest
 
 from haptics.backends.mock import make_mock
-from haptics.backends.replay import make_recorded, make_replay, place, read_trajectory, resample
+from haptics.backends.replay import (
+    make_recorded,
+    make_replay,
+    place,
+    read_trajectory,
+    recorded_start,
+    resample,
+)
 from haptics.device import TOUCH, make_virtual_device
 from haptics.errors import HapticsError
+from haptics.guard import make_guard
+from haptics.limits import (
+    AT_EDGE,
+    CLUTCHED,
+    EMERGENCY,
+    FLAG_NAMES,
+    NEAR_LIMIT,
+    STARTING_PUSHED,
+    make_limits,
+)
+from haptics.passivity import make_passivity
 from haptics.path import waypoint_path
 from haptics.recording import Recorder, read_recording
 from haptics.row import NAMES
 from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
-from haptics.workspace import quaternion_from_axis_angle
+from haptics.workspace import make_workspace, quaternion_from_axis_angle
+from tests.realtime.hand import UPRIGHT, external, move
 from tests.realtime.wall import make_wall
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data").glob("touch_reach_*.txt"))
@@ -81,6 +100,62 @@ def test_the_recorded_inputs_of_a_threaded_run_give_its_forces_again_bit_for_bit
     assert np.abs(recording.columns["force_x"]).max() > 0.5
     for name in repeated:
         assert (rows[:, NAMES.index(name)] == recording.columns[name]).all(), name
+
+
+def test_a_run_with_a_turned_and_scaled_map_a_clutch_and_an_emergency_is_repeated_in_every_column(tmp_path):
+    """The device's own inputs pass through the same map, clutch and guards; the scene's would not."""
+    map_ = make_workspace(1.7, (0.1, 0.2, 0.3), quaternion_from_axis_angle((1, 2, 3), 0.7), clutch_buttons=2)
+    guard = make_guard(*TOUCH.reach, margin=0.01, edge_stiffness=200.0, saturation_damping=2.0)
+    limits = make_limits(
+        TOUCH.max_force, fade_in=0.1, emergency_buttons=3, guard=guard, passivity=make_passivity("control")
+    )
+    options = {"workspace": map_, "limits": limits, "start_at": (0.002, 0.0, 0.0)}
+    wall = make_wall(external(), 2000.0, **options)
+    rng = np.random.default_rng(5)
+    with Recorder(tmp_path / "run.h5", {}) as recorder:
+        for buttons, stroke in ((0, -0.02), (0, 0.03), (2, -0.06), (0, 0.02), (0, 0.5), (3, 0.0)):
+            target = wall.servo.device_port.position + stroke * map_.rotation[0]
+            for share in np.linspace(0.0, 1.0, 80):
+                here = (1.0 - share) * wall.servo.device_port.position + share * target
+                move(wall.servo, [here], buttons, UPRIGHT, rng.normal(size=3), rng.normal(size=3), keep=True)
+        recorder.drain(wall.servo)
+    recording = read_recording(tmp_path / "run.h5")
+    flags = recording.columns["flags"]
+    for flag in (CLUTCHED, EMERGENCY, AT_EDGE, NEAR_LIMIT, STARTING_PUSHED):
+        assert (flags & flag).any(), FLAG_NAMES[flag]
+    options["start_at"] = recorded_start(recording)
+    again = make_wall(make_recorded(recording), 2000.0, **options)
+    servo_run(again.servo, len(flags))
+    rows = drain_rows(again.servo)
+    for name in NAMES:
+        assert (rows[:, NAMES.index(name)] == recording.columns[name]).all(), name
+
+
+def test_in_another_scene_the_recorded_hand_moves_as_it_did_in_its_own(tmp_path):
+    path, turns = waypoint_path([[0.0] * 4, [0.1, 0.01, 0.02, 0.0]], turns=[[0, 1, 0, 0.0], [0, 1, 0, 0.5]])
+    wall = make_wall(make_virtual_device(path, turns), 300.0, workspace=make_workspace(3.0, (1.0, 0.0, 0.0)))
+    with Recorder(tmp_path / "run.h5", {}) as recorder:
+        servo_run(wall.servo, len(path))
+        recorder.drain(wall.servo)
+    recording = read_recording(tmp_path / "run.h5")
+    other = make_workspace(0.5, (0.0, 2.0, 0.0), quaternion_from_axis_angle((0, 1, 1), 1.0))
+    again = make_wall(make_recorded(recording, other), 300.0, workspace=other)
+    servo_run(again.servo, len(path))
+    rows = drain_rows(again.servo)
+    for name in NAMES[NAMES.index("px") : NAMES.index("device_px")]:
+        # there and back through two maps
+        assert rows[:, NAMES.index(name)] == pytest.approx(recording.columns[name], abs=1e-12), name
+
+
+def test_a_recording_without_the_devices_own_columns_is_refused(tmp_path):
+    wall = make_wall(make_virtual_device([[0.0, 0.0, 0.0]]), 300.0)
+    with Recorder(tmp_path / "run.h5", {}) as recorder:
+        servo_run(wall.servo, 3)
+        recorder.drain(wall.servo)
+    recording = read_recording(tmp_path / "run.h5")
+    del recording.columns["device_py"]
+    with pytest.raises(HapticsError, match="device_py"):
+        make_recorded(recording)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from app.bench import latency
 from app.bench.low_step import low_step
 from app.bench.memory import memory
 from app.bench.registry import BENCHES
@@ -21,7 +22,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 
 
 def test_every_benchmark_has_a_line_about_it():
-    assert set(BENCHES) == {"servo", "low-step", "solve", "start", "memory", "realtime"}
+    assert set(BENCHES) == {"servo", "low-step", "solve", "start", "memory", "realtime", "latency"}
     assert all(summary_of(bench) for bench in BENCHES.values())
 
 
@@ -67,6 +68,24 @@ def test_the_contact_solver_and_its_baseline_are_timed_at_one_residual():
                 assert both[name]["residual"] <= float(tolerance)
                 assert both[name]["ms"] > 0.0
             assert both["anderson over plain"] == both["anderson"]["ms"] / both["plain"]["ms"]
+
+
+def test_a_tick_sends_the_force_of_the_motion_that_it_read(monkeypatch):
+    monkeypatch.setattr(latency, "PHASES", (0, 13))
+    figures = latency._device_to_force("krylov")
+    assert set(figures) == {"in contact, constraints", "in contact, reaction", "free, reaction"}
+    assert all(waits == {"least": 0, "most": 0} for waits in figures.values())
+
+
+@pytest.mark.parametrize("kind", latency.KINDS)
+def test_what_only_the_low_loop_sees_is_felt_a_low_period_later(kind):
+    assert latency._through_low_loop(kind) == load_scene(latency.SCENE).rates.ratio
+
+
+def test_a_change_that_nobody_feels_is_no_latency():
+    still = latency._run("krylov", "constraints", latency._path(latency.ABOVE))
+    with pytest.raises(RuntimeError, match="must be felt"):
+        latency._first(still, still.copy(), latency.OUTPUT)
 
 
 @pytest.mark.parametrize("bench", [lambda: start(0.05), lambda: memory(0.05, 0.1)], ids=["start", "memory"])

@@ -375,7 +375,7 @@ def test_slow_frames_leave_the_rest_of_the_time_and_are_not_made_up_for(share):
 
 def test_a_snapshot_counts_for_latency_when_it_is_first_shown():
     pace = Pace(50.0)
-    for now, published in ((10 * MS, 6 * MS), (30 * MS, 6 * MS), (50 * MS, 42 * MS), (70 * MS, None)):
+    for now, published in ((10 * MS, 6 * MS), (30 * MS, 6 * MS), (50 * MS, 42 * MS), (70 * MS, 0)):
         pace.shown(now - MS, now, published)
     assert pace.latency.p50 == pytest.approx((4 + 8) / 2)
     assert pace.latency.p99 == pytest.approx(8, rel=0.01)

@@ -10,6 +10,7 @@ from physics.exchange.snapshot import (
     OPEN,
     SLIP,
     STICK,
+    STRAIN,
     Drawable,
     SceneState,
     make_geometry,
@@ -129,6 +130,66 @@ def test_a_contact_point_shows_the_colour_of_its_state(contact):
     shown = image[y, x] / 255.0
     distances = {k: np.linalg.norm(shown - np.array(c)) for k, c in palette.CONTACT.items()}
     assert min(distances, key=distances.get) == contact
+
+
+def coloured_ball(values, **extra):
+    geometry, state = ball_scene(0.1, **extra)
+    scalar = np.broadcast_to(np.asarray(values, float), len(state.vertices)).copy()
+    coloured = {"scalar": scalar, "scalar_kind": STRAIN, "scalar_range": np.array([0.0, 0.2])}
+    return geometry, replace(state, **coloured)
+
+
+@pytest.mark.parametrize("share", [-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 3.0])
+def test_a_value_has_its_colour_on_the_map_and_the_end_colours_beyond_its_range(share):
+    image = picture(coloured_ball(0.2 * share), overlays=replace(BARE, strain=True))
+    shown = image[HEIGHT // 2, WIDTH // 2] / 255.0
+    at = np.clip(share, 0.0, 1.0) * (len(palette.COLOUR_MAP) - 1)
+    # light takes or gives a sixth of a colour that is mostly unlit
+    assert np.linalg.norm(shown - palette.COLOUR_MAP[round(at)]) < 0.17
+    nearest = np.argmin(np.linalg.norm(palette.COLOUR_MAP - shown, axis=1))
+    assert nearest == pytest.approx(at, abs=4)
+
+
+def test_colours_change_along_a_body_as_its_values_do():
+    geometry, state = coloured_ball(0.0)
+    x = state.vertices[:, 0]
+    state.scalar[:] = 0.2 * (x - x.min()) / np.ptp(x)
+    row = picture((geometry, state), overlays=replace(BARE, strain=True))[HEIGHT // 2]
+    columns = WIDTH // 2 + np.arange(-50, 51, 10)
+    nearest = [np.argmin(np.linalg.norm(palette.COLOUR_MAP - row[c] / 255.0, axis=1)) for c in columns]
+    assert nearest == sorted(nearest)
+    assert nearest[-1] - nearest[0] > 15
+
+
+def test_a_body_without_values_keeps_its_own_colour():
+    plain = picture(ball_scene(0.1))
+    for scene, options in (
+        (coloured_ball(np.nan), replace(BARE, strain=True)),
+        (coloured_ball(0.1), BARE),
+        (ball_scene(0.1), replace(BARE, strain=True)),
+    ):
+        np.testing.assert_array_equal(picture(scene, overlays=options), plain)
+
+
+def test_the_shape_at_rest_is_a_veil_where_the_bodies_were_and_nowhere_else():
+    nodes = np.linspace([-0.15, 0.12, 0.0], [0.15, 0.12, 0.0], 4)
+    geometry, state = ball_scene(0.05, [(Drawable("wire", "tube", 0, 0, radius=0.01), nodes)])
+    moved = (geometry, replace(state, vertices=state.vertices + np.array([0.0, -0.15, 0.0])))
+    options = replace(BARE, rest=True)
+    veil = seen(picture(moved, overlays=options), picture(moved))
+    x, y = FRONT.project([[0.0, 0.0, 0.0], [0.05, 0.12, 0.0]], WIDTH, HEIGHT).astype(int).T
+    assert veil[y, x].all()
+    was = seen(picture((geometry, state)), background())
+    # lines have a width, so edges reach a pixel beyond the faces
+    grown = was | np.roll(was, 1, 0) | np.roll(was, -1, 0) | np.roll(was, 1, 1) | np.roll(was, -1, 1)
+    assert veil[was].mean() > 0.95
+    assert not veil[~grown].any()
+
+
+def test_a_body_hides_what_of_its_rest_shape_lies_behind_it():
+    geometry, state = ball_scene(0.05)
+    before = (geometry, replace(state, vertices=state.vertices + np.array([0.0, 0.0, 0.2])))
+    np.testing.assert_array_equal(picture(before, overlays=replace(BARE, rest=True)), picture(before))
 
 
 def test_a_contact_inside_a_body_shows_through():

@@ -1,14 +1,18 @@
 """Shapes to draw: normals, tubes, marks and the frame that they come from. No OpenGL here."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from physics.errors import InputError
 from physics.exchange import buffer
 from physics.exchange.snapshot import (
+    NO_SCALAR,
     OVERFLOW,
     SLIP,
     STICK,
+    STRAIN,
     Drawable,
     SceneState,
     make_geometry,
@@ -190,6 +194,8 @@ def test_a_frame_comes_through_the_triple_buffer_as_it_was_written():
     _, state = two_bodies()
     snapshot, control = make_snapshot(11, 4, 1), buffer.make_control()
     state.attachment_point = np.array([[1.0, 2.0, 3.0]])
+    state.scalar, state.scalar_kind = np.arange(11.0), STRAIN
+    state.scalar_range, state.published_ns = np.array([0.0, 10.0]), 123
     write(snapshot, buffer.writer_slot(control), state)
     buffer.publish(control)
     slot, fresh = buffer.acquire(control)
@@ -197,6 +203,25 @@ def test_a_frame_comes_through_the_triple_buffer_as_it_was_written():
     assert fresh
     for name, value in vars(state).items():
         np.testing.assert_array_equal(getattr(read, name), value, err_msg=name)
+
+
+def test_a_frame_without_scalar_has_none_in_a_slot_that_had_one():
+    _, state = two_bodies()
+    snapshot = make_snapshot(11, 4)
+    write(snapshot, 0, replace(state, scalar=np.ones(11), scalar_kind=STRAIN))
+    write(snapshot, 0, state)
+    assert view(snapshot, 0).scalar_kind == NO_SCALAR
+    assert view(snapshot, 0).scalar.size == 0
+
+
+def test_the_colour_map_grows_lighter_by_even_steps():
+    """Read in grey it still tells the order of the values: CIE lightness from the relative luminance."""
+    rgb = palette.COLOUR_MAP
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    lightness = 116.0 * np.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16.0
+    steps = np.diff(lightness[1:])  # the darkest one is below the law's cube root
+    assert steps.min() > 0.5 * steps.mean()
+    assert steps.max() < 1.5 * steps.mean()
 
 
 def test_a_copied_frame_outlives_its_slot():

@@ -1,0 +1,120 @@
+"""Moving the scene's origin under the hand without a jump: the clutch, a start at a given point, a resume.
+
+The workspace maps x_scene = s R x_device + o. While the hand is held off, the scene's position stays where it
+was and o absorbs the device's motion, so that on release the map goes on from there. o is corrected by the
+difference to the held position itself, never by the sum of motions, so that rounding does not add up.
+
+After a pause the orientation may differ too. It cannot be rebased for good, since the stylus in the hand
+and the tool would then stay turned against each other; so the scene's orientation is q q_R q_device with
+an offset q that starts as the difference and decays to identity with the time constant TURN_BACK.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from haptics.workspace import pose_to_scene
+from physics.exchange.port import Port
+
+TURN_BACK = 0.3
+"""Time constant [s] in which an offset of the orientation decays."""
+TURNED_BACK = 1e-6
+"""Angle [rad] below which an offset is none."""
+
+_START, _TURNED = 0, 1
+
+
+class Clutch(NamedTuple):
+    """The offset that the workspace does not hold."""
+
+    turn: NDArray[np.float64]
+    """Orientation offset q (w, x, y, z), shape (4,)."""
+    words: NDArray[np.int64]
+    """1 until the first tick if a start was asked for, 1 while q is not identity; shape (2,)."""
+
+
+def make_clutch() -> Clutch:
+    """No offset, and a start wherever the device is."""
+    return Clutch(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(2, dtype=np.int64))
+
+
+def start_at_point(clutch: Clutch, port: Port, point: ArrayLike) -> None:
+    """Let the first tick map the device, wherever it is, onto a scene point (3,) [m]."""
+    port.position[:] = point
+    clutch.words[_START] = 1
+
+
+@njit(inline="always")
+def take_start(clutch):
+    """Whether this tick is the start at a given point; true once."""
+    asked = clutch.words[_START] != 0
+    clutch.words[_START] = 0
+    return asked
+
+
+@njit(inline="always")
+def _multiply(p, qw, qx, qy, qz, out):
+    """out = p q."""
+    w, x, y, z = p[0], p[1], p[2], p[3]
+    out[0] = w * qw - x * qx - y * qy - z * qz
+    out[1] = w * qx + x * qw + y * qz - z * qy
+    out[2] = w * qy - x * qz + y * qw + z * qx
+    out[3] = w * qz + x * qy - y * qx + z * qw
+
+
+@njit(nogil=True, cache=True)
+def follow_hand(clutch, workspace, device_port, port, held, still, dt):
+    """Bring the device's pose into the scene's port; workspace.offset and the clutch are moved.
+
+    held: the position stays as the port has it, at rest. still: the orientation too.
+    """
+    p, m = port.position, port.orientation
+    x, y, z = p[0], p[1], p[2]
+    w, qx, qy, qz = m[0], m[1], m[2], m[3]
+    pose_to_scene(workspace, device_port, port)
+    if held:
+        for i, kept in ((0, x), (1, y), (2, z)):
+            workspace.offset[i] += kept - port.position[i]
+            port.position[i] = kept
+            port.velocity[i] = 0.0
+    if still:
+        # the offset that keeps q: q conj(mapped)
+        a, b, c, d = m[0], -m[1], -m[2], -m[3]
+        m[0], m[1], m[2], m[3] = w, qx, qy, qz
+        _multiply(m, a, b, c, d, clutch.turn)
+        clutch.words[_TURNED] = 1
+        for i in range(3):
+            port.angular_velocity[i] = 0.0
+    elif clutch.words[_TURNED] != 0:
+        _turn_back(clutch, port, dt)
+
+
+@njit(inline="always")
+def _turn_back(clutch, port, dt):
+    """Let the offset decay for a tick, then apply it to orientation and angular velocity."""
+    q, spin = clutch.turn, port.angular_velocity
+    length = math.sqrt(q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    # of the two quaternions of this turn, the one by less than half a revolution
+    sign = 1.0 if q[0] >= 0.0 else -1.0
+    angle = 2.0 * math.atan2(length, sign * q[0])
+    after = angle * math.exp(-dt / TURN_BACK)
+    if after < TURNED_BACK:
+        clutch.words[_TURNED] = 0
+        return
+    ax, ay, az = sign * q[1] / length, sign * q[2] / length, sign * q[3] / length
+    q[0] = math.cos(0.5 * after)
+    s = math.sin(0.5 * after)
+    q[1], q[2], q[3] = s * ax, s * ay, s * az
+    m = port.orientation
+    a, b, c, d = m[0], m[1], m[2], m[3]
+    _multiply(q, a, b, c, d, m)
+    # w = dq/dt + Q w_mapped, by Rodrigues' formula
+    along = (1.0 - math.cos(after)) * (ax * spin[0] + ay * spin[1] + az * spin[2])
+    co, si, rate = math.cos(after), math.sin(after), (after - angle) / dt
+    wx = co * spin[0] + si * (ay * spin[2] - az * spin[1]) + (along + rate) * ax
+    wy = co * spin[1] + si * (az * spin[0] - ax * spin[2]) + (along + rate) * ay
+    wz = co * spin[2] + si * (ax * spin[1] - ay * spin[0]) + (along + rate) * az
+    spin[0], spin[1], spin[2] = wx, wy, wz

@@ -1,0 +1,195 @@
+"""The operator's panel over a scene: imgui and ImPlot in a window of glfw, or in a picture without one.
+
+    panel = Panel()                       # before anything imports glfw
+    window = Window(..., layer=panel)
+    requests = panel.draw(state)          # between the layer's begin and end
+
+It shows a `PanelState` and returns what the operator asks for; it decides nothing and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from render.gl import RenderUnavailable
+from render.panel_state import PanelState
+from render.requests import Request
+
+SENTENCE = "the panel needs imgui-bundle, which is not available here ({}); install the extra palpo[window]."
+NOWHERE = -1e30
+"""Where the pointer is for imgui when it is not over the window."""
+
+
+class Panel:
+    """A layer of `Window`. Raises RenderUnavailable, in one sentence, where there is no panel library."""
+
+    def __init__(self) -> None:
+        try:
+            # first of all: it brings the glfw library that it was built for
+            self._imgui: Any = importlib.import_module("imgui_bundle").imgui
+            self._implot: Any = importlib.import_module("imgui_bundle").implot
+            self._style: Any = importlib.import_module("render.panel_style")
+            self._module: Any = importlib.import_module("render.panel_parts")
+        except (ImportError, OSError, AttributeError) as error:
+            raise RenderUnavailable(SENTENCE.format(str(error).strip().rstrip("."))) from error
+        self._renderer: Any = None
+        self._scale = 1.0
+
+    @staticmethod
+    def missing() -> str:
+        """The sentence that says why there can be no panel; empty if there can."""
+        try:
+            Panel()
+        except RenderUnavailable as why:
+            return str(why)
+        return ""
+
+    @property
+    def places(self) -> dict[str, tuple[float, float, float, float]]:
+        """Left, top, right and lower edge [points] of what was drawn, by kind or key of its request."""
+        return dict(self._parts.places)
+
+    @property
+    def covered(self) -> int:
+        """Pixels of the picture's width, at its right, that the panel covers."""
+        return round(self._parts.width * self._imgui.get_io().display_framebuffer_scale.x)
+
+    @property
+    def em(self) -> float:
+        """Height of the letters [pixels of the picture], for `legend_entries`."""
+        return float(self._style.letters() * self._imgui.get_io().display_framebuffer_scale.y)
+
+    def attach(self, window: Any) -> None:
+        """Begin in glfw's window, whose context is current; its callbacks go on being called, after imgui."""
+        self._make_context()
+        backend = importlib.import_module("imgui_bundle.python_backends.glfw_backend")
+        self._renderer = backend.GlfwRenderer(window, attach_callbacks=False)
+        self._chain(backend.glfw, window)
+        self._dress(self._density())
+
+    def begin(self) -> None:
+        """Take over the events since the last frame, and begin a new one."""
+        self._enter()
+        self._renderer.process_inputs()
+        if self._density() != self._scale:
+            self._dress(self._density())
+        self._imgui.new_frame()
+
+    def draw(self, state: PanelState) -> list[Request]:
+        """Show the state; what the operator asked for since the last frame. Between `begin` and `end`."""
+        requests: list[Request] = self._parts.draw(state)
+        return requests
+
+    def wants_pointer(self) -> bool:
+        """Whether the pointer is over the panel, or drags something of it."""
+        return bool(self._imgui.get_io().want_capture_mouse)
+
+    def wants_keys(self) -> bool:
+        """Whether a number is being typed."""
+        return bool(self._imgui.get_io().want_text_input)
+
+    def end(self, width: int, height: int) -> None:
+        """Draw into the bound framebuffer, which is the whole window."""
+        self._enter()
+        self._imgui.render()
+        self._renderer.render(self._imgui.get_draw_data())
+
+    def detach(self) -> None:
+        """Give everything back; the context is still current. Callbacks of a window in use stay harmless."""
+        if self._renderer is not None:
+            self._enter()
+            self._renderer.shutdown()
+            self._renderer = None
+            self._implot.destroy_context(self._plots)
+            self._imgui.destroy_context(self._context)
+
+    def _make_context(self) -> None:
+        self._context, self._plots = self._imgui.create_context(), self._implot.create_context()
+        self._enter()
+        self._imgui.get_io().set_ini_filename("")
+        self._parts = self._module.Parts(self._style.load_fonts())
+
+    def _enter(self) -> None:
+        self._imgui.set_current_context(self._context)
+        self._implot.set_current_context(self._plots)
+
+    def _dress(self, scale: float) -> None:
+        self._scale = scale
+        self._style.apply(scale)
+
+    def _density(self) -> float:
+        """Size of letters in the pointer's coordinates: 1 where the system itself scales windows."""
+        glfw, window = self._renderer_glfw, self._renderer.window
+        content, drawn = glfw.get_window_content_scale(window)[0], glfw.get_framebuffer_size(window)[0]
+        return float(content * glfw.get_window_size(window)[0] / max(drawn, 1)) or 1.0
+
+    def _chain(self, glfw: Any, window: Any) -> None:
+        """Let imgui hear every event first, and then whoever listened before."""
+        self._renderer_glfw = glfw
+        heard = self._renderer
+        for install, hear in (
+            (glfw.set_key_callback, heard.keyboard_callback),
+            (glfw.set_char_callback, heard.char_callback),
+            (glfw.set_mouse_button_callback, heard.mouse_button_callback),
+            (glfw.set_scroll_callback, heard.scroll_callback),
+            (glfw.set_cursor_pos_callback, self._on_move),
+            (glfw.set_cursor_enter_callback, self._on_presence),
+        ):
+            before: list[Any] = []
+
+            def callback(w: Any, *event: Any, hear: Any = hear, before: list[Any] = before) -> None:
+                if self._renderer is not None:
+                    self._enter()
+                    hear(w, *event)
+                for listener in before:
+                    listener(w, *event)
+
+            earlier = install(window, callback)
+            if earlier is not None:
+                before.append(earlier)
+
+    def _on_move(self, _: Any, x: float, y: float) -> None:
+        self._imgui.get_io().add_mouse_pos_event(x, y)
+
+    def _on_presence(self, _: Any, inside: int) -> None:
+        if not inside:
+            self._imgui.get_io().add_mouse_pos_event(NOWHERE, NOWHERE)
+
+
+class OffscreenPanel(Panel):
+    """The same panel in pictures of width x height points, with a pointer that the program moves."""
+
+    def __init__(self, width: int, height: int, scale: float = 1.0) -> None:
+        super().__init__()
+        self._size, self._wanted_scale = (width, height), scale
+
+    def attach(self, window: Any = None) -> None:
+        """Begin in the current context, of EGL for one; there is no window."""
+        self._make_context()
+        backend = importlib.import_module("imgui_bundle.python_backends.opengl_backend_programmable")
+        self._renderer = backend.ProgrammablePipelineRenderer()
+        self._dress(self._wanted_scale)
+
+    def begin(self) -> None:
+        """Begin a frame, a sixtieth of a second after the last."""
+        self._enter()
+        io = self._imgui.get_io()
+        io.display_size, io.delta_time = self._imgui.ImVec2(*self._size), 1.0 / 60.0
+        self._imgui.new_frame()
+
+    def move(self, x: float, y: float) -> None:
+        """The pointer is at (x, y) [points] from the upper left corner."""
+        self._imgui.get_io().add_mouse_pos_event(x, y)
+
+    def button(self, pressed: bool) -> None:
+        """The left button went down or up."""
+        self._imgui.get_io().add_mouse_button_event(0, pressed)
+
+    def write(self, words: str) -> None:
+        """Keys were typed."""
+        self._imgui.get_io().add_input_characters_utf8(words)
+
+    def key(self, name: str, pressed: bool) -> None:
+        """A key of imgui's names went down or up: "enter", "mod_ctrl"."""
+        self._imgui.get_io().add_key_event(getattr(self._imgui.Key, name), pressed)

@@ -1,0 +1,227 @@
+"""What an operator changes while a scene runs: when it takes effect, what is refused, that it is repeated."""
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.build import build_scene
+from app.live import change_text, changed, live_keys
+from app.outcome import FAILED, FINISHED
+from app.replay import replay
+from app.session import Options, Session
+from config.load import ConfigError, load_scene
+from haptics.limits import PAUSING
+from haptics.recording import read_recording
+from haptics.servo import is_frozen, tick_count
+from physics.systems.lock_step import LockStep
+from tests.realtime.test_session import TOUCHING
+
+PROBE = Options("probe", TOUCHING, baseline=False, duration=0.9)
+SHIPPED = ("beams", "wire", "needle", "probe")
+
+
+def columns_of(path):
+    return read_recording(path).columns
+
+
+def force(columns, kind="sent"):
+    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+
+
+@pytest.mark.parametrize("scene", SHIPPED)
+def test_every_live_key_of_every_scene_can_be_changed_within_its_bounds(scene):
+    spec = load_scene(scene)
+    for live in live_keys(spec):
+        if live.choices:
+            assert live.value in live.choices
+            continue
+        assert live.lower <= live.value <= live.upper, live.key
+        value = 0.5 * (live.lower + live.upper)
+        after = changed(spec, change_text(spec, live.key, value))
+        now = {other.key: other.value for other in live_keys(after)}[live.key]
+        # counts are whole numbers
+        assert now == pytest.approx(value, rel=1e-12, abs=0.5 if "sweeps" in live.key else 0.0)
+
+
+def test_a_hundred_changes_of_one_key_leave_one_override():
+    spec = load_scene("probe")
+    for i in range(100):
+        spec = changed(spec, change_text(spec, "friction.default", 0.01 * i))
+    assert spec.origin.overrides == ("friction.default=0.99",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rates.low_hz=25", "cannot be changed while it runs"),
+        ("friction.default=-1", "friction.default = -1 is too small"),
+        ("tool.hold.stiffness=nan", "not finite"),
+    ],
+)
+def test_what_cannot_be_changed_is_refused_in_words(text, said):
+    with pytest.raises(ConfigError, match=said):
+        changed(load_scene("probe"), text)
+
+
+def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
+    spec = load_scene("probe", TOUCHING)
+    lock = LockStep(build_scene(spec), "krylov", "none")
+    from app.build import change_scene
+    from physics.systems.high_rate import run_ticks
+
+    def ticks(n):
+        run_ticks(lock.handle, n)
+
+    lock.advance(20, ticks)
+    change_scene(lock.scene, changed(spec, "friction.default=0.9"))
+    change_scene(lock.scene, changed(changed(spec, "friction.default=0.9"), "gravity=[0, -3.0, 0]"))
+    before = lock.high.mu.max(), lock.high.model.gravity[1]
+    lock.advance(20, ticks)
+    assert before == (spec.friction.default, spec.gravity[1])
+    assert (lock.high.mu.max(), lock.high.model.gravity[1]) == (0.9, -3.0)
+    assert [member.body.gravity[1] for member in lock.scene.members] == [-3.0]
+    lock.close()
+
+
+def act(session, *steps):
+    """Run a session in threads while somebody acts at ticks: (tick, what)."""
+    waiting = list(steps)
+
+    def watch(_state, _fresh):
+        if waiting and tick_count(session.rig.servo) >= waiting[0][0]:
+            waiting.pop(0)[1]()
+        time.sleep(1e-3)
+
+    session.prepare()
+    done = session.run(watch)
+    assert not waiting
+    return done
+
+
+def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_path):
+    path = tmp_path / "run.h5"
+    session = Session(replace(PROBE, record=path))
+    servo = lambda: session.rig.servo  # noqa: E731
+    done = act(
+        session,
+        (200, lambda: session.change("friction.default", 0.8)),
+        (250, lambda: session.change("workspace.force_scale", 0.5)),
+        (350, lambda: session.pause(True)),
+        (380, lambda: session.step_once() if is_frozen(servo()) else None),
+        (390, lambda: session.pause(False)),
+        (600, lambda: session.change("safety.max_force", 0.1)),
+        (650, lambda: session.change("tool.hold.stiffness", 250.0)),
+    )
+    assert done.status == FINISHED
+    recording = read_recording(path)
+    assert [text.partition("=")[0] for _, text in recording.changes] == [
+        "friction.default", "workspace.force_scale", "safety.max_force", "tool.hold.stiffness",
+    ]  # fmt: skip
+    assert (recording.columns["flags"] & PAUSING).any()
+    again = replay(path)
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+
+
+def test_the_force_is_scaled_and_limited_as_the_operator_says(tmp_path):
+    path = tmp_path / "run.h5"
+    session = Session(replace(PROBE, record=path))
+    act(
+        session,
+        (300, lambda: session.change("workspace.force_scale", 0.25)),
+        (550, lambda: session.change("safety.max_force", 0.05)),
+    )
+    columns = columns_of(path)
+    asked, sent = force(columns, "force"), force(columns)
+    largest = np.linalg.norm(sent, axis=1)
+    # from the frame after the change on; a low period and what a busy machine adds
+    quarter = slice(450, 540)
+    assert np.linalg.norm(asked[quarter], axis=1).min() > 0.2
+    flat = np.linalg.norm(sent[quarter] - 0.25 * asked[quarter], axis=1)
+    assert flat.max() < 1e-12
+    assert largest[700:850].max() <= 0.05 * (1 + 1e-12)
+
+
+def fades(columns, within=0.055):
+    """Whether the force ends at zero and gets there no faster than its fade."""
+    size = np.linalg.norm(force(columns), axis=1)
+    return size[-1] == 0.0 and np.abs(np.diff(size)).max() <= size.max() / 50 * 1.5 + 2.0
+
+
+@pytest.mark.parametrize("where", ["the looking thread", "another thread"])
+def test_an_error_in_any_thread_ends_in_a_fade_and_keeps_the_recording(tmp_path, where, monkeypatch):
+    path = tmp_path / "run.h5"
+    session = Session(replace(PROBE, record=path))
+    monkeypatch.setattr(threading, "excepthook", lambda _args: None)
+
+    def fail():
+        raise ValueError("out of ink")
+
+    if where == "another thread":
+        done = act(session, (400, lambda: threading.Thread(target=fail, name="painter").start()))
+        assert done.status == FAILED
+        assert done.result["exit_reason"] == 'the thread "painter" stopped: out of ink'
+    else:
+        with pytest.raises(ValueError, match="out of ink"):
+            act(session, (400, fail))
+    columns = columns_of(path)
+    assert len(columns["tick"]) < 900
+    size = np.linalg.norm(force(columns), axis=1)
+    assert size[380] > 0.2
+    ramp = size[-50:] / np.linalg.norm(force(columns, "force")[-50:], axis=1).clip(1e-9)
+    assert size[-1] == 0.0
+    assert (np.diff(ramp) < 1e-3).all()
+
+
+def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkeypatch):
+    path = tmp_path / "run.h5"
+    session = Session(replace(PROBE, record=path, duration=1.2))
+    hang, begun = threading.Event(), []
+
+    def hook():
+        begin = session.rig.low.begin
+
+        def slow():
+            begun.append(1)
+            if len(begun) == 15:
+                hang.wait(0.6)
+            begin()
+
+        monkeypatch.setattr(session.rig.low, "begin", slow)
+
+    session.prepare()
+    hook()
+    done = session.run()
+    assert done.status == FINISHED
+    assert done.result["servo"]["limits"]["watchdog_trips"] == 1
+    columns = columns_of(path)
+    size, age = np.linalg.norm(force(columns), axis=1), columns["frame_age"]
+    tripped = np.flatnonzero(age > 250)
+    # fade_out is 50 ms
+    assert size[tripped[0] - 1] > 0.2
+    assert size[tripped[0] + 50 : tripped[-1]].max() == 0.0
+    assert size[tripped[-1] + 300 : -60].max() > 0.1
+    again = replay(path)
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+
+
+def test_an_emergency_takes_the_force_in_a_hundredth_of_a_second(tmp_path):
+    path = tmp_path / "run.h5"
+    session = Session(replace(PROBE, record=path))
+    done = act(session, (450, lambda: session.end(emergency=True)))
+    assert (done.result["exit_reason"], done.status) == ("emergency stop", FINISHED)
+    size = np.linalg.norm(force(columns_of(path)), axis=1)
+    assert size[-12] > 0.2
+    assert size[-1] == 0.0
+    assert np.count_nonzero(size[-12:]) <= 11
+
+
+def test_a_recording_may_begin_and_end_while_it_runs(tmp_path):
+    session, path = Session(PROBE), tmp_path / "part.h5"
+    act(session, (300, lambda: session.record(path)), (600, lambda: session.record(None)))
+    ticks = columns_of(path)["tick"]
+    assert 250 <= ticks[0] <= 330
+    assert 590 <= ticks[-1] <= 660
+    assert (np.diff(ticks) == 1).all()

@@ -1,0 +1,266 @@
+"""Every fault of a Touch has its own sentence; warnings go on, the rest fades to zero without a jump."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from haptics.backends.openhaptics_library import BAD_READING, ERRORS, WARN, Library, explain
+from haptics.backends.openhaptics_tick import touch_callback
+from haptics.errors import HapticsError
+from haptics.limits import STOP_DEVICE_LOST
+from haptics.servo import drain_rows, finished_reason, tick_count
+from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
+from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, fresh_stand_in
+
+PRESSED = STIFFNESS * DEPTH
+"""Force of the steady press [N]."""
+FADE = 50
+"""Ticks of the fade."""
+FAULT_AT = 400
+UNKNOWN = 0x0777
+WARNINGS = [code for code, error in ERRORS.items() if error.severity == WARN]
+FATAL = [code for code in ERRORS if code not in (*WARNINGS, BAD_READING)] + [UNKNOWN]
+OK, NEEDS_UPDATE, NEEDS_MANUAL_INPUT = 0x5000, 0x5001, 0x5002
+RESET, AUTO, INKWELL = 1, 2, 4
+
+
+@pytest.fixture
+def stand_in():
+    made = fresh_stand_in()
+    made.script(DEFAULT, press())
+    return made
+
+
+def run_to_its_end(wall):
+    """Let a fault end the run; the thread that has ended."""
+    with OpenHapticsDevice() as device:
+        thread = TouchThread(wall.servo, device).start()
+        assert thread.join(LONG)
+    return thread
+
+
+def assert_fades(forces, first):
+    """A steady press until `first`, then a straight ramp to zero within the fade: nowhere a jump."""
+    steady, ramp = forces[first - 100 : first], forces[first : first + FADE]
+    assert steady == pytest.approx(np.tile([-PRESSED, 0.0, 0.0], (100, 1)), abs=1e-12)
+    assert ramp[:, 0] == pytest.approx(-PRESSED * (1.0 - np.arange(1, FADE + 1) / FADE), abs=1e-12)
+    assert (forces[first + FADE - 1 :] == 0.0).all()
+
+
+def test_warnings_are_warm_motors_and_exceeded_limits_and_nothing_else():
+    assert [ERRORS[code].name for code in WARNINGS] == [
+        "HD_WARM_MOTORS",
+        "HD_EXCEEDED_MAX_FORCE",
+        "HD_EXCEEDED_MAX_FORCE_IMPULSE",
+        "HD_EXCEEDED_MAX_VELOCITY",
+    ]
+
+
+def test_every_error_has_a_sentence_of_its_own():
+    sentences = [explain(code) for code in (*ERRORS, UNKNOWN)]
+    assert len(set(sentences)) == len(sentences)
+    assert all("\n" not in sentence and len(sentence) < 110 for sentence in sentences)
+
+
+# ---- while a servo runs
+
+
+@pytest.mark.parametrize("code", WARNINGS, ids=hex)
+def test_a_warning_is_told_and_counted_and_the_force_stays(stand_in, code):
+    stand_in.fault(DEFAULT, code, 300, 320)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+        wait(wall.servo, FAULT_AT)
+        assert thread.running and thread.reason == "running"
+        assert thread.events() == [f"{explain(code)}, 20 times"]
+        assert thread.events() == [], "told once"
+    assert thread.reason == "stop requested"
+    forces = stand_in.forces(DEFAULT)
+    assert forces[250:FAULT_AT] == pytest.approx(np.tile([-PRESSED, 0, 0], (FAULT_AT - 250, 1)), abs=1e-12)
+
+
+@pytest.mark.parametrize("code", FATAL, ids=hex)
+def test_any_other_error_fades_the_force_on_the_device_and_is_the_reason(stand_in, code):
+    stand_in.fault(DEFAULT, code, FAULT_AT - 1, FAULT_AT, internal=-7)
+    wall = touch_wall()
+    thread = run_to_its_end(wall)
+    assert thread.reason == explain(code, -7)
+    assert finished_reason(wall.servo) == STOP_DEVICE_LOST
+    assert thread.events() == [explain(code, -7 if code == UNKNOWN else 0)]
+    assert_fades(stand_in.forces(DEFAULT), FAULT_AT)
+    assert len(stand_in.forces(DEFAULT)) == FAULT_AT + FADE
+    assert not stand_in.output(DEFAULT) and not stand_in.running()
+    assert (stand_in.counts["illegal"], stand_in.counts["scheduled"]) == (0, 0)
+
+
+def test_of_several_errors_the_first_fatal_one_is_the_reason(stand_in):
+    for code in (0x0200, 0x0304, 0x0204):
+        stand_in.fault(DEFAULT, code, FAULT_AT, FAULT_AT + 1)
+    stand_in.fault(DEFAULT, 0x0300, FAULT_AT + 5, FAULT_AT + 6)
+    thread = run_to_its_end(touch_wall())
+    assert thread.reason == explain(0x0304)
+    assert thread.events() == [explain(code) for code in (0x0200, 0x0204, 0x0300, 0x0304)]
+
+
+def test_a_device_unplugged_in_mid_run_ends_it_with_its_own_sentence(stand_in):
+    stand_in.unplug(DEFAULT, FAULT_AT)
+    wall = touch_wall()
+    thread = run_to_its_end(wall)
+    assert thread.reason == "the device was lost; check its cable and power (HD_COMM_ERROR, -1)"
+    assert_fades(drain_rows(wall.servo)[:, SENT], FAULT_AT)
+    assert (stand_in.forces(DEFAULT)[FAULT_AT:] == 0.0).all()
+    assert stand_in.counts["illegal"] == 0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_pose_that_is_not_finite_is_never_felt(stand_in, bad):
+    script = np.vstack([press(), np.tile(press()[-1], (FAULT_AT - 201, 1)), press()[-1:]])
+    script[-1, 12] = bad
+    stand_in.script(DEFAULT, script)
+    wall = touch_wall()
+    thread = run_to_its_end(wall)
+    assert thread.reason == explain(BAD_READING)
+    assert_fades(stand_in.forces(DEFAULT), FAULT_AT)
+
+
+def test_a_device_disabled_by_others_sends_its_force_to_no_other_device(stand_in):
+    stand_in.script(LEFT, readings(np.tile([-0.01, 0.0, 0.0], (1, 1))))
+    walls = touch_wall(), touch_wall()
+    with OpenHapticsDevice() as a, OpenHapticsDevice(NAMES[LEFT]) as b:
+        lost, other = TouchThread(walls[0].servo, a).start(), TouchThread(walls[1].servo, b).start()
+        wait(walls[0].servo, FAULT_AT)
+        a.library.hd.hdDisableDevice(a.handle)
+        assert lost.join(LONG)
+        assert lost.reason == explain(0x0104)
+        assert_fades(drain_rows(walls[0].servo)[:, SENT], tick_count(walls[0].servo) - FADE)
+        wait(walls[1].servo, tick_count(walls[1].servo) + 100)
+        assert other.running and other.reason == "running"
+        other.stop()
+        assert other.join(LONG)
+    assert (stand_in.forces(LEFT) == 0.0).all()
+
+
+def test_an_exception_in_the_block_fades_and_stops(stand_in):
+    wall = touch_wall()
+    with (
+        pytest.raises(RuntimeError, match="outside"),
+        OpenHapticsDevice() as device,
+        TouchThread(wall.servo, device),
+    ):
+        wait(wall.servo, FAULT_AT)
+        raise RuntimeError("outside")
+    forces = stand_in.forces(DEFAULT)
+    assert_fades(forces, len(forces) - FADE)
+    assert not stand_in.initialised(DEFAULT) and not stand_in.running()
+
+
+def test_a_scheduler_that_never_calls_is_an_error_at_the_start(stand_in):
+    stand_in.stall(0)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device:
+        thread = TouchThread(wall.servo, device)
+        with pytest.raises(HapticsError, match="scheduler of the default device has not called for 1 s"):
+            thread.start()
+    assert not thread.running and thread.join(0.0)
+    assert finished_reason(wall.servo) == STOP_DEVICE_LOST
+    assert stand_in.counts["scheduled"] == 0 and not stand_in.initialised(DEFAULT) and not stand_in.running()
+
+
+def test_a_scheduler_that_falls_silent_in_mid_run_ends_it_and_the_device_is_disabled(stand_in):
+    stand_in.stall(FAULT_AT)
+    wall = touch_wall()
+    thread = run_to_its_end(wall)
+    assert thread.reason == "the scheduler of the default device has not called for 1 s"
+    assert finished_reason(wall.servo) == STOP_DEVICE_LOST
+    assert_fades(drain_rows(wall.servo)[:, SENT], FAULT_AT)
+    assert not stand_in.initialised(DEFAULT) and not stand_in.running()
+    # a call that comes after all does nothing and asks for no more
+    late_call = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(touch_callback.address)
+    ticks = tick_count(wall.servo)
+    assert late_call(thread._data.address) == 0
+    assert tick_count(wall.servo) == ticks and len(stand_in.forces(DEFAULT)) == FAULT_AT
+
+
+def test_a_slow_scheduler_is_seen_in_the_share_of_ticks_served(stand_in):
+    stand_in.slow(3_000_000)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+        wait(wall.servo, 200)
+        # one tick in three periods, within a period at either end; fewer if the machine is late as well
+        assert thread.served() < 1 / 3 + 0.01
+
+
+# ---- before
+
+
+def assert_refused(words, name=None):
+    with pytest.raises(HapticsError) as refusal:
+        OpenHapticsDevice(name)
+    assert words in str(refusal.value) and "\n" not in str(refusal.value)
+    found = find(name)
+    assert not found.ok and found.sentence == str(refusal.value)
+
+
+def test_no_device_and_a_wrong_name_are_refused_by_name(stand_in):
+    assert_refused('the device "Right Hand" cannot be opened: the device is not connected', "Right Hand")
+    stand_in.connect(DEFAULT, 0)
+    assert_refused("the default device cannot be opened: the device is not connected")
+
+
+@pytest.mark.parametrize(
+    ("status", "style", "remedy"),
+    [
+        (NEEDS_MANUAL_INPUT, INKWELL, "put the stylus into the inkwell"),
+        (NEEDS_MANUAL_INPUT, AUTO, "move the stylus slowly through its whole workspace"),
+        (NEEDS_MANUAL_INPUT, RESET, "bring the arm to its reset position"),
+    ],
+)
+def test_a_device_that_is_not_calibrated_says_what_to_do(stand_in, status, style, remedy):
+    stand_in.calibration(DEFAULT, status, style)
+    assert_refused(f"the default device is not calibrated: {remedy}")
+    assert not stand_in.initialised(DEFAULT)
+
+
+@pytest.mark.parametrize("style", [AUTO, INKWELL, AUTO | INKWELL])
+def test_a_calibration_that_only_needs_an_update_is_updated(stand_in, style):
+    stand_in.calibration(DEFAULT, NEEDS_UPDATE, style)
+    with OpenHapticsDevice() as device:
+        assert device.library.hd.hdCheckCalibration() == OK
+    assert stand_in.counts["illegal"] == 0
+
+
+def test_a_device_is_opened_once(stand_in):
+    with OpenHapticsDevice(), pytest.raises(HapticsError, match="in use already"):
+        OpenHapticsDevice()
+
+
+def test_a_rate_that_the_scheduler_does_not_have_is_refused(stand_in):
+    wall = touch_wall(rate_hz=750.0)
+    refused = pytest.raises(HapticsError, match="scheduler does not run at 750 Hz")
+    with OpenHapticsDevice() as device, refused:
+        TouchThread(wall.servo, device).start()
+    assert not stand_in.running()
+
+
+def test_two_servos_on_one_scheduler_have_one_rate(stand_in):
+    slow, fast = touch_wall(rate_hz=500.0), touch_wall()
+    refused = pytest.raises(HapticsError, match="1000 Hz cannot share")
+    with OpenHapticsDevice() as a, OpenHapticsDevice(NAMES[LEFT]) as b, TouchThread(slow.servo, a), refused:
+        TouchThread(fast.servo, b).start()
+
+
+def test_a_library_of_another_kind_is_refused_by_the_function_that_it_lacks(stand_in):
+    find()
+    from pyOpenHaptics import hd_define
+
+    with pytest.raises(HapticsError, match="libHD lacks hdInitDevice"):
+        Library(ctypes.CDLL("libm.so.6"), hd_define)
+
+
+def test_closing_twice_disables_once(stand_in):
+    device = OpenHapticsDevice()
+    device.close()
+    device.close()
+    assert stand_in.counts["illegal"] == 0

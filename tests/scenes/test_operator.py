@@ -1,0 +1,126 @@
+"""The whole program under a virtual screen: someone touches, changes, records, pauses and quits."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from app.replay import replay
+from haptics.errors import HapticsError
+from haptics.recording import read_recording
+from render import palette
+from tests.scenes.xserver import display  # noqa: F401  (a fixture)
+
+pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
+
+WORDS = ("start", "pulled", "friction", "emergency")
+
+
+@pytest.fixture(scope="module")
+def session(display, tmp_path_factory):  # noqa: F811
+    """What the person saw, and the folder with the pictures and the recording."""
+    folder = tmp_path_factory.mktemp("desk")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.scenes.desk_session", str(folder)],
+        cwd=folder,
+        env=os.environ | {"DISPLAY": display, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    if "is not available here" in done.stderr:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    seen = json.loads((folder / "seen.json").read_text())
+    assert seen["failure"] == []
+    yield seen, folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def picture(folder, name):
+    return np.array(Image.open(folder / f"{name}.png")).astype(int)
+
+
+def near(image, colour, within=60):
+    """How many pixels have about this colour (r, g, b), each 0 to 1."""
+    return int((np.abs(image - 255 * np.array(colour)).sum(axis=2) < within).sum())
+
+
+def test_the_tool_follows_the_pointer_and_the_hand_feels_what_it_pulls(session):
+    seen, _ = session
+    assert seen["grip"]
+    assert seen["dragged_m"] > 5e-3  # 120 pixels of the picture's 800, of a scene some 25 cm high
+
+
+def test_the_arrow_of_the_force_appears_when_the_hand_pulls(session):
+    _, folder = session
+    before, after = picture(folder, "start"), picture(folder, "pulled")
+    scene = slice(0, int(0.68 * before.shape[1]))
+    blue = palette.HAND_FORCE
+    assert near(after[:, scene], blue) > near(before[:, scene], blue) + 200
+
+
+def test_a_knob_of_the_panel_changes_what_the_servo_computes_with(session):
+    before, after = session[0]["friction"]
+    assert before == 0.3
+    assert after > 0.5  # three tenths of a slider from 0 to 2
+
+
+def test_the_change_stands_in_the_recording_with_its_low_step(session):
+    seen, folder = session
+    recording = read_recording(folder / seen["recording"])
+    assert recording.closed
+    assert recording.changes[-1][1] == f"friction.default={seen['friction'][1]!r}"
+    assert recording.low_steps["step"][0] <= recording.changes[-1][0] <= recording.low_steps["step"][-1] + 1
+
+
+def test_a_recording_begun_in_mid_run_is_whole_but_says_that_it_cannot_be_repeated(session):
+    seen, folder = session
+    ticks = read_recording(folder / seen["recording"]).columns["tick"]
+    assert ticks[0] > 0
+    assert np.array_equal(np.diff(ticks), np.ones(len(ticks) - 1))
+    with pytest.raises(HapticsError, match=rf"begins at tick {ticks[0]}.*replay:"):
+        replay(folder / seen["recording"])
+
+
+def test_time_stands_still_in_a_pause_and_a_step_is_one_low_period_without_force(session):
+    seen, _ = session
+    assert seen["ticks_in_pause"] == 0
+    assert seen["ticks_granted"] == 20  # 1000 Hz over 50 Hz
+    assert seen["sent_in_pause"] == 0.0
+
+
+def test_the_servo_does_not_notice_that_the_drawing_thread_sleeps(session):
+    (awake, ticks, missed), (asleep, made, lost) = session[0]["milliseconds_ticks_missed_awake_and_asleep"]
+    assert asleep > 2000.0
+    # a tick a millisecond; the clock may be read a tick late at both ends, and a shared machine steals some
+    assert made >= asleep - 2 - 0.01 * asleep
+    assert lost <= missed + 0.01 * asleep
+    assert ticks >= awake - 2 - 0.01 * awake
+
+
+def test_a_reset_keeps_what_was_changed(session):
+    seen, _ = session
+    assert seen["kept_friction"] == seen["friction"][1]
+
+
+def test_the_emergency_key_takes_the_force_away_and_ends_the_run_in_words(session):
+    seen, _ = session
+    assert seen["sent_after_emergency"] == 0.0
+    assert seen["outcome"] == ["emergency stop", 0]
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_picture_has_the_scene_and_the_red_button(session, name):
+    image = picture(session[1], name)
+    assert image.shape == (800, 1280, 3)
+    button = image[40:70, 940:1250]
+    assert near(button, (0.83, 0.13, 0.18), within=120) > 0.5 * button[..., 0].size
+    wire = image[:, : int(0.68 * 1280)]
+    assert near(wire, (0.25, 0.40, 0.75), within=150) > 500

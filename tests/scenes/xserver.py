@@ -1,0 +1,37 @@
+"""A virtual X screen, for tests that open a window and act on it with real events."""
+
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+SCREEN = (1280, 800)
+STARTS = 30.0  # s
+
+
+@pytest.fixture(scope="session")
+def display() -> Iterator[str]:
+    """The name of a display of its own; skips where Xvfb or xdotool is not installed."""
+    for program in ("Xvfb", "xdotool"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed (Debian, Ubuntu: apt-get install xvfb xdotool)")
+    reading, writing = os.pipe()
+    size = "{}x{}x24".format(*SCREEN)
+    command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", size, "-nolisten", "tcp", "-noreset"]
+    server = subprocess.Popen(
+        command, pass_fds=(writing,), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    os.close(writing)
+    try:
+        ready, _, _ = select.select([reading], [], [], STARTS)
+        number = os.read(reading, 16).decode().strip() if ready else ""
+        if not number:
+            pytest.skip("Xvfb does not start here")
+        yield f":{number}"
+    finally:
+        os.close(reading)
+        server.terminate()
+        server.wait()
