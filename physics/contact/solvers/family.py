@@ -78,13 +78,13 @@ def uzawa(
     Where rho_n and rho_t differ, (3.6) and the physical stop divide each component of dr by its own.
     Raises InputError for a choice that there is not, and for rho, factor or length that are not positive.
     """
-    law = _choose("formulation", formulation, FORMULATIONS)[printed]
-    characteristic = _length(problem, length)
+    law = choose("formulation", formulation, FORMULATIONS)[printed]
+    characteristic = characteristic_length(problem, length)
     local = Local(
-        UZAWA, law, _choose("reach", reach, REACHES), uzawa_error * characteristic, from_zero, local_steps
+        UZAWA, law, choose("reach", reach, REACHES), uzawa_error * characteristic, from_zero, local_steps
     )
-    stiffness = stiffnesses(problem, _rho(rho), _positive("factor", factor))
-    code = _choose("outer", outer, OUTER_STOPS)
+    stiffness = stiffnesses(problem, _rho(rho), positive("factor", factor))
+    code = choose("outer", outer, OUTER_STOPS)
     limit = outer_error * (characteristic if code == PHYSICAL else 1.0)
     return relax(problem, stop, local, stiffness, code, limit)
 
@@ -96,7 +96,7 @@ def newton(
 
     Pseudo-potential with rho_alpha; bi-potential, which takes one rho, with that of the softest row.
     """
-    law, _ = _choose("formulation", formulation, FORMULATIONS)
+    law, _ = choose("formulation", formulation, FORMULATIONS)
     rho = stiffnesses(problem, "rho_alpha")
     if law == BIPOTENTIAL:
         most = problem.w.diagonal().reshape(-1, 3).max(axis=1, initial=0.0)
@@ -116,7 +116,7 @@ def slip_first(problem: ContactProblem, stop: Stop) -> ContactResult:
     return relax(problem, stop, Local(SLIP_FIRST), stiffnesses(problem, "rho_min"))
 
 
-def _choose(name: str, value: str, table: Mapping[str, T]) -> T:
+def choose(name: str, value: str, table: Mapping[str, T]) -> T:
     """The entry of a value that must be one of a few; InputError with the near ones."""
     if value in table:
         return table[value]
@@ -126,16 +126,16 @@ def _choose(name: str, value: str, table: Mapping[str, T]) -> T:
 
 def _rho(rho: str | float) -> str | float:
     if isinstance(rho, str):
-        return _choose("rho", rho, {"rho_min": "rho_min", "rho_alpha": "rho_alpha"})
-    return _positive("rho", rho)
+        return choose("rho", rho, {"rho_min": "rho_min", "rho_alpha": "rho_alpha"})
+    return positive("rho", rho)
 
 
-def _positive(name: str, value: float) -> float:
+def positive(name: str, value: float) -> float:
     if not (value > 0.0 and math.isfinite(value)):
         raise InputError(f"{name} = {value} must be positive and finite")
     return value
 
 
-def _length(problem: ContactProblem, length: float | None) -> float:
+def characteristic_length(problem: ContactProblem, length: float | None) -> float:
     """L [m]: as given, or the largest entry of b."""
-    return _positive("length", length) if length is not None else float(np.abs(problem.b).max(initial=0.0))
+    return positive("length", length) if length is not None else float(np.abs(problem.b).max(initial=0.0))
