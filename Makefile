@@ -28,7 +28,7 @@ docs: $(VENV)/.installed-dev
 system:
 	@sh scripts/system-libs.sh $(PURPOSE)
 
-$(VENV)/.installed-%: EXTRAS = $(if $(filter dev,$*),render$(COMMA)dev,render)
+$(VENV)/.installed-%: EXTRAS = window$(if $(filter dev,$*),$(COMMA)touch$(COMMA)dev)
 COMMA := ,
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt

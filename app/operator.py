@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from app.outcome import INTERRUPTED, TERMINATED, Outcome
@@ -45,7 +46,7 @@ WIDTH, HEIGHT = 1280, 800
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 SAID = 6
 """Messages that the panel keeps."""
-GIVING_WAY = 10
+GIVING_WAY = 4
 """Niceness of the thread that draws."""
 
 
@@ -108,6 +109,7 @@ class Operator:
         while True:
             self._attend(session)
             done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
+            done.result["window"] = self._measured()
             signalled = done.status in (INTERRUPTED, TERMINATED)
             if self.closing or signalled or options.duration is not None:
                 return done
@@ -116,6 +118,16 @@ class Operator:
             if following is None:
                 return done
             session = following
+
+    def _measured(self) -> dict[str, object]:
+        """Frames a second, time to draw one, and how old its state is when it is shown [ms]."""
+        window = self.window
+        return {
+            "renderer": window.renderer,
+            "frames_hz": window.frame_rate,
+            "draw_ms": window.draw_ms,
+            "latency_ms": {"p50": window.latency.p50, "p99": window.latency.p99},
+        }
 
     def _following(self) -> Session | None:
         """The session that the operator wants next, None to quit; one that is refused is forgotten."""
@@ -236,7 +248,14 @@ class Operator:
             plots=readings.plots(),
             messages=(*session.notes[-SAID:], *self.messages)[-SAID:],
             legend=tuple(self._legend(state)),
+            seen=self._seen(),
         )
+
+    def _seen(self) -> NDArray[np.float64]:
+        """Where the bodies are in the picture; at rest, so that the legend stays where it is."""
+        solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
+        width, height = self.window.scene_size
+        return self.controls.camera.project(np.vstack(solid), width, height) / height
 
     def _legend(self, state: SceneState) -> list[Entry]:
         camera, overlays, height = self.controls.camera, self.controls.overlays, self.window.size[1]

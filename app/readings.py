@@ -53,6 +53,8 @@ class Readings:
         self._late = float("nan")
         self._looked = self._judged = 0.0
         self._columns: Columns = session.trace.latest(1)
+        # a control keeps its range: one that followed its value would run away under the pointer
+        self._ranges = {live.key: (live.lower, live.upper) for live in live_keys(session.spec)}
         self._knobs: dict[str, tuple[Knob, ...]] = {}
         self._spec: Any = None
 
@@ -137,7 +139,7 @@ class Readings:
             self._spec = self.session.spec
             for live in live_keys(self._spec):
                 knob = Knob(
-                    live.key, live.label, live.unit, live.value, live.lower, live.upper, live.log,
+                    live.key, live.label, live.unit, live.value, *self._ranges[live.key], live.log,
                     live.choices or None, live.help,
                 )  # fmt: skip
                 groups.setdefault(live.group, []).append(knob)

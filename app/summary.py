@@ -76,10 +76,20 @@ def _facts(result: Mapping[str, Any]) -> Table:
         ("mass [kg]", ", ".join(f"{body} {number(m)}" for body, m in result["mass_kg"].items())),
         ("memory [MB]", number(result.get("memory_mb"))),
         *((key, result[key]) for key in ("recording", "report") if key in result),
+        *_window(result.get("window")),
     ]  # fmt: skip
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _window(window: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """How the window kept up."""
+    if window is None:
+        return []
+    rate, late = number(window["frames_hz"]), window["latency_ms"]
+    age = f"{number(late['p50'])} ms after their state, {number(late['p99'])} at p99"
+    return [("pictures", f"{rate} a second; {age}")]
 
 
 def print_bench(results: Mapping[str, Mapping[str, Any]]) -> None:

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 from physics.exchange.snapshot import SceneGeometry, SceneState
 from render import palette
 from render.camera import Camera
-from render.legend import Entry, legend_entries
+from render.legend import Entry, freest, legend_entries
 from render.overlays import Overlays
 from render.scene_view import triad_camera, triad_corner, visible_points
 
@@ -114,15 +114,9 @@ def _free_corner(pen: _Pen, points: NDArray[np.float64], width: float, height: f
     """Upper left corner of a box (width, height) where it hides the fewest of the `points` (n, 2)."""
     edge = 1.4 * pen.em
     bottom, right = pen.height - edge - height, pen.width - edge - width
-    # The heading stands in the upper left, the axes in the lower right; the first of equals is taken.
+    # The heading stands in the upper left, the axes in the lower right.
     corners = ((edge, bottom), (right, edge), (edge, 2.4 * edge))
-
-    def hidden(corner: tuple[float, float]) -> int:
-        return int(
-            np.count_nonzero(((points > corner) & (points < np.add(corner, (width, height)))).all(axis=1))
-        )
-
-    return min(corners, key=hidden)
+    return corners[freest(corners, width, height, points)]
 
 
 def _mark(pen: _Pen, entry: Entry, x: float, y: float, width: float) -> None:

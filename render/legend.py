@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from physics.exchange.snapshot import CONTACT_STATES, NO_SCALAR, SCALARS, SceneGeometry, SceneState
 from render import palette
 from render.camera import Camera
 from render.ground import grid_spacing
 from render.overlays import Overlays, round_number
+
+Floats = NDArray[np.float64]
 
 ARROW = 4.5
 """Longest arrow of a legend, in heights of the letters."""
@@ -88,6 +92,17 @@ def legend_entries(
         lower, upper = state.scalar_range
         entries.append(Entry("bar", f"{name} [{unit}]", lower=float(lower), upper=float(upper)))
     return entries
+
+
+def freest(corners: Sequence[tuple[float, float]], width: float, height: float, points: Floats) -> int:
+    """Which of the upper left corners lets a box (width, height) hide the fewest points (n, 2)."""
+
+    def hidden(corner: tuple[float, float]) -> int:
+        inside = (points > corner) & (points < np.add(corner, (width, height)))
+        return int(np.count_nonzero(inside.all(axis=1)))
+
+    # the first of equals is taken
+    return min(range(len(corners)), key=lambda i: hidden(corners[i]))
 
 
 def _length(metres: float) -> str:

@@ -15,7 +15,7 @@ from imgui_bundle import ImVec2, imgui, implot
 
 from render import palette
 from render.camera import STANDARD_VIEWS
-from render.legend import Entry
+from render.legend import Entry, freest
 from render.overlays import Overlays
 from render.panel_state import Floats, Knob, LoopReading, PanelState, Plot, Reading
 from render.panel_style import ACCENT, FAINT, INK, LEVELS, LINE, PAPER, WHITE, Fonts, colour, ink, letters
@@ -80,7 +80,7 @@ class Parts:
             self._whole(state)
         imgui.end()
         if state.overlays.labels and state.legend:
-            draw_legend(state.legend, display.y)
+            draw_legend(state.legend, display.y, state.seen)
         if state.help:
             self._help(state.keys)
         return self._asked
@@ -448,14 +448,18 @@ def _readings(title: str, readings: tuple[Reading, ...]) -> None:
     imgui.end_table()
 
 
-def draw_legend(entries: tuple[Entry, ...], height: float) -> None:
-    """The legend in the lower left corner of a window `height` points high, behind all else of imgui."""
+def draw_legend(entries: tuple[Entry, ...], height: float, seen: Floats) -> None:
+    """The legend in that left corner of a window `height` points high where it hides less of what is seen.
+
+    It stands behind all else of imgui. seen: shares of the window's height, (n, 2), right and down.
+    """
     drawing, em = imgui.get_background_draw_list(), imgui.get_font_size()
     line, gap, apart, edge = 1.55 * em, 0.8 * em, 0.8 * em, 1.0 * em
     marks = em * max(entry.length for entry in entries)
     width = marks + apart + max(imgui.calc_text_size(entry.words).x for entry in entries) + 2 * gap
     box = line * sum(entry.lines for entry in entries) + 0.8 * em
-    left, top = edge, height - edge - box
+    places = ((edge, height - edge - box), (edge, edge))
+    left, top = places[freest(places, width, box, height * seen)]
     corners = (ImVec2(left, top), ImVec2(left + width, top + box))
     drawing.add_rect_filled(*corners, ink(WHITE, 0.84), 0.4 * em)
     drawing.add_rect(*corners, ink(LINE), 0.4 * em)

@@ -89,3 +89,5 @@ class PanelState:
     messages: tuple[str, ...] = ()
     overlays: Overlays = field(default_factory=Overlays)
     legend: tuple[Entry, ...] = ()  # of `legend_entries`
+    seen: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    """What the legend should not hide: points (n, 2) right and down, in shares of the picture's height."""

@@ -19,7 +19,7 @@ from haptics.servo import is_frozen, tick_count
 from physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
 
-PROBE = Options("probe", TOUCHING, baseline=False, duration=0.9)
+PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), baseline=False, duration=0.9)
 SHIPPED = ("beams", "wire", "needle", "probe")
 
 
@@ -177,7 +177,8 @@ def test_an_error_in_any_thread_ends_in_a_fade_and_keeps_the_recording(tmp_path,
 
 def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkeypatch):
     path = tmp_path / "run.h5"
-    session = Session(replace(PROBE, record=path, duration=1.2))
+    pressed = "device.path=[[0, 0, 0.041, 0], [0.2, 0, 0.035, 0]]"
+    session = Session(replace(PROBE, overrides=(*PROBE.overrides, pressed), record=path, duration=1.8))
     hang, begun = threading.Event(), []
 
     def hook():
@@ -202,7 +203,8 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
     # fade_out is 50 ms
     assert size[tripped[0] - 1] > 0.2
     assert size[tripped[0] + 50 : tripped[-1]].max() == 0.0
-    assert size[tripped[-1] + 300 : -60].max() > 0.1
+    # and comes back within `recovery`, 250 ms
+    assert size[tripped[-1] + 300 : -60].max() > 0.2
     again = replay(path)
     assert again.result["replay"]["equal"], again.result["exit_reason"]
 

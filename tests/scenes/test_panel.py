@@ -274,6 +274,7 @@ CHANGES = {
     "messages": ("13 s  another",),
     "overlays": Overlays(wireframe=True),
     "legend": (Entry("bar", "strain [-]", upper=0.2),),
+    "seen": np.array([[0.03, 0.97], [0.04, 0.98]]),  # in the lower left, so that the legend moves
     "help": True,
 }
 
