@@ -60,6 +60,7 @@ class Tracker(NamedTuple):
     point: NDArray[np.float64]  # (v, 3) [m]
     nearest: NDArray[np.float64]  # (v,) scratch [m]
     turn: NDArray[np.int64]  # (1,) the next vertex to be searched for
+    gap: NDArray[np.float64]  # (1,) the least gap of all vertices [m]
     vectors: NDArray[np.float64]  # (10, 3) scratch
 
 
@@ -109,7 +110,12 @@ def make_tracker(features: MobileFeatures) -> Tracker:
     """No vertex has been seen; `locate` finds where they are."""
     v = features.vertices.size
     return Tracker(
-        np.zeros(v, np.int32), np.zeros((v, 3)), np.zeros(v), np.zeros(1, np.int64), np.zeros((10, 3))
+        np.zeros(v, np.int32),
+        np.zeros((v, 3)),
+        np.zeros(v),
+        np.zeros(1, np.int64),
+        np.full(1, np.inf),
+        np.zeros((10, 3)),
     )
 
 
@@ -215,6 +221,7 @@ def find_contacts(
     locate(features, x_1, surface, x_2, anchors, tracker, max(1, SEARCHED // surface.triangles.shape[0]))
     n, trial = tracker.vectors[4], tracker.vectors[5]
     weights = tracker.vectors[6]
+    tracker.gap[0] = np.inf
     for v in range(features.vertices.shape[0]):
         old = anchors.of_vertex[v]
         if old >= 0 and anchors.sticks[old]:
@@ -225,6 +232,7 @@ def find_contacts(
             t = walk(surface, x_2, tracker.point[v], tracker.triangle[v], weights, trial)
         tracker.triangle[v] = t
         gap = _touch(surface, x_2, tracker.point[v], t, weights, faceted, n, tracker.vectors)
+        tracker.gap[0] = min(tracker.gap[0], gap)
         if old < 0 and not gap <= tolerance:
             continue
         k = _append(contacts, v, t, gap)
