@@ -83,7 +83,9 @@ def solve(
         uzawa_error * characteristic, from_zero, local_steps,
     )  # fmt: skip
     visits = choose("order", order, ORDERS)
-    step = _step(problem, rho or ("lambda_max" if order == "jacobi" else "rho_min"), factor)
+    if rho is None:
+        rho = "lambda_max" if order == "jacobi" else "rho_min"
+    step = _step(problem, rho, factor)
     code = choose("outer", outer, OUTER_STOPS)
     limit = outer_error * (characteristic if code == PHYSICAL else 1.0)
     near = NEAR * stop.tolerance if code == RESIDUAL else 0.0
@@ -216,8 +218,11 @@ def _relax(
                 break
     if reason == "diverged" or (reason in ("iterations", "time") and not residual() <= least):
         r = best
-    asked = replace(scales, b=problem.offsets(r) - scales.w @ r)
-    return judge(asked, stop, r, done, reason, started)
+    x = problem.offsets(r)
+    if not np.isfinite(x).all():  # a body has broken down: nothing can be judged any more
+        none = np.zeros(len(problem.mu), np.int32)
+        return ContactResult(r, none, done, least, False, "diverged", perf_counter() - started)
+    return judge(replace(scales, b=x - scales.w @ r), stop, r, done, reason, started)
 
 
 @njit(inline="always")
