@@ -12,7 +12,6 @@ from app.session import Session
 from haptics.servo import is_frozen, tick_count
 from haptics.statistics import LATE, MISSED, STALE_STEPS, percentile_us
 from physics.exchange.snapshot import SceneState
-from physics.systems.high_rate import CALLS, TICK
 from render.panel_state import Knob, LoopReading, Plot, Reading
 
 SPAN = 6.0
@@ -114,8 +113,7 @@ class Readings:
         servo = session.rig.servo
         stale = int(servo.statistics.counters[STALE_STEPS])
         residual, tolerance = _last(columns, "residual"), session.spec.solver.tolerance
-        lost, counter = int(state.counters[3]), session.rig.high.counter
-        waited = int(counter[CALLS] - counter[TICK])
+        lost, waited = int(state.counters[3]), session.rig.waited
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
             Reading("deepest penetration", f"{1e3 * _last(columns, 'depth'):.3f} mm"),

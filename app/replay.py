@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.album import Album
-from app.build import build_scene
 from app.devices import limits_of, workspace_of
 from app.live import changed
 from app.outcome import FAILED, FINISHED, Outcome, config_text, measured, series_of, warnings_of
 from app.progress import Progress, Silent
-from app.rig import Rig
+from app.rig import make_rig
 from app.slow_loop import SlowLoop, lock_step_run
+from app.system import Rig
 from app.trace import Trace
-from app.visual import Visual
 from config.load import load_scene, parse_scene
 from config.schema.scene import SceneSpec
 from haptics.backends.replay import make_recorded, recorded_start
@@ -137,7 +136,8 @@ class _Rerun:
             # what the clutch did is in the hand's motion already
             workspace = workspace._replace(clutch_buttons=0)
         hand = make_recorded(self.recording, workspace if self.other else None)
-        rig = Rig(self.spec, build_scene(self.spec), self.kind, hand, workspace, limits, not self.lock_step)
+        threads = not self.lock_step
+        rig = make_rig(self.spec, self.kind, lambda _held: hand, workspace, limits, threads)
         start = None if self.other else recorded_start(self.recording)
         if start is not None:
             start_servo_at(rig.servo, start)
@@ -156,8 +156,8 @@ class _Rerun:
     def run(self) -> dict[str, NDArray]:
         """All columns of the repeated run."""
         self.now = self.rig()
-        self.visual = Visual(self.spec, self.now.scene, self.now.high)
-        self.slow = SlowLoop(self.now, self.visual, ())
+        self.visual = self.now.visual
+        self.slow = SlowLoop(self.now, ())
         self.album = Album(self.n * self.spec.rates.dt)
         self.trace = Trace(self.now.servo, names=NAMES)
         try:
@@ -275,7 +275,7 @@ class _Rerun:
             "interface": self.kind,
             "driver": "lock-step",
             "latency": "as recorded",
-            "duration_s": len(columns["tick"]) * rig.scene.numbers.dt,
+            "duration_s": len(columns["tick"]) * rig.dt,
         }
         result |= measured(rig, self.slow, columns)
         status, reason = FINISHED, "finished"

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app import devices, live
 from app.album import Album
-from app.build import build_scene
 from app.machine import LIBRARIES, version
 from app.outcome import (
     FAILED,
@@ -35,12 +35,13 @@ from app.outcome import (
     warnings_of,
 )
 from app.progress import Progress, Silent
-from app.rig import KINDS, Rig
+from app.rig import check_kind, make_rig
 from app.slow_loop import SlowLoop, lock_step_run, step_columns
+from app.system import Rig
 from app.trace import Trace
-from app.visual import Visual
 from config.load import load_scene
 from config.schema.scene import SceneSpec
+from haptics.device import VirtualDevice
 from haptics.errors import HapticsError
 from haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from haptics.recording import Recorder
@@ -56,7 +57,6 @@ from haptics.servo import (
     tick_count,
 )
 from physics.exchange.snapshot import SceneState
-from physics.systems.hold import held_point
 
 BASELINE = 1.0
 """Seconds that the bare clock is measured for before a run in threads, or half the run if that is shorter."""
@@ -101,13 +101,7 @@ class Session:
     def __init__(self, options: Options, progress: Progress | None = None) -> None:
         self.options, self.progress = options, progress or Silent()
         self.spec: SceneSpec = load_scene(options.scene, options.overrides)
-        self.kind = options.interface or self.spec.interface.kind
-        if self.kind not in KINDS:
-            raise HapticsError(f"--interface {self.kind}: choose one of {', '.join(KINDS)}")
-        if self.kind == "monolithic" and not options.lock_step:
-            raise HapticsError(
-                "--interface monolithic: every body at the servo's rate is no real-time run; add --lock-step"
-            )
+        self.kind = check_kind(self.spec, options.interface, options.lock_step)
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
         self.choice = devices.choose(options)
@@ -118,7 +112,7 @@ class Session:
         self.recordings: list[Path] = []
         self.notes: list[str] = []
         """What the device and the threads had to say, for the summary's warnings."""
-        self._signal = 0
+        self._signal = self._path_ticks = 0
         self._broken = ""
         self._open = ExitStack()
 
@@ -136,14 +130,15 @@ class Session:
                 self.hardware = self._open.enter_context(devices.open_touch(self.choice))
             self.device = self.hardware.spec()
         with self.progress.stage("building the scene"):
-            self.rig, path_ticks = self._make()
+            self.rig = self._make()
+            path_ticks = self._path_ticks
         duration = self.options.duration
         rate = self.spec.rates.servo_hz
         if duration is not None:
             self.ticks = max(1, round(duration * rate))
         else:
             self.ticks = ENDLESS if self.options.window or self.choice.live else path_ticks
-        warm, _ = self._make()
+        warm = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times)
         self.baseline: dict[str, Any] = {}
@@ -151,23 +146,24 @@ class Session:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)
             with self.progress.stage("measuring the bare clock"):
                 self.baseline = servo_baseline(max(1, round(seconds * rate)), rate)
-        self.visual = Visual(self.spec, self.rig.scene, self.rig.high)
+        self.visual = self.rig.visual
         self.visual.timed = not self.options.lock_step
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.visual, self.names)
+        self.slow = SlowLoop(self.rig, self.names)
         self.trace = Trace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
 
-    def _make(self) -> tuple[Rig, int]:
-        """A rig at rest, and the ticks that its device's path lasts."""
-        spec, threads = self.spec, not self.options.lock_step
-        scene, held = build_scene(spec), np.zeros(3)
-        held_point(scene.hold, scene.tool, held)
-        device, ticks = devices.make_device(spec, self.choice, held)
-        workspace, limits = devices.workspace_of(spec), devices.limits_of(spec, self.device)
-        start_at = held if self.choice.rebased else None
-        return Rig(spec, scene, self.kind, device, workspace, limits, threads, start_at), ticks
+    def _make(self) -> Rig:
+        """A rig at rest."""
+
+        def device_at(held: NDArray[np.float64]) -> VirtualDevice:
+            device, self._path_ticks = devices.make_device(self.spec, self.choice, held)
+            return device
+
+        workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec, self.device)
+        threads = not self.options.lock_step
+        return make_rig(self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased)
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -221,7 +217,7 @@ class Session:
 
     def step_once(self) -> None:
         """One low period of a scene whose time stands still."""
-        grant_ticks(self.rig.servo, self.rig.scene.numbers.ratio)
+        grant_ticks(self.rig.servo, self.rig.ratio)
 
     def end(self, emergency: bool = False) -> None:
         """Fade the force and end the run; within milliseconds in an emergency."""
@@ -305,7 +301,7 @@ class Session:
             state, fresh = self.visual.latest()
             if fresh:
                 self.album.look(state)
-            if rig.lock.tick % BATCH < rig.scene.numbers.ratio:
+            if rig.lock.tick % BATCH < rig.ratio:
                 self.trace.take()
             if self._signal:
                 request_stop(rig.servo)
@@ -385,7 +381,7 @@ class Session:
             "interface": self.kind,
             "driver": "lock-step" if self.options.lock_step else "threads",
             "latency": _latency(self.kind, self.spec, self.options.lock_step),
-            "duration_s": len(columns["tick"]) * rig.scene.numbers.dt,
+            "duration_s": len(columns["tick"]) * rig.dt,
         }
         result |= measured(rig, self.slow, columns)
         reason, status = self._ending()
