@@ -76,7 +76,8 @@ def choose(options: Options) -> Choice:
     if name is not None and word not in ("auto", "touch"):
         raise HapticsError(f"--device-name {name}: only a Touch has a name; use it with --device touch")
     if word == "auto":
-        word = "touch" if name is not None or _touch_there() else "mouse" if options.window else "mock"
+        real = name is not None or (not options.lock_step and _touch_there())
+        word = "touch" if real else "mouse" if options.window else "mock"
     if word == "touch":
         if options.lock_step:
             raise HapticsError("--device touch: a hand cannot be held in lock-step; leave --lock-step out")

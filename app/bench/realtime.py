@@ -12,7 +12,7 @@ ALLOWED = 1e-3
 
 def realtime(seconds: float = 60.0) -> Figures:
     """Scene `needle` in threads. The bare loop runs at the same time, so that both meet the same machine."""
-    session = Session(Options("needle", duration=seconds, baseline=False))
+    session = Session(Options("needle", device="mock", duration=seconds, baseline=False))
     session.prepare()
     done = threading.Event()
     bare: list[dict] = []

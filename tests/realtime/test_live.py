@@ -19,7 +19,7 @@ from haptics.servo import is_frozen, tick_count
 from physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
 
-PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), baseline=False, duration=0.9)
+PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9)
 SHIPPED = ("beams", "wire", "needle", "probe")
 
 

@@ -216,7 +216,7 @@ def wait(servo, until):
 
 def operated(path, operate):
     """A recorded run of the probe in threads under an operator; its outcome and its replay's."""
-    session = Session(Options("probe", TOUCHING, record=path, baseline=False))
+    session = Session(Options("probe", TOUCHING, device="mock", record=path, baseline=False))
     session.prepare()
     operator = threading.Thread(target=operate, args=(session.rig.servo,))
     operator.start()

@@ -15,7 +15,7 @@ TOUCHING = (
     "device.path=[[0, 0, 0.041, 0], [0.3, 0, 0.035, 0], [0.6, 0.01, 0.035, 0], [0.9, 0.01, 0.045, 0]]",
     "workspace.offset=[0, 0.041, 0]",
 )
-PROBE = Options("probe", TOUCHING, baseline=False)
+PROBE = Options("probe", TOUCHING, device="mock", baseline=False)
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,8 @@ def test_a_short_run_writes_json_and_report(capsys, tmp_path):
 
 def test_an_interrupted_run_fades_and_ends_in_order(tmp_path):
     out = tmp_path / "run.json"
-    command = [sys.executable, "-m", "app.cli", "run", "beams", "--duration", "600", "--json", str(out)]
+    command = [sys.executable, "-m", "app.cli", "run", "beams", "--device", "mock"]
+    command += ["--duration", "600", "--json", str(out)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ)
     assert process.stderr is not None
     for line in process.stderr:
