@@ -36,12 +36,6 @@ def make_anchors(n_vertices: int, capacity: int) -> Anchors:
     )  # fmt: skip
 
 
-def copy_anchors(source: Anchors, target: Anchors) -> None:
-    """target = source."""
-    for a, b in zip(source, target, strict=True):
-        b[...] = a
-
-
 @njit(nogil=True, cache=True)
 def find_anchor(anchors, identity):
     """Number of the anchor of a contact, -1 for none; vertices are numbered before all edges."""

@@ -8,6 +8,7 @@ detect, free displacement, W, contact forces, displacement of both bodies.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -35,8 +36,11 @@ from physics.collision.mobile_vertices import (
 )
 from physics.contact.anchors import clear_anchors, make_anchors
 from physics.contact.laws import OPEN, SLIP, STICK
+from physics.contact.maps import ContactMap
 from physics.contact.problem import ContactProblem, ContactResult, Stop
+from physics.contact.solvers import without_delassus
 from physics.contact.solvers.registry import find_solver
+from physics.contact.unassembled import UnassembledProblem
 from physics.errors import InputError
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
@@ -76,12 +80,9 @@ class Detection:
                 raise InputError(f"detection's {name} is {value!r}; choose {' or '.join(known)}")
 
 
-class Points(NamedTuple):
-    """One body's points of the contacts."""
-
-    nodes: NDArray[np.int32]  # (n, 3) mesh nodes
-    weights: NDArray[np.float64]  # (n, 3) 0 where there are fewer
-    axes: NDArray[np.float64]  # (n, 3, 3) rows n, t1, t2 in world axes, negative on the fixed body: H
+Problem = ContactProblem | UnassembledProblem
+Solve = Callable[[Any, Stop], ContactResult]
+"""A solver of either kind of problem."""
 
 
 class Times(NamedTuple):
@@ -98,7 +99,7 @@ class Times(NamedTuple):
 class StepResult:
     """One equilibrium. Arrays are the step's own; n contacts."""
 
-    problem: ContactProblem
+    problem: Problem
     """Of the last linearisation."""
     result: ContactResult
     force: NDArray[np.float64]
@@ -111,8 +112,8 @@ class StepResult:
     """Where the mobile body's contact points stand [m], shape (n, 3)."""
     frames: NDArray[np.float64]
     """Rows n, t1, t2 of each contact, shape (n, 3, 3)."""
-    mobile: Points
-    fixed: Points
+    maps: tuple[ContactMap, ContactMap]
+    """H of the mobile and of the fixed body."""
     increments: Increments
     times: Times
     lost: int = 0
@@ -121,7 +122,7 @@ class StepResult:
     @property
     def n_contacts(self) -> int:
         """Rows of three in the problem, open ones too."""
-        return self.problem.n_contacts
+        return self.result.status.size
 
     @property
     def n_open(self) -> int:
@@ -170,9 +171,6 @@ class BlackBox:
         return float(np.abs(self.body.u - before).sum())
 
 
-Solve = Callable[[ContactProblem, Stop], ContactResult]
-
-
 @dataclass
 class _Clock:
     """Adds up the times of a step."""
@@ -191,9 +189,11 @@ class Interaction:
 
     mobile, fixed: a QuasistaticBody, a NewtonBody, or any ClampedBody that is a DisplacementSolver.
     mu: friction coefficient. solver: name in the registry, its `options`, and `stop`; or a function of a
-    problem and a stop. newton_tolerance: sum of |dX| of all nodes [m] at which the bodies are in equilibrium
-    (2.59); inf does with one linearisation, exact for linear bodies unless detection is repeated.
-    mu, solver, options, stop and newton_tolerance may be changed between two steps.
+    problem and a stop. assembled: False asks the bodies for displacements and forms no W; then `solver` is
+    `physics.contact.solvers.without_delassus.solve` with the options, or a function.
+    newton_tolerance: sum of |dX| of all nodes [m] at which the bodies are in equilibrium (2.59); inf does
+    with one linearisation, exact for linear bodies unless detection is repeated.
+    All of these but `assembled` may be changed between two steps.
     Raises InputError for an unknown solver, and for contact vertices that are not on the boundary.
     """
 
@@ -203,17 +203,19 @@ class Interaction:
         fixed: ClampedBody,
         detection: Detection | None = None,
         mu: float = 0.3,
-        solver: str | Solve = "anderson",
+        solver: str | Solve | None = None,
         options: Mapping[str, Any] | None = None,
         stop: Stop | None = None,
         newton_tolerance: float = math.inf,
         max_increments: int = 50,
+        assembled: bool = True,
     ) -> None:
         self.mobile, self.fixed = mobile, fixed
         self.detection = detection or Detection()
-        self.mu, self.solver, self.options = mu, solver, dict(options or {})
-        if isinstance(solver, str):
-            find_solver(solver)
+        self.mu, self.options, self.assembled = mu, dict(options or {}), assembled
+        self.solver: str | Solve = solver or ("anderson" if assembled else without_delassus.solve)
+        if isinstance(self.solver, str):
+            find_solver(self.solver)
         self.stop = stop or Stop()
         self.newton_tolerance, self.max_increments = newton_tolerance, max_increments
         self.bodies = [_incremental(body) for body in (mobile, fixed)]
@@ -228,7 +230,7 @@ class Interaction:
         self.tracker = make_tracker(self.features)
         self.edge_reach = edge_reach(fixed, self.detection.tolerance) if self.detection.edges else 0.0
         self._scratch = [gather_scratch(b.surface_nodes.size, capacity) for b in (mobile, fixed)]
-        self._last: ContactProblem | None = None
+        self._last: Problem | None = None
         for body in self.bodies:
             body.linearise()
             body.advance((), ())
@@ -242,7 +244,7 @@ class Interaction:
         x_1, x_2 = _surface_positions(self.mobile), _surface_positions(self.fixed)
         locate(self.features, x_1, self.surface, x_2, self.anchors, self.tracker, count)
 
-    def problem(self) -> ContactProblem:
+    def problem(self) -> Problem:
         """The contact problem of the last step, as it was solved; InputError before the first."""
         if self._last is None:
             raise InputError("there is no contact problem yet: make a step first")
@@ -255,24 +257,7 @@ class Interaction:
         self.mobile.place(position, orientation)
         self._detect()
         clock.lap("detection")
-        solved: list[tuple[ContactProblem, ContactResult, NDArray]] = []
-
-        def contact() -> list[NodalForces]:
-            if solved and self.detection.when == "increment":
-                clock.lap("update")
-                self._detect()
-                clock.lap("detection")
-            warm = solved[-1][1].r if solved and self.detection.when == "step" else None
-            problem = self._problem(clock, warm)
-            result = self._solve(problem)
-            clock.lap("solve")
-            forces = np.empty((problem.n_contacts, 3))
-            contact_forces(self.contacts, result.r, forces)
-            solved.append((problem, result, forces))
-            return [self._nodal(MOBILE, forces), self._nodal(FIXED, -forces)]
-
-        increments = newton_raphson(self.bodies, contact, self.newton_tolerance, self.max_increments)
-        problem, result, forces = solved[-1]
+        problem, result, forces, increments = (self._assembled if self.assembled else self._asked)(clock)
         points = self._hold_on(forces, result.status)
         clock.lap("update")
         self._last = problem
@@ -284,12 +269,57 @@ class Interaction:
             forces=forces,
             points=points,
             frames=self.contacts.frame[: len(forces)].copy(),
-            mobile=self._points(MOBILE),
-            fixed=self._points(FIXED),
+            maps=(self._map(MOBILE), self._map(FIXED)),
             increments=increments,
             times=Times(**clock.spent),
             lost=int(self.contacts.count[1]),
         )
+
+    def _assembled(self, clock: _Clock) -> tuple[Problem, ContactResult, NDArray, Increments]:
+        """Newton-Raphson on the bodies, with W of their linearisations."""
+        solved: list[tuple[ContactProblem, ContactResult, NDArray]] = []
+
+        def contact() -> list[NodalForces]:
+            if solved and self.detection.when == "increment":
+                clock.lap("update")
+                self._detect()
+                clock.lap("detection")
+            warm = solved[-1][1].r if solved and self.detection.when == "step" else None
+            problem = self._problem(clock, warm)
+            result, forces = self._solve(problem)
+            clock.lap("solve")
+            solved.append((problem, result, forces))
+            return [self._nodal(MOBILE, forces), self._nodal(FIXED, -forces)]
+
+        increments = newton_raphson(self.bodies, contact, self.newton_tolerance, self.max_increments)
+        return *solved[-1], increments
+
+    def _asked(self, clock: _Clock) -> tuple[Problem, ContactResult, NDArray, Increments]:
+        """Bodies that are asked for displacements; they find their own equilibria."""
+        bodies: Any = (self.mobile, self.fixed)
+        n = int(self.contacts.count[0])
+        gap = np.empty(3 * n)
+        rest = (self._points(side, self._body(side).rest_positions) for side in (MOBILE, FIXED))
+        free_gaps(self.contacts, *rest, self.fixed.rotation, gap)
+        maps = (self._map(MOBILE), self._map(FIXED))
+        problem = UnassembledProblem(bodies, maps, gap, np.full(n, float(self.mu)), self._start())
+        clock.lap("free")
+        result, forces = self._solve(problem)
+        clock.lap("solve")
+        change = 0.0
+        for side, sense in ((MOBILE, 1.0), (FIXED, -1.0)):
+            body = self._body(side)
+            before = body.u.copy()
+            self._displace(body, *self._nodal(side, sense * forces))
+            change += float(np.abs(body.u - before).sum())
+        return problem, result, forces, Increments(1, change, True)
+
+    @staticmethod
+    def _displace(body: Any, nodes: ArrayLike, forces: ArrayLike) -> None:
+        if isinstance(body, QuasistaticBody):
+            body.displace(nodes, forces)
+        else:
+            body.displacements(nodes, forces, body.surface_nodes)
 
     def _detect(self) -> None:
         find_contacts(
@@ -300,37 +330,52 @@ class Interaction:
 
     def _problem(self, clock: _Clock, warm: NDArray | None) -> ContactProblem:
         n = int(self.contacts.count[0])
-        b, start = np.empty(3 * n), np.empty(3 * n)
-        p, q = (self._free_points(side) for side in (MOBILE, FIXED))
-        free_gaps(self.contacts, p, q, self.fixed.rotation, b)
-        starting_forces(self.contacts, self.fixed.rotation, start)
+        b = np.empty(3 * n)
+        free = (self._points(side, partial(self._free_positions, side)) for side in (MOBILE, FIXED))
+        free_gaps(self.contacts, *free, self.fixed.rotation, b)
         clock.lap("free")
         w = np.zeros((3 * n, 3 * n))
         for side in (MOBILE, FIXED):
             self._add_delassus(side, w)
-        problem = ContactProblem(w, b, np.full(n, float(self.mu)), start if warm is None else warm)
+        problem = ContactProblem(w, b, np.full(n, float(self.mu)), self._start() if warm is None else warm)
         clock.lap("delassus")
         return problem
 
-    def _solve(self, problem: ContactProblem) -> ContactResult:
+    def _start(self) -> NDArray:
+        """The last equilibrium's forces in the contacts' axes [N], shape (3 n,)."""
+        start = np.empty(3 * int(self.contacts.count[0]))
+        starting_forces(self.contacts, self.fixed.rotation, start)
+        return start
+
+    def _solve(self, problem: Problem) -> tuple[ContactResult, NDArray]:
+        """The result, and the forces on the mobile body [N], shape (n, 3), world axes."""
         if isinstance(self.solver, str):
-            return find_solver(self.solver).solve(problem, self.stop, **self.options)
-        return self.solver(problem, self.stop)
+            result = find_solver(self.solver).solve(problem, self.stop, **self.options)  # type: ignore[arg-type]
+        else:
+            result = self.solver(problem, self.stop, **self.options)
+        forces = np.empty((result.status.size, 3))
+        contact_forces(self.contacts, result.r, forces)
+        return result, forces
 
     def _body(self, side: int) -> ClampedBody:
         return self.fixed if side == FIXED else self.mobile
 
-    def _points(self, side: int) -> Points:
+    def _map(self, side: int) -> ContactMap:
         n, sense = int(self.contacts.count[0]), -1.0 if side == FIXED else 1.0
         nodes = self._body(side).surface_nodes[self.contacts.slots[side, :n]]
-        return Points(nodes, self.contacts.weights[side, :n].copy(), sense * self.contacts.frame[:n])
+        return ContactMap(nodes, self.contacts.weights[side, :n].copy(), sense * self.contacts.frame[:n])
 
-    def _free_points(self, side: int) -> NDArray:
-        """Where the contacts' points stand at the linearised equilibrium without contact, shape (n, 3)."""
-        body, points = self._body(side), self._points(side)
-        nodes, place = np.unique(points.nodes, return_inverse=True)
-        free = body.rest_positions(nodes) + self.bodies[side].free_displacement(nodes)
-        return np.einsum("kc,kci->ki", points.weights, free[place.reshape(-1, 3)])
+    def _free_positions(self, side: int, nodes: NDArray) -> NDArray:
+        """Where nodes (k,) stand at the linearised equilibrium without contact [m], shape (k, 3)."""
+        return self._body(side).rest_positions(nodes) + self.bodies[side].free_displacement(nodes)
+
+    def _points(self, side: int, positions: Callable[[NDArray], NDArray]) -> NDArray:
+        """Where the contacts' points stand, by the positions of nodes (k,) -> (k, 3) [m]; shape (n, 3)."""
+        n = int(self.contacts.count[0])
+        slots, weights = self.contacts.slots[side, :n], self.contacts.weights[side, :n]
+        used, place = np.unique(slots, return_inverse=True)
+        x = positions(self._body(side).surface_nodes[used])
+        return np.einsum("kc,kci->ki", weights, x[place.reshape(-1, 3)])
 
     def _add_delassus(self, side: int, w: NDArray) -> None:
         """w += H K^-1 H^T of one body."""
@@ -341,29 +386,26 @@ class Interaction:
             compliance, slots = body.boundary.compliance, contacts.slots[side]
             body_axes(contacts, body.rotation, sense, axes)
         else:
-            nodes, place = np.unique(self._points(side).nodes, return_inverse=True)
-            compliance = np.ascontiguousarray(self.bodies[side].compliance(nodes))
-            slots = place.reshape(-1, 3).astype(np.int32)
+            H = self._map(side)
+            compliance, slots = np.ascontiguousarray(self.bodies[side].compliance(H.points)), H.place
             body_axes(contacts, np.eye(3), sense, axes)
         order = np.arange(n, dtype=np.int32)
         add_delassus(compliance, n, order, slots, weights, axes, self._scratch[side], w)
 
     def _nodal(self, side: int, forces: NDArray) -> NodalForces:
         """Nodes and the forces on them, of contact forces (n, 3) [N] on that body."""
-        points = self._points(side)
-        used = points.weights != 0.0
-        return points.nodes[used], (points.weights[:, :, None] * forces[:, None, :])[used]
+        H = self._map(side)
+        used = H.weights != 0.0
+        return H.nodes[used], (H.weights[:, :, None] * forces[:, None, :])[used]
 
     def _hold_on(self, forces: NDArray, status: NDArray) -> NDArray:
         """Set the anchors; returns where the mobile body's contact points stand [m], shape (n, 3)."""
         x_1, x_2 = _surface_positions(self.mobile), _surface_positions(self.fixed)
-        n = len(forces)
-        slots, weights = self.contacts.slots[MOBILE, :n], self.contacts.weights[MOBILE, :n]
         hold_on(
             self.contacts, forces, status, x_1, self.surface, x_2, self.fixed.rotation, self.anchors,
             self.tracker,
         )  # fmt: skip
-        return np.einsum("kc,kci->ki", weights, x_1[slots])
+        return self._points(MOBILE, self.mobile.positions)
 
 
 def contact_slots(body: ClampedBody, vertices: ArrayLike | None) -> NDArray[np.int32]:
