@@ -34,7 +34,7 @@ from physics.collision.mobile_vertices import (
     mobile_features,
     starting_forces,
 )
-from physics.contact.anchors import clear_anchors, make_anchors
+from physics.contact.anchors import clear_anchors, find_anchor, make_anchors
 from physics.contact.laws import OPEN, SLIP, STICK
 from physics.contact.maps import ContactMap
 from physics.contact.problem import ContactProblem, ContactResult, Stop
@@ -282,6 +282,7 @@ class Interaction:
         def contact() -> list[NodalForces]:
             if solved and self.detection.when == "increment":
                 clock.lap("update")
+                self._let_slide(solved[-1][1].status)
                 self._detect()
                 clock.lap("detection")
             warm = solved[-1][1].r if solved and self.detection.when == "step" else None
@@ -320,6 +321,13 @@ class Interaction:
             body.displace(nodes, forces)
         else:
             body.displacements(nodes, forces, body.surface_nodes)
+
+    def _let_slide(self, status: NDArray) -> None:
+        """Contacts that do not stick at this increment need not keep to their anchors' points."""
+        for identity in self.contacts.identity[: status.size][status != STICK]:
+            anchor = find_anchor(self.anchors, identity)
+            if anchor >= 0:
+                self.anchors.sticks[anchor] = False
 
     def _detect(self) -> None:
         find_contacts(
