@@ -18,7 +18,7 @@ from physics.contact.laws import OPEN, SLIP, STICK
 from physics.contact.maps import ContactMap
 from physics.contact.problem import ContactProblem, Stop
 from physics.contact.solvers.family import uzawa
-from physics.contact.solvers.relaxation import stiffnesses
+from physics.contact.solvers.relaxation import OFTEN, stiffnesses
 from physics.contact.solvers.without_delassus import solve
 from physics.contact.unassembled import POWER_TOLERANCE, UnassembledProblem
 from physics.errors import InputError
@@ -416,6 +416,28 @@ def test_a_solve_is_ended_by_its_time_and_by_its_sweeps_and_says_which(order, sh
     residuals = [result.residual for result in short]
     assert residuals == sorted(residuals, reverse=True)
     assert all(in_cones(problem, result.r) for result in (late, *short))
+
+
+def test_the_clock_is_looked_at_between_two_visits_of_slow_bodies():
+    problem = hidden(squeeze())
+    assert problem.uncoupled.n_contacts == 16
+    for body in problem.bodies:
+        body.calls.clear()
+    late = solve(problem, Stop(0.0, 10**9, 0.0))
+    assert late.iterations == 1
+    # one visit, the residual of what it left, and that of what is given back
+    assert [len(body.calls) for body in problem.bodies] == [3, 3]
+
+
+def test_the_clock_is_looked_at_more_often_than_the_residual_where_time_is_short():
+    """Every contact four times: the more a sweep costs, the fewer pass before the clock is asked."""
+    problem = squeeze()
+    maps = [
+        ContactMap(*(np.tile(part, (4,) + (1,) * (part.ndim - 1)) for part in parts))
+        for parts in ((H.nodes, H.weights, H.axes) for H in problem.maps)
+    ]
+    many = UnassembledProblem(problem.bodies, tuple(maps), np.tile(problem.gap, 4), np.tile(problem.mu, 4))
+    assert solve(many, Stop(0.0, 10**9, 0.0)).iterations < OFTEN
 
 
 class Failing(Asked):
