@@ -2,7 +2,7 @@
 
 Slots number the boundary nodes. All arrays are in the body's axes; the compliance has zero rows where a node
 is clamped, so that no kernel needs to ask. The Delassus operator of one body is W = H K^-1 H^T, and H of a
-contact touches at most three nodes (thesis of N. Talbi, equations 2.48 to 2.52 and 2.67).
+contact touches at most three nodes (001, N. Talbi's thesis, 2.48 to 2.52 and 2.67).
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """A quasi-static body that hangs on clamped nodes, which follow an imposed rigid motion.
 
-The global corotational frame (thesis of N. Talbi, equation 1.8): the frame is attached to the clamped nodes,
-so a point stands at  x = p + R (X - X_c + u),  X_c the centre of the clamped nodes at rest and p where it is
+The global corotational frame (001, N. Talbi's thesis, equation 1.8) is attached to the clamped nodes, so a
+point stands at  x = p + R (X - X_c + u),  X_c the centre of the clamped nodes at rest and p where it is
 now. Only u, in the body's axes, is elastic; forces enter as R^T F.
 """
 

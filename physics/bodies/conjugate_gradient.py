@@ -1,8 +1,8 @@
 """A quasi-static linear body solved by conjugate gradients: a displacement solver of another kind.
 
 Block-Jacobi preconditioner, started from the last answer (Saad, Iterative Methods for Sparse Linear Systems,
-algorithm 9.1). It solves the whole body whatever is asked for, as the static solver of section 4.3 of the
-thesis of N. Talbi.
+algorithm 9.1). It solves the whole body whatever is asked for, as the static solver of section 4.3 of 001,
+N. Talbi's thesis.
 """
 
 import numpy as np

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 @runtime_checkable
 class DisplacementSolver(Protocol):
-    """A black box that knows how a body yields (Talbi 2008, section 2; thesis of N. Talbi, section 4.2)."""
+    """A black box that knows how a body yields (004, section 2; 001, N. Talbi's thesis, 4.2)."""
 
     def displacements(self, nodes: ArrayLike, forces: ArrayLike, at: ArrayLike) -> NDArray:
         """Displacements [m], shape (k, 3), of the nodes `at` (k,) under forces [N] (j, 3) at `nodes` (j,).

@@ -1,7 +1,7 @@
-"""Newton-Raphson increments of any bodies around any contact solver (thesis of N. Talbi, figure 2.12).
+"""Newton-Raphson increments of any bodies around any contact solver (001, N. Talbi's thesis, figure 2.12).
 
 The contact solver sees of each body only its free displacement and its compliance at the contact nodes
-(equation 2.62); whether these are the body itself or its tangent at this increment, it cannot tell.
+(2.62); whether these are the body itself or its tangent at this increment, it cannot tell.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ def newton_raphson(
     """Equilibrium of the bodies under the forces that `contact` finds at each linearisation.
 
     contact(): reads the bodies and returns the nodal forces on each of them, in their order.
-    tolerance: bound on the sum of |dX_j| [m], equation (2.59).
+    tolerance: bound on the sum of |dX_j| [m] (2.59).
     """
     change = float("inf")
     for count in range(1, max_increments + 1):

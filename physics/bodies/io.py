@@ -1,6 +1,6 @@
 """The body file (HDF5), and the cache of inverses.
 
-Layout of a body file, after figure 4.23 of the thesis of N. Talbi; SI units, nodes counted from 0:
+Layout of a body file, after figure 4.23 of 001, N. Talbi's thesis; SI units, nodes counted from 0:
   /                 attributes format = "palpo-body", version = 1
   /material         attributes youngs_modulus [Pa], poisson_ratio, density [kg/m3] (1000 if absent)
   /nodes            float (n, 3): positions at rest [m]
@@ -36,7 +36,7 @@ from physics.mesh.tet import TetMesh, orient_tets, validate_tets
 
 FORMAT, VERSION = "palpo-body", 1
 DEFAULT_DENSITY = 1000.0
-"""Of a file without one, which the thesis's format does not have [kg/m3]."""
+"""Of a file without one, which 001's format does not have [kg/m3]."""
 UNSYMMETRIC = 1e-8
 """Largest |A - A^T| over the largest |A| that rounding excuses [-]."""
 

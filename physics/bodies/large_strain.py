@@ -13,7 +13,7 @@ from physics.mesh.tet import TetMesh
 
 
 class LargeStrainBody(NewtonBody):
-    """Total Lagrangian tetrahedra of the St Venant-Kirchhoff law (thesis of N. Talbi, section 1.4.2.3).
+    """Total Lagrangian tetrahedra of the St Venant-Kirchhoff law (001, N. Talbi's thesis, 1.4.2.3).
 
     See NewtonBody. Raises InputError as it does, for hexahedra, and for an element without volume.
     """

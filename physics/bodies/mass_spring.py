@@ -1,4 +1,4 @@
-"""A quasi-static mass-spring body: the springs of a mesh's edges (thesis of N. Talbi, section 1.4.1).
+"""A quasi-static mass-spring body: the springs of a mesh's edges (001, N. Talbi's thesis, 1.4.1).
 
 An element of volume V shares 6 E V among its springs as k l^2, which gives Young's modulus E in the mean over
 directions: an isotropic network of central forces has lam = mu = sum k l^2 / 15 V, hence E = 5 mu / 2; its

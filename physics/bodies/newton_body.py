@@ -1,4 +1,7 @@
-"""Equilibrium of a body with an elastic potential by Newton's method with a line search on that potential."""
+"""Equilibrium of a body with an elastic potential by Newton's method with a line search on that potential.
+
+Numbers of equations are those of 001, N. Talbi's thesis.
+"""
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -82,7 +85,7 @@ class NewtonBody(ClampedBody, ABC):
         self._free_step = self._solve(self.internal_force(self.u) + self.weight())
 
     def free_displacement(self, nodes: ArrayLike) -> NDArray:
-        """u + K_T^-1 (F_int + F_ext) at nodes (k,) [m], shape (k, 3), world axes (equation 2.62)."""
+        """u + K_T^-1 (F_int + F_ext) at nodes (k,) [m], shape (k, 3), world axes (2.62)."""
         nodes = np.asarray(nodes)
         return self.to_world(self.u[nodes] + self._free_step[nodes])
 
@@ -98,7 +101,7 @@ class NewtonBody(ClampedBody, ABC):
     def advance(self, nodes: ArrayLike, forces: ArrayLike) -> float:
         """Step of the last `linearise` under forces (k, 3) [N], shortened until the potential falls.
 
-        Returns the sum of |dX_j| of the whole step [m], equation (2.59).
+        Returns the sum of |dX_j| of the whole step [m] (2.59).
         """
         load = self.load(nodes, forces)
         step = self._free_step + self._solve(load - self.weight())

@@ -1,6 +1,6 @@
 """A quasi-static linear elastic body whose K is factored once and whose inverse is kept on the boundary.
 
-K u = R^T F in the frame of the clamped nodes (thesis of N. Talbi, equation 1.8). A step then only reads: the
+K u = R^T F in the frame of the clamped nodes (001, N. Talbi's thesis, 1.8). A step then only reads: the
 free shape is a table, W a gathering of rows, the deformed surface one product.
 """
 

@@ -14,9 +14,10 @@ OPEN, STICK, SLIP = 0, 1, 2
 """Status of a contact."""
 
 BIPOTENTIAL, BIPOTENTIAL_PRINTED, PSEUDOPOTENTIAL, PSEUDOPOTENTIAL_PRINTED = range(4)
-"""How r and x are joined: by one projection on the cone (001, 2.45), or by one on the half-line and one on
-the disc (001, 2.43 and 2.44). As printed, the first is the plain projection although rho_n and rho_t differ,
-the second has the minus sign of (2.44): neither solves the problem, both are kept to be compared with."""
+"""How r and x are joined: by one projection on the cone (001, N. Talbi's thesis, 2.45), or by one on the
+half-line and one on the disc (2.43 and 2.44). As printed, the first is the plain projection although rho_n
+and rho_t differ, the second has the minus sign of (2.44): neither solves the problem, both are kept to be
+compared with."""
 
 LOCAL_SWEEPS = 30
 """Most inner iterations of a sliding contact; the outer sweeps finish what is left."""

@@ -1,4 +1,4 @@
-"""The contact map H of one body (N. Talbi, thesis, Evry 2008, tel-00419386, "001"; equations 2.48 to 2.57).
+"""The contact map H of one body (001, N. Talbi's thesis, 2.48 to 2.57).
 
     X(P_a) = B_a X,    x_a = axes_a X(P_a),    R = H^T r
 

@@ -1,6 +1,6 @@
 """The frictional problem of two bodies that only answer how they yield: no Delassus operator is formed.
 
-N. Talbi, thesis, Evry 2008, tel-00419386 ("001"), section 4.2:
+001, N. Talbi's thesis, section 4.2:
 
     x(r) = g + H1 u1(H1^T r) + H2 u2(H2^T r)        (4.3, in place of x = W r + b of 4.1)
 """

@@ -1,11 +1,11 @@
 """St Venant-Kirchhoff tetrahedra in total Lagrangian form: energy, internal force and exact tangent.
 
-Green-Lagrange strain E = (F^T F - I) / 2, second Piola-Kirchhoff stress S = lam tr(E) I + 2 mu E (thesis of
-N. Talbi, equations 1.13 to 1.19; Bonet & Wood, Nonlinear Continuum Mechanics for Finite Element Analysis,
+Green-Lagrange strain E = (F^T F - I) / 2, second Piola-Kirchhoff stress S = lam tr(E) I + 2 mu E (001,
+N. Talbi's thesis, 1.13 to 1.19; Bonet & Wood, Nonlinear Continuum Mechanics for Finite Element Analysis,
 chapters 6 and 9). The gradients g_a being constant in an element, with t_a = F g_a:
   force      f_a  = -V F S g_a
   tangent    K_ab =  V [ lam t_a t_b^T + mu t_b t_a^T + mu (g_a . g_b) F F^T ] + V (g_a . S g_b) I
-The first term of the tangent (K_e + K_u of the thesis) is positive semidefinite; the second (K_sigma) is not
+The first term of the tangent (K_e + K_u of 001) is positive semidefinite; the second (K_sigma) is not
 under compression. The law itself softens there: below a stretch of 1/sqrt(3) a bar pushes back less and less.
 """
 

@@ -1,7 +1,8 @@
 """One contact's part in a sweep: the offset it sees from the others, and its force handed to all of them.
 
-Gauss-Seidel over contacts (001, 2.68 to 2.71; Jean & Moreau 1992) keeps u = W r + b up to date, so that the
-offset of a contact costs nine products, and a contact whose force does not change costs the others nothing.
+Gauss-Seidel over contacts (001, N. Talbi's thesis, 2.68 to 2.71; Jean & Moreau 1992) keeps u = W r + b up to
+date, so that the offset of a contact costs nine products, and a contact whose force does not change costs
+the others nothing.
 """
 
 from numba import njit

@@ -1,7 +1,7 @@
-"""The members of the thesis's family as solvers: what each name stands for, in words, for the one relaxation.
+"""The members of 001's family as solvers: what each name stands for, in words, for the one relaxation.
 
-004 is N. Talbi, P. Joli, Z.-Q. Feng and A. Kheddar, *HapCo* (GRAPP 2008), section 3.3; 001, N. Talbi's
-thesis, chapters 2 and 3. EQUATIONS.md, section 2, corrects both.
+001, N. Talbi's thesis, chapters 2 and 3; 004, Talbi, Joli, Feng and Kheddar at GRAPP 2008, section 3.3.
+EQUATIONS.md, section 2, corrects both.
 """
 
 import math
@@ -67,7 +67,7 @@ def uzawa(
         until x_n >= -uzawa_error L (3.7); at most local_steps
     from_zero: each visit starts from r = 0, as printed; the answer is then as inexact as the local stop
         allows, while a warm visit takes up where the last one ended
-    rho: "rho_min" (3.1), "rho_alpha" (3.2, the thesis's *), or a number [N/m]; times factor
+    rho: "rho_min" (3.1), "rho_alpha" (3.2, 001's *), or a number [N/m]; times factor
     printed: the law as 001 prints it, which solves another problem: with rho_alpha the bi-potential leaves
         x_n = mu |x_t| (rho_t / rho_n - 1) while sliding; the pseudo-potential's (2.44) turns friction around
     outer: "residual", the common one at stop.tolerance; "relative", |dr| <= outer_error |r| (2.72), which a

@@ -1,7 +1,7 @@
-"""Two approximate laws of one contact, for comparison: stick first and slip first (001, section 2.4.2).
+"""Two approximate laws of one contact, for comparison: stick first and slip first.
 
-Both are exact where their guess holds (every contact stuck; every contact sliding along its free offset) and
-only there: neither follows a contact from one status to the other.
+001, N. Talbi's thesis, section 2.4.2. Both are exact where their guess holds (every contact stuck; every
+contact sliding along its free offset) and only there: neither follows a contact from one status to the other.
 """
 
 from numba import njit

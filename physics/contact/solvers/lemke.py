@@ -1,6 +1,7 @@
-"""The cone with h facets: a linear complementarity problem, solved exactly by Lemke's pivots (001, 2.4.2.3).
+"""The cone with h facets: a linear complementarity problem, solved exactly by Lemke's pivots.
 
-Unknowns of a contact: r_n, beta_1 ... beta_h along d_k (2.27, 2.28) and lambda, its slip; (2.29) reads
+Unknowns of a contact (001, N. Talbi's thesis, 2.4.2.3): r_n, beta_1 ... beta_h along d_k (2.27, 2.28) and
+lambda, its slip; (2.29) reads
 
     x_n >= 0  perp  r_n,    lambda + d_k . x_t >= 0  perp  beta_k,    mu r_n - sum beta_k >= 0  perp  lambda
 

@@ -1,4 +1,4 @@
-"""Newton's method on the equations of one contact (001, section 2.8.1; Joli & Feng 2008).
+"""Newton's method on the equations of one contact (001, N. Talbi's thesis, 2.8.1; Joli & Feng 2008).
 
     Z = r - Proj(r*) = 0,    x = W_aa r + x_ab,    (A + B W_aa) dr = -Z + B f1,    f1 = x - W_aa r - x_ab
 

@@ -1,4 +1,4 @@
-"""Contact by penalty (001, section 2.4.1): springs of stiffness rho in place of the laws.
+"""Contact by penalty (001, N. Talbi's thesis, 2.4.1): springs of stiffness rho in place of the laws.
 
     r_n = max(0, -rho_n x_n),    r_t = Proj_disc(mu r_n)(-rho_t x_t)
 

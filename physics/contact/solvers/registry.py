@@ -28,7 +28,7 @@ class Solver:
     consistent: bool = True
     """False where the converged answer is not a solution of the problem, as for two printed variants."""
     short: str = ""
-    """Another name, as in the tables of 001."""
+    """Another name, as in the tables of 001, N. Talbi's thesis."""
 
     def solve(self, problem: ContactProblem, stop: Stop | None = None, **options: Any) -> ContactResult:
         """Solve the problem; raises InputError for options that the solver does not know."""

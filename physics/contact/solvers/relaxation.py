@@ -1,4 +1,4 @@
-"""Successive balances (001, section 2.7): sweeps over the contacts under one of several local laws.
+"""Successive balances (001, N. Talbi's thesis, 2.7): sweeps over the contacts under a choice of local laws.
 
 One compiled kernel holds the sweep, the residual and the outer stops for the whole family; a member is a
 `Local`.

@@ -1,4 +1,4 @@
-"""Uzawa's prediction and correction of one contact (001, section 2.8.2; 004, section 3.3).
+"""Uzawa's prediction and correction of one contact (001, N. Talbi's thesis, 2.8.2; 004, 3.3).
 
     r* = r - rho (x + mu |x_t| n)  or  r - rho x,    r = Proj(r*),    x = W_aa r + x_ab   (2.73, 2.74)
 

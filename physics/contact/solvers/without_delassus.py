@@ -1,6 +1,6 @@
 """Uzawa's method without the Delassus operator: x is asked of the bodies, never computed as W r + b.
 
-N. Talbi, thesis, Evry 2008, tel-00419386 ("001"), sections 4.2 and 4.3. In *Gauss-Seidel* order each contact
+001, N. Talbi's thesis, sections 4.2 and 4.3. In *Gauss-Seidel* order each contact
 asks for its own points once those before it have their new forces; in *Jacobi* order (algorithm 4.1) all
 contacts answer one x, and a body is asked once a sweep. Where both bodies offer the columns of their K^-1, a
 visit in Gauss-Seidel order adds the contact's own ones to the displacements instead of asking for them.
