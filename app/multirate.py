@@ -15,6 +15,8 @@ from config.schema.scene import SceneSpec
 from haptics.limits import LimitParams
 from haptics.servo import Servo, compile_servo, make_servo, servo_run
 from haptics.workspace import Workspace
+from physics.contact.problem import ContactProblem
+from physics.errors import InputError
 from physics.systems.callback import high_rate_tick, tick_data
 from physics.systems.high_rate import CALLS, LOST_CONTACTS, TICK
 from physics.systems.hold import held_point
@@ -65,6 +67,15 @@ class MultirateRig:
         return Visual(self.spec, self.scene, self.high)
 
     @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        if self.kind == "monolithic":
+            return "none: every body at the servo's rate"
+        if not self.low.lock_step:
+            return "as long as a low step takes"
+        return "none" if self.spec.interface.latency == "none" else "one low period"
+
+    @property
     def waited(self) -> int:
         """Ticks in which the scene's time stood still for a frame that was overdue."""
         return int(self.high.counter[CALLS] - self.high.counter[TICK])
@@ -85,6 +96,18 @@ class MultirateRig:
         with progress.stage("compiling the slow loop, or loading it"):
             self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
         self.low.close()
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Ticks of a run in threads; no clock is in them."""
+        servo_run(self.servo, len(flags))
+
+    def problem(self) -> ContactProblem:
+        """See app.system.Rig."""
+        raise InputError("of multi-rate scenes no contact problem is exported yet")
+
+    def counts(self) -> dict[str, int]:
+        """Nothing that the readings do not show already."""
+        return {}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on what found no room, and on interfaces that do not suit the masses."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from app.slow_loop import SlowLoop, summed_times
 from app.system import Rig
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
 from config.schema.view import View
 from haptics.limits import STOPPING
 from haptics.servo import servo_summary
@@ -155,7 +155,7 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
     return found
 
 
-def config_text(spec: SceneSpec) -> str:
+def config_text(spec: BaseScene) -> str:
     """The scene as it was read, and what changed it on the command line."""
     changes = "".join(f"# --set {override}\n" for override in spec.origin.overrides)
     return changes + spec.origin.text

@@ -23,7 +23,7 @@ from app.slow_loop import SlowLoop, lock_step_run
 from app.system import Rig
 from app.trace import Trace
 from config.load import load_scene, parse_scene
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
 from haptics.backends.replay import make_recorded, recorded_start
 from haptics.device import DEVICE_GONE, DeviceSpec
 from haptics.errors import HapticsError
@@ -117,7 +117,7 @@ class _Rerun:
     """One recording on a rig of its own."""
 
     def __init__(
-        self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool, other: bool
+        self, path: Path, recording: Recording, spec: BaseScene, kind: str, lock_step: bool, other: bool
     ) -> None:
         self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
         self.lock_step, self.other = lock_step, other
@@ -182,7 +182,12 @@ class _Rerun:
             same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
             span = len(same) if same.all() else int(np.argmin(same))
             self._ask(asked, span)
-            servo_run(servo, span)
+            if self.lock_step:
+                servo_run(servo, span)
+            else:
+                here = slice(self._done, self._done + span)
+                rows = self.recording.columns
+                self.now.repeat(rows["sweeps"][here].astype(int), rows["tick_flags"][here].astype(int))
             self._done += span
             self.trace.take()
 

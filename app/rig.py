@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from app.hapco import KIND, HapcoRig
 from app.multirate import KINDS, MultirateRig
+from app.progress import Progress, Silent
 from app.system import DeviceAt, Rig
+from config.schema.hapco import HapcoScene
 from haptics.errors import HapticsError
 from haptics.limits import LimitParams
 from haptics.workspace import Workspace
@@ -11,6 +14,12 @@ from haptics.workspace import Workspace
 
 def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
     """The kind of interface that a run of this scene uses; HapticsError for one that cannot be."""
+    if isinstance(spec, HapcoScene):
+        if kind is not None:
+            raise HapticsError(
+                f"--interface {kind}: a hapco scene has one rate, with no interface to another; leave it out"
+            )
+        return KIND
     chosen = kind or str(spec.interface.kind)
     if chosen not in KINDS:
         raise HapticsError(f"--interface {chosen}: choose one of {', '.join(KINDS)}")
@@ -29,6 +38,11 @@ def make_rig(
     limits: LimitParams,
     threads: bool,
     rebased: bool = False,
+    progress: Progress | None = None,
 ) -> Rig:
     """A scene at rest, its servo on its device."""
-    return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased)
+    progress = progress or Silent()
+    if isinstance(spec, HapcoScene):
+        return HapcoRig(spec, device_at, workspace, limits, threads, rebased, progress)
+    with progress.stage("building the scene"):
+        return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased)

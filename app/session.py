@@ -40,7 +40,7 @@ from app.slow_loop import SlowLoop, lock_step_run, step_columns
 from app.system import Rig
 from app.trace import Trace
 from config.load import load_scene
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
 from haptics.device import VirtualDevice
 from haptics.errors import HapticsError
 from haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
@@ -100,7 +100,7 @@ class Session:
 
     def __init__(self, options: Options, progress: Progress | None = None) -> None:
         self.options, self.progress = options, progress or Silent()
-        self.spec: SceneSpec = load_scene(options.scene, options.overrides)
+        self.spec: BaseScene = load_scene(options.scene, options.overrides)
         self.kind = check_kind(self.spec, options.interface, options.lock_step)
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
@@ -129,9 +129,8 @@ class Session:
             with self.progress.stage("opening the device"):
                 self.hardware = self._open.enter_context(devices.open_touch(self.choice))
             self.device = self.hardware.spec()
-        with self.progress.stage("building the scene"):
-            self.rig = self._make()
-            path_ticks = self._path_ticks
+        self.rig = self._make(self.progress)
+        path_ticks = self._path_ticks
         duration = self.options.duration
         rate = self.spec.rates.servo_hz
         if duration is not None:
@@ -154,7 +153,7 @@ class Session:
         if self.options.record is not None:
             self.record(self.options.record)
 
-    def _make(self) -> Rig:
+    def _make(self, progress: Progress | None = None) -> Rig:
         """A rig at rest."""
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
@@ -163,7 +162,9 @@ class Session:
 
         workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec, self.device)
         threads = not self.options.lock_step
-        return make_rig(self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased)
+        return make_rig(
+            self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
+        )
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -380,7 +381,7 @@ class Session:
             "device": self.choice.title,
             "interface": self.kind,
             "driver": "lock-step" if self.options.lock_step else "threads",
-            "latency": _latency(self.kind, self.spec, self.options.lock_step),
+            "latency": rig.latency,
             "duration_s": len(columns["tick"]) * rig.dt,
         }
         result |= measured(rig, self.slow, columns)
@@ -401,15 +402,6 @@ class Session:
             result, series_of(rig, columns), self.visual.geometry, self.album.states(), self.spec.view,
             config_text(self.spec),
         )  # fmt: skip
-
-
-def _latency(kind: str, spec: SceneSpec, lock_step: bool) -> str:
-    """How old a frame is when it is first felt, in words."""
-    if kind == "monolithic":
-        return "none: every body at the servo's rate"
-    if lock_step:
-        return "none" if spec.interface.latency == "none" else "one low period"
-    return "as long as a low step takes"
 
 
 def run(options: Options, progress: Progress | None = None) -> Outcome:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.system import Rig
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
 from haptics.limits import RUNNING
 from haptics.recording import Recorder
 from haptics.row import Column
@@ -58,7 +58,7 @@ class SlowLoop:
         self.overruns = 0
         self.lost_slots = 0
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        self._changes: SimpleQueue[tuple[str, SceneSpec]] = SimpleQueue()
+        self._changes: SimpleQueue[tuple[str, BaseScene]] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
     def first(self) -> bool:
@@ -74,7 +74,7 @@ class SlowLoop:
         if self._thread.is_alive():
             self._thread.join(timeout)
 
-    def ask(self, text: str, spec: SceneSpec) -> None:
+    def ask(self, text: str, spec: BaseScene) -> None:
         """Make the change `text`, which leads to `spec`, before the next low step; any thread may ask."""
         self._changes.put((text, spec))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from app.progress import Progress
 from haptics.device import VirtualDevice
 from haptics.servo import Servo
+from physics.contact.problem import ContactProblem
 from physics.exchange.snapshot import SceneGeometry, SceneState
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
@@ -123,6 +124,11 @@ class Rig(Protocol):
         ...
 
     @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        ...
+
+    @property
     def waited(self) -> int:
         """Ticks in which the scene's time stood still for a frame that was overdue."""
         ...
@@ -137,6 +143,18 @@ class Rig(Protocol):
 
     def warm_up(self, progress: Progress) -> None:
         """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        ...
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Make again as many ticks of a run in threads as there are in its columns `sweeps`, `tick_flags`."""
+        ...
+
+    def problem(self) -> ContactProblem:
+        """The last tick's contact problem; InputError where there is none, or none that can be told."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """What there is to count of the servo's solver, by name."""
         ...
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
