@@ -131,7 +131,7 @@ class HapcoSolver(Spec):
 
     name: Literal["anderson"] = Field("anderson", description="Accelerated block Gauss-Seidel over contacts.")
     tolerance: Number = Field(1e-4, gt=0, lt=1, description="Relative residual at which it stops.")
-    sweeps: Sweeps = Field(200, description="Most sweeps in a tick.")
+    sweeps: Sweeps = Field(1000, description="Most sweeps in a tick.")
     time_cap: Time = Field(
         0.0004, ge=0, description="Most time in a tick, where there is a clock; 0 is no limit."
     )
