@@ -54,8 +54,10 @@ EDGE_CONTACTS = 64
 
 @dataclass(frozen=True)
 class Detection:
-    """How contacts are found; see physics.collision.mobile_vertices. Raises InputError for a negative
-    tolerance."""
+    """How contacts are found; see physics.collision.mobile_vertices.
+
+    Raises InputError for a negative tolerance and for a choice that there is not.
+    """
 
     vertices: ArrayLike | None = None
     """Mesh nodes of the mobile body that may touch, shape (v,); all its free boundary nodes if not given."""
@@ -251,8 +253,10 @@ class Interaction:
         return self._last
 
     def step(self, position: ArrayLike, orientation: ArrayLike = UPRIGHT) -> StepResult:
-        """Move the centre of the mobile body's clamped nodes to `position` [m], its frame to `orientation`
-        (w, x, y, z), and find the equilibrium."""
+        """Move the mobile body's frame and find the equilibrium.
+
+        position: where the centre of its clamped nodes goes [m]. orientation: (w, x, y, z).
+        """
         clock = _Clock()
         self.mobile.place(position, orientation)
         self._detect()

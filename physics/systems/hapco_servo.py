@@ -36,6 +36,7 @@ from physics.exchange.quasistatic_frame import (
     make_picture,
     make_settings,
 )
+from physics.fem.material import Material
 from physics.mesh.generate import hex_block
 from physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
 from physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
@@ -43,8 +44,10 @@ from physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side
 
 @dataclass(frozen=True)
 class Hold:
-    """How the hand holds the mobile body's frame. Raises InputError for a stiffness that is not positive or a
-    damping that is negative."""
+    """How the hand holds the mobile body's frame.
+
+    Raises InputError for a stiffness that is not positive or a damping that is negative.
+    """
 
     direct: bool = True
     """The frame is where the hand is; otherwise the gains couple them."""
@@ -98,9 +101,9 @@ def make_servo(
 ) -> QuasistaticServo:
     """The servo's side of two bodies, where they stand now.
 
-    detection: its tolerance and mu are those of `settings` (`default_settings`, with the detection's
-    tolerance and the hold's gains, if not given). dt: period [s]. clock: address of a C function
-    (physics.exchange.lent_clock) for the solver's time limit; 0 in lock-step.
+    settings: `default_settings` with the detection's tolerance and the hold's gains if not given; where given,
+    they overrule both. dt: period [s]. clock: address of a C function (physics.exchange.lent_clock) for the
+    solver's time limit; 0 in lock-step.
     Raises InputError for a body that is not quasi-static and linear, and as `Interaction`.
     """
     for body in (mobile, fixed):
@@ -196,8 +199,6 @@ def _problem(capacity: int) -> Problem:
 
 def smallest_servo() -> QuasistaticServo:
     """One element over another, both rigid: the least that a tick can be run on."""
-    from physics.fem.material import Material
-
     cube = hex_block((0.01, 0.01, 0.01), (1, 1, 1))
     above = cube.with_nodes(cube.nodes + np.array([0.0, 0.02, 0.0]))
     bodies = [
