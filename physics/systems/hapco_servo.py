@@ -101,7 +101,7 @@ def make_servo(
 ) -> QuasistaticServo:
     """The servo's side of two bodies, where they stand now.
 
-    settings: `default_settings` with the detection's tolerance and the hold's gains if not given; where given,
+    settings: `default_settings` with the detection's tolerance and the hold's gains if not given; given,
     they overrule both. dt: period [s]. clock: address of a C function (physics.exchange.lent_clock) for the
     solver's time limit; 0 in lock-step.
     Raises InputError for a body that is not quasi-static and linear, and as `Interaction`.
