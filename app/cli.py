@@ -58,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--headless", action="store_true", help="without a window")
     run.add_argument("--duration", type=float, metavar="S", help="seconds; without it, as long as the path")
     run.add_argument("--record", type=Path, metavar="FILE", help="write all servo rows to this HDF5 file")
+    run.add_argument("--export", type=Path, metavar="FILE",
+                     help="write the last tick's contact problem to this FCLIB file (.h5)")  # fmt: skip
+    run.add_argument("--export-at", type=float, metavar="S",
+                     help="the problem at this time instead, with --lock-step")  # fmt: skip
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                      help="change a key of the scene, such as rates.low_hz=25; may be repeated")  # fmt: skip
     run.add_argument("--lock-step", action="store_true", help="both rates in one thread, without a clock")
@@ -127,6 +131,10 @@ def _run(options: argparse.Namespace) -> int:
     _check_outputs(options)
     if options.record is not None:
         check_file(options.record, "--record")
+    if options.export is not None:
+        if options.export.suffix.lower() not in (".h5", ".hdf5"):
+            raise Refusal(f"--export {options.export}: FCLIB is written to a file that ends in .h5 or .hdf5")
+        check_file(options.export, "--export")
     progress = Progress()
     with progress.stage(LOADING):
         from app import session
@@ -141,6 +149,8 @@ def _run(options: argparse.Namespace) -> int:
         options.record,
         options.lock_step,
         options.interface,
+        export=options.export,
+        export_at=options.export_at,
     )
     operator = _operator(options, progress)
     if operator is None:

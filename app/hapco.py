@@ -171,11 +171,11 @@ class HapcoRig:
         done = 0
         for cut in np.flatnonzero(flags & TIME_SPENT):
             clock.words[READINGS] = ENDLESS
-            servo_run(self.servo, cut - done)
+            servo_run(self.servo, int(cut) - done)
             # one reading before the first sweep, one before each chunk
             clock.words[READINGS] = 1 + -(-sweeps[cut] // CHUNK)
             servo_run(self.servo, 1)
-            done = cut + 1
+            done = int(cut) + 1
         clock.words[READINGS] = ENDLESS
         servo_run(self.servo, len(flags) - done)
 

@@ -102,8 +102,14 @@ class MultirateRig:
         servo_run(self.servo, len(flags))
 
     def problem(self) -> ContactProblem:
-        """See app.system.Rig."""
-        raise InputError("of multi-rate scenes no contact problem is exported yet")
+        """The contacts of the servo's last tick, attachments eliminated [m], [N]; InputError for none."""
+        rows = self.high.rows
+        m, n = 3 * int(rows.count[0]), int(rows.count[1])
+        if n == 0:
+            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+        here = slice(m, m + 3 * n)
+        mu = rows.mu[rows.count[0] : rows.count[0] + n]
+        return ContactProblem(rows.w[here, here].copy(), rows.b[here].copy(), mu.copy())
 
     def counts(self) -> dict[str, int]:
         """Nothing that the readings do not show already."""

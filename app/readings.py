@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,9 +110,9 @@ class Readings:
     def groups(self, state: SceneState) -> dict[str, tuple[Reading, ...]]:
         """Numbers of contact, solver and exchange."""
         session, columns = self.session, self._columns
-        servo = session.rig.servo
+        servo, spec = session.rig.servo, cast(Any, session.spec)
         stale = int(servo.statistics.counters[STALE_STEPS])
-        residual, tolerance = _last(columns, "residual"), session.spec.solver.tolerance
+        residual, tolerance = _last(columns, "residual"), spec.solver.tolerance
         lost, waited = int(state.counters[3]), session.rig.waited
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
@@ -122,6 +122,10 @@ class Readings:
         solver = (
             Reading("sweeps", f"{_last(columns, 'sweeps'):.0f}"),
             Reading("residual", f"{residual:.1e}", "warn" if residual > tolerance else "good"),
+            *(
+                Reading(name, f"{count}", "warn" if count else "plain")
+                for name, count in session.rig.counts().items()
+            ),
         )
         exchange = (
             Reading("ticks on a stale frame", str(stale), "warn" if stale else "plain"),

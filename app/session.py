@@ -56,6 +56,9 @@ from haptics.servo import (
     servo_run,
     tick_count,
 )
+from physics.contact.io import write_fclib
+from physics.contact.problem import ContactProblem
+from physics.errors import InputError
 from physics.exchange.snapshot import SceneState
 
 BASELINE = 1.0
@@ -91,6 +94,10 @@ class Options:
     lock_step: bool = False
     interface: str | None = None
     baseline: bool = True
+    export: Path | None = None
+    """File for a contact problem of the run."""
+    export_at: float | None = None
+    """Time of that problem [s], in lock-step; else it is the last tick's."""
     window: bool = False
     """Whether somebody looks on, who can move a mouse and end the run."""
 
@@ -104,12 +111,14 @@ class Session:
         self.kind = check_kind(self.spec, options.interface, options.lock_step)
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
+        self.export_tick = _export_tick(options, self.spec.rates.servo_hz)
         self.choice = devices.choose(options)
         self.device = devices.device_spec(self.spec)
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
         self.recorder: Recorder | None = None
         self.recordings: list[Path] = []
+        self._problem: ContactProblem | InputError | None = None
         self.notes: list[str] = []
         """What the device and the threads had to say, for the summary's warnings."""
         self._signal = self._path_ticks = 0
@@ -197,6 +206,8 @@ class Session:
                 else:
                     self._in_threads(watch, launch)
             columns = self.trace.finish()
+            if self.options.export is not None and self.export_tick is None:
+                self._take_problem()
         finally:
             self.rig.low.close()
             self.record(None)
@@ -296,7 +307,11 @@ class Session:
         rig = self.rig
 
         def make(n: int) -> int:
-            return int(servo_run(rig.servo, n))
+            done, wanted = 0, self.export_tick
+            if wanted is not None and rig.lock.tick < wanted <= rig.lock.tick + n:
+                done = servo_run(rig.servo, wanted - rig.lock.tick)
+                self._take_problem()
+            return int(done + servo_run(rig.servo, n - done))
 
         def each() -> None:
             state, fresh = self.visual.latest()
@@ -318,6 +333,29 @@ class Session:
             servo_run(rig.servo, fade)
 
     # ---- the end
+
+    def _take_problem(self) -> None:
+        """Keep the contact problem as it is now, or why there is none."""
+        try:
+            self._problem = self.rig.problem()
+        except InputError as refusal:
+            self._problem = refusal
+
+    def _export(self, result: dict[str, Any]) -> None:
+        """Write the contact problem that was kept; a run that has none has failed at that."""
+        path = self.options.export
+        if path is None:
+            return
+        kept, spec = self._problem, self.spec
+        seconds = (self.export_tick or int(tick_count(self.rig.servo))) * self.rig.dt
+        if isinstance(kept, ContactProblem):
+            about = f"{self.options.scene} of Palpo at {seconds:g} s, rows n t1 t2; units m and N"
+            write_fclib(path, kept, spec.title, about)
+            result["export"] = f"{path}: {kept.mu.size} contacts at {seconds:g} s"
+            return
+        why = kept or f"the run ended before {self.options.export_at:g} s"
+        result["warnings"].append(f"--export {path}: {why}.")
+        result["exit_status"] = result["exit_status"] or FAILED
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -396,12 +434,26 @@ class Session:
             result["scheduler"] = self.scheduler
             if not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
+        self._export(result)
         if self.recordings:
             result["recording"] = ", ".join(map(str, self.recordings))
         return Outcome(
             result, series_of(rig, columns), self.visual.geometry, self.album.states(), self.spec.view,
             config_text(self.spec),
         )  # fmt: skip
+
+
+def _export_tick(options: Options, rate: float) -> int | None:
+    """Ticks after which a contact problem is exported, None for the last; HapticsError for one not known."""
+    at = options.export_at
+    if at is None:
+        return None
+    if options.export is None or not options.lock_step or not at > 0.0:
+        raise HapticsError(
+            f"--export-at {at:g}: give a positive time, with --export FILE and --lock-step; in threads the "
+            "last tick's problem is exported, and --duration says when that is"
+        )
+    return max(1, round(at * rate))
 
 
 def run(options: Options, progress: Progress | None = None) -> Outcome:
