@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -57,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--headless", action="store_true", help="without a window")
     run.add_argument("--duration", type=float, metavar="S", help="seconds; without it, as long as the path")
     run.add_argument("--record", type=Path, metavar="FILE", help="write all servo rows to this HDF5 file")
+    run.add_argument("--export", type=Path, metavar="FILE",
+                     help="write the last tick's contact problem to this FCLIB file (.h5)")  # fmt: skip
+    run.add_argument("--export-at", type=float, metavar="S",
+                     help="the problem at this time instead, with --lock-step")  # fmt: skip
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                      help="change a key of the scene, such as rates.low_hz=25; may be repeated")  # fmt: skip
     run.add_argument("--lock-step", action="store_true", help="both rates in one thread, without a clock")
@@ -85,6 +90,23 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--quick", action="store_true", help="coarser and shorter")
     study.set_defaults(command=_study)
 
+    solve = commands.add_parser("solve", help="solve a contact problem from a file")
+    solve.add_argument("file", type=Path, metavar="FILE", help="FCLIB (.hdf5, .h5) or .npz with W, q and mu")
+    solve.add_argument("--solver", action="append", default=[], metavar="NAME",
+                       help="a solver's name, or all; may be repeated (default: the best one)")  # fmt: skip
+    solve.add_argument("--tol", type=float, default=1e-8, metavar="T",
+                       help="relative natural-map residual (default 1e-8)")  # fmt: skip
+    solve.add_argument("--max-iterations", type=int, default=5000, metavar="N",
+                       help="in each solver's own unit (default 5000)")  # fmt: skip
+    solve.add_argument(
+        "--time-cap", type=float, default=math.inf, metavar="S", help="seconds a solve may take"
+    )
+    solve.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    solve.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the forces by solver to this .npz file"
+    )
+    solve.set_defaults(command=_solve)
+
     bench = commands.add_parser("bench", help="time whole steps")
     bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
@@ -109,6 +131,10 @@ def _run(options: argparse.Namespace) -> int:
     _check_outputs(options)
     if options.record is not None:
         check_file(options.record, "--record")
+    if options.export is not None:
+        if options.export.suffix.lower() not in (".h5", ".hdf5"):
+            raise Refusal(f"--export {options.export}: FCLIB is written to a file that ends in .h5 or .hdf5")
+        check_file(options.export, "--export")
     progress = Progress()
     with progress.stage(LOADING):
         from app import session
@@ -123,6 +149,8 @@ def _run(options: argparse.Namespace) -> int:
         options.record,
         options.lock_step,
         options.interface,
+        export=options.export,
+        export_at=options.export_at,
     )
     operator = _operator(options, progress)
     if operator is None:
@@ -218,6 +246,29 @@ def _study(options: argparse.Namespace) -> int:
     check_folder(out, "--out")
     claims = run_study(options.name, out, options.quick)
     return 0 if all(claim.holds for claim in claims) else 1
+
+
+def _solve(options: argparse.Namespace) -> int:
+    if options.json is not None:
+        check_file(options.json, "--json")
+    if options.out is not None:
+        if options.out.suffix != ".npz":
+            raise Refusal(f"--out {options.out}: the forces are written to a file that ends in .npz")
+        check_file(options.out, "--out")
+    progress = Progress()
+    with progress.stage("loading the solvers"):
+        from app.outcome import plain
+        from app.solve import print_solves, solve_file, write_forces
+        from physics.contact.problem import Stop
+
+    stop = Stop(options.tol, options.max_iterations, options.time_cap)
+    summary, forces = solve_file(options.file, options.solver, stop, progress)
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(summary), indent=2) + "\n", "utf-8")
+    if options.out is not None:
+        write_forces(options.out, forces)
+    print_solves(summary)
+    return int(summary["exit_status"])
 
 
 def _bench(options: argparse.Namespace) -> int:

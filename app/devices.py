@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
 from haptics.backends.mock import make_mock
 from haptics.device import DEVICES, EXTERNAL, MAILBOX, TABLE, DeviceSpec, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
@@ -148,7 +148,7 @@ def touch_thread(servo: Servo, device: OpenHapticsDevice) -> ServoDriver:
     return TouchThread(servo, device)
 
 
-def device_spec(spec: SceneSpec) -> DeviceSpec:
+def device_spec(spec: BaseScene) -> DeviceSpec:
     """The device's nominal figures with the scene's own mass and friction."""
     nominal, hand = DEVICES[spec.device.model], spec.device.hand
     return replace(
@@ -158,14 +158,14 @@ def device_spec(spec: SceneSpec) -> DeviceSpec:
     )
 
 
-def workspace_of(spec: SceneSpec) -> Workspace:
+def workspace_of(spec: BaseScene) -> Workspace:
     """The map from the device's axes to the scene's."""
     w = spec.workspace
     clutch = buttons_mask([w.clutch_button] if w.clutch_button else [])
     return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale, clutch)
 
 
-def limits_of(spec: SceneSpec, device: DeviceSpec | None = None) -> LimitParams:
+def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
     """What protects the hand: the scene's limits, never above the device's; None is the scene's model."""
     safety, dt = spec.safety, spec.rates.dt
     device = device or DEVICES[spec.device.model]
@@ -187,7 +187,7 @@ def limits_of(spec: SceneSpec, device: DeviceSpec | None = None) -> LimitParams:
     )
 
 
-def scripted_path(spec: SceneSpec) -> Table:
+def scripted_path(spec: BaseScene) -> Table:
     """Positions (n, 3) [m] and quaternions (n, 4) of the scene's path, one row a tick, scene axes."""
     device, rate = spec.device, spec.rates.servo_hz
     kind: Literal["smooth", "linear"] = "smooth" if device.smooth else "linear"
@@ -227,7 +227,7 @@ def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) 
     return positions, turns
 
 
-def make_device(spec: SceneSpec, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, int]:
+def make_device(spec: BaseScene, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, int]:
     """The device in its own axes and the ticks that its path lasts; held (3,) [m]: the tool's held point."""
     dt, workspace = spec.rates.dt, workspace_of(spec)
     if choice.kind == "touch":

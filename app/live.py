@@ -6,11 +6,13 @@ and a recording keeps it with that step's number, so that a replay can make it a
 
 import math
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from config.load import ConfigError, parse_scene
-from config.schema.scene import SceneSpec
+from config.schema.hapco import HapcoScene
+from config.schema.scene import BaseScene, SceneSpec
 from config.schema.solver import Solver
+from config.schema.tool import Grip
 from haptics.device import DEVICES
 
 
@@ -35,51 +37,90 @@ def _around(key: str, group: str, label: str, unit: str, value: float) -> Live:
     return Live(key, group, label, unit, 1e-2 * value, 10.0 * value, value, True)
 
 
-def live_keys(spec: SceneSpec) -> list[Live]:
+def live_keys(spec: BaseScene) -> list[Live]:
     """Everything that may be changed in this scene, with its present value."""
-    hold, solver, strongest = spec.tool.hold, spec.solver, DEVICES[spec.device.model].max_force
-    keys = [Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default)]
-    keys += [
-        Live(f"friction.pairs.{i}.mu", "friction", " - ".join(pair.bodies), "", 0.0, 2.0, pair.mu)
-        for i, pair in enumerate(spec.friction.pairs)
-    ]
-    if hold.mode == "coupling":
-        keys += [
-            _around("tool.hold.stiffness", "coupling", "stiffness", "N/m", hold.stiffness),
-            Live(
-                "tool.hold.damping",
-                "coupling",
-                "damping",
-                "N s/m",
-                0.0,
-                max(10.0, 4 * hold.damping),
-                hold.damping,
-            ),
-        ]
-        if hold.orientation:
-            stiff, damped = hold.rotational_stiffness, hold.rotational_damping
-            turning = "tool.hold.rotational_"
-            keys += [
-                _around(f"{turning}stiffness", "coupling", "turning", "N m/rad", stiff),
-                Live(f"{turning}damping", "coupling", "turning damping", "N m s/rad", 0.0,
-                     max(0.1, 4 * damped), damped),
-            ]  # fmt: skip
+    if isinstance(spec, HapcoScene):
+        return _hapco_keys(spec)
+    assert isinstance(spec, SceneSpec)
+    solver = spec.solver
     names = get_args(Solver.model_fields["name"].annotation)
-    felt, strength = spec.workspace.force_scale, spec.safety.max_force
     return [
-        *keys,
+        Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
+        *(
+            Live(f"friction.pairs.{i}.mu", "friction", " - ".join(pair.bodies), "", 0.0, 2.0, pair.mu)
+            for i, pair in enumerate(spec.friction.pairs)
+        ),
+        *_hold_keys("tool.hold", spec.tool.hold),
         Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name, choices=names),
         Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
         Live("solver.sweeps_high", "solver", "sweeps, servo", "", 1, 1000, solver.sweeps_high, True),
         Live("solver.sweeps_low", "solver", "sweeps, slow loop", "", 1, 10000, solver.sweeps_low, True),
-        Live("workspace.force_scale", "hand", "force scale", "", 0.01, 10.0,
-             spec.workspace.scale if felt is None else felt, True),
-        Live("safety.max_force", "hand", "largest force", "N", 0.1, strongest, strength or strongest),
+        *_hand_keys(spec),
         Live("gravity.1", "world", "gravity", "m/s2", -30.0, 30.0, spec.gravity[1], help="along y, up"),
+    ]
+
+
+def _hapco_keys(spec: HapcoScene) -> list[Live]:
+    """The parameters of the thesis's interface (N. Talbi, section 4.4.2) that the servo knows."""
+    solver, stylus, zoom, tolerance = spec.solver, spec.stylus, spec.zoom, spec.contact.tolerance
+    return [
+        Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
+        *(
+            _around(f"{key}.material.youngs_modulus", "material", f"E of {body.name}", "Pa",
+                    body.material.youngs_modulus)
+            for key, body in (("mobile", spec.mobile), ("fixed", spec.fixed))
+            if body.material is not None
+        ),
+        Live("contact.tolerance", "contact", "tolerance", "m", 0.0, max(0.01, 2 * tolerance), tolerance,
+             help="gap below which a vertex is a contact"),
+        *_hold_keys("hold", spec.hold),
+        Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+        Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
+        Live("solver.time_cap", "solver", "most time", "s", 0.0, max(0.005, solver.time_cap), solver.time_cap,
+             help="0 is no limit"),
+        *_hand_keys(spec),
+        Live("stylus.weight", "hand", "stylus weight", "N", 0.0, max(1.0, 2 * stylus.weight), stylus.weight,
+             help="force upward that makes up for it"),
+        Live("stylus.friction", "hand", "stylus friction", "N", 0.0, max(0.5, 2 * stylus.friction),
+             stylus.friction, help="force along the motion that makes up for it"),
+        Live("zoom.scale", "zoom", "motion at contact", "", 0.01, 1.0, zoom.scale, True),
+        Live("zoom.range", "zoom", "begins at", "m", 0.0, max(0.02, 2 * zoom.range), zoom.range),
     ]  # fmt: skip
 
 
-def change_text(spec: SceneSpec, key: str, value: object) -> str:
+def _hold_keys(key: str, hold: Grip) -> list[Live]:
+    """Springs and dampers of a coupling; a pose that is imposed has none."""
+    if hold.mode != "coupling":
+        return []
+    keys = [
+        _around(f"{key}.stiffness", "coupling", "stiffness", "N/m", hold.stiffness),
+        Live(
+            f"{key}.damping", "coupling", "damping", "N s/m", 0.0, max(10.0, 4 * hold.damping), hold.damping
+        ),
+    ]
+    if hold.orientation:
+        stiff, damped = hold.rotational_stiffness, hold.rotational_damping
+        keys += [
+            _around(f"{key}.rotational_stiffness", "coupling", "turning", "N m/rad", stiff),
+            Live(f"{key}.rotational_damping", "coupling", "turning damping", "N m s/rad", 0.0,
+                 max(0.1, 4 * damped), damped),
+        ]  # fmt: skip
+    return keys
+
+
+def _hand_keys(spec: BaseScene) -> list[Live]:
+    """What reaches the hand: a share of the scene's force, and at most so much."""
+    strongest, felt = DEVICES[spec.device.model].max_force, spec.workspace.force_scale
+    felt = spec.workspace.scale if felt is None else felt
+    return [
+        Live("workspace.force_scale", "hand", "force scale", "", min(0.01, 0.01 * felt), max(10.0, felt),
+             felt, True),
+        Live("safety.max_force", "hand", "largest force", "N", 0.1, strongest,
+             spec.safety.max_force or strongest),
+    ]  # fmt: skip
+
+
+def change_text(spec: BaseScene, key: str, value: object) -> str:
     """The change "key=value" as `--set` reads it; counts are rounded."""
     if key == "gravity.1":
         # a list that the file leaves out has no items to change one by one
@@ -89,9 +130,11 @@ def change_text(spec: SceneSpec, key: str, value: object) -> str:
     return f"{key}={value}" if isinstance(value, str) else f"{key}={value!r}"
 
 
-def changed(spec: SceneSpec, text: str) -> SceneSpec:
+def changed(spec: BaseScene, text: str) -> Any:
     """The scene after a change; raises ConfigError for a key that is not live, or a value that is refused."""
     key = text.partition("=")[0].strip()
+    if key.endswith(".poisson_ratio"):
+        raise ConfigError(f"{text}: it is part of K^-1; give it with --set when the scene begins")
     known = [live.key for live in live_keys(spec)]
     if key not in known and key != "gravity":
         raise ConfigError(f"{text}: cannot be changed while it runs; what can be is {', '.join(known)}")
@@ -101,7 +144,7 @@ def changed(spec: SceneSpec, text: str) -> SceneSpec:
     return parse_scene(origin.text, origin.path, (*kept, text))
 
 
-def device_values(spec: SceneSpec) -> tuple[float, float]:
+def device_values(spec: BaseScene) -> tuple[float, float]:
     """Force scale and largest force [N] for `Port.live`; NaN where the scene leaves them to the servo."""
     scale, largest = spec.workspace.force_scale, spec.safety.max_force
     return (math.nan if scale is None else scale, math.nan if largest is None else largest)

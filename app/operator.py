@@ -33,7 +33,6 @@ from haptics.device import send_target
 from haptics.servo import is_frozen
 from haptics.workspace import orientations_to_device, positions_to_device
 from physics.exchange.snapshot import SceneState, make_geometry
-from physics.systems.hold import held_point
 from render.camera import Camera
 from render.controls import Controls, Hand, key_list
 from render.legend import Entry, legend_entries
@@ -166,10 +165,9 @@ class Operator:
             self.controls = Controls(camera, self.controls.overlays)
         self._session, self._readings = session, Readings(session)
         self._geometry, self._state = geometry, rest
-        held, drives = np.zeros(3), session.choice.kind == "mouse"
-        held_point(session.rig.scene.hold, session.rig.scene.tool, held)
+        drives = session.choice.kind == "mouse"
         self.controls.drives_tool, self.controls.follow = drives, None
-        self.controls.take_hold(held, UPRIGHT)
+        self.controls.take_hold(session.rig.held, UPRIGHT)
         self.controls.follow = self._lead if drives else None
         self.window.show(geometry, rest)
         self._status = "running", "good"

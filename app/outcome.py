@@ -14,23 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.rig import Rig
 from app.slow_loop import SlowLoop, summed_times
-from config.schema.scene import SceneSpec
+from app.system import Rig
+from config.schema.scene import BaseScene
 from config.schema.view import View
 from haptics.limits import STOPPING
 from haptics.servo import servo_summary
 from haptics.statistics import LATE, STEP, bin_edges_us
 from physics.exchange.snapshot import SceneGeometry, SceneState
-from physics.systems.high_rate import CALLS, LOST_CONTACTS, TICK
 
 Columns = Mapping[str, NDArray[np.float64]]
 
 FINISHED, FAILED, INTERRUPTED, TERMINATED = 0, 3, 130, 143
 """Exit statuses of a run."""
-
-LIGHT = 10.0
-"""Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""
 
 
 @dataclass
@@ -93,7 +89,7 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
             "max_norm_sent": largest(sent),
         },
         "penetration_m": {"max": float(columns["depth"].max(initial=0.0))},
-        "mass_kg": rig.scene.masses(),
+        "mass_kg": rig.masses(),
     }
 
 
@@ -104,7 +100,7 @@ def largest(force: NDArray[np.float64]) -> float:
 
 def series_of(rig: Rig, columns: Columns) -> dict[str, NDArray]:
     """What the report's figures are drawn from."""
-    every = slice(None, None, rig.scene.numbers.ratio)
+    every = slice(None, None, rig.ratio)
     statistics = rig.servo.statistics
     filled = np.flatnonzero(statistics.histograms.sum(axis=0))
     used = slice(int(filled[0]), int(filled[-1]) + 1) if len(filled) else slice(0, 1)
@@ -139,7 +135,7 @@ def _coarse_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str]:
     """Sentences on what went less than well."""
-    servo, high = result["servo"], rig.high
+    servo = result["servo"]
     found = []
     if servo["rows_lost"]:
         found.append(f"{servo['rows_lost']} rows of the servo were lost: the disk was too slow.")
@@ -147,38 +143,19 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
         found.append(
             f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old."
         )
-    waited = int(high.counter[CALLS] - high.counter[TICK])
-    if waited:
-        found.append(f"The scene's time stood still for {waited} ticks, because frames were overdue by far.")
-    if high.log.dropped[0]:
-        found.append(f"{high.log.dropped[0]} forces did not fit into the force log.")
+    if rig.waited:
+        found.append(
+            f"The scene's time stood still for {rig.waited} ticks, because frames were overdue by far."
+        )
     if slow.lost_slots:
         found.append(f"In {slow.lost_slots} slow steps some candidate points did not fit into the frame.")
-    if rig.low.lost_pairs:
-        found.append(f"{rig.low.lost_pairs} candidate pairs, the farthest ones, found no room.")
-    if high.counter[LOST_CONTACTS]:
-        found.append(f"{high.counter[LOST_CONTACTS]} contacts found no room; raise contact.max_contacts.")
-    found += _mass_ratio(rig)
+    found += rig.warnings(result)
     if slow.overruns:
         found.append(f"{slow.overruns} slow steps took longer than their period.")
     return found
 
 
-def _mass_ratio(rig: Rig) -> list[str]:
-    """Interfaces whose contact points do not move with the forces suffer from soft bodies that are light."""
-    if rig.kind not in ("paper", "extrapolated"):
-        return []
-    masses, tool = rig.scene.masses(), float(rig.scene.model.weight.sum())
-    light = {rig.scene.names[m.number]: m.body.mass / tool for m in rig.scene.members}
-    return [
-        f"{name} weighs {ratio:.1f} times the tool ({masses[name]:.3g} kg): below {LIGHT:g} times, the "
-        f'interface "{rig.kind}" may jump or diverge; "krylov" does not.'
-        for name, ratio in light.items()
-        if ratio < LIGHT
-    ]
-
-
-def config_text(spec: SceneSpec) -> str:
+def config_text(spec: BaseScene) -> str:
     """The scene as it was read, and what changed it on the command line."""
     changes = "".join(f"# --set {override}\n" for override in spec.origin.overrides)
     return changes + spec.origin.text

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from config.schema.attachment import FrameAttachment
 from config.schema.body import BeamBody, MeshBody, PlaneBody, Region, RigidBody, TetBody
-from config.schema.geometry import Placement
-from config.schema.scene import SceneSpec
+from config.schema.geometry import Placement, TetGeometry, VolumeFile
+from config.schema.scene import BaseScene, SceneSpec
 from haptics.workspace import quaternion_matrix
 from physics.bodies import chain_body, tet_body
 from physics.collision.topology import LOW, STATIC, TOOL, Shape
@@ -39,13 +39,13 @@ class Part:
     body: Moving | None = None
 
 
-def _placed(points: NDArray[np.float64], placement: Placement) -> NDArray[np.float64]:
+def placed(points: NDArray[np.float64], placement: Placement) -> NDArray[np.float64]:
     """Scaled, then rotated, then moved."""
     rotation = quaternion_matrix(placement.quaternion)
     return np.ascontiguousarray(placement.scale * points @ rotation.T + np.array(placement.position))
 
 
-def key_of(spec: SceneSpec, *path: object) -> str:
+def key_of(spec: BaseScene, *path: object) -> str:
     """File and key of a scene's value, for messages."""
     return f"{spec.origin.path}: {'.'.join(str(p) for p in path)}"
 
@@ -61,21 +61,28 @@ def _material(spec: TetBody | BeamBody) -> Material:
     )
 
 
-def _tet_mesh(spec: TetBody) -> TetMesh:
-    g = spec.geometry
+def generated_tets(g: TetGeometry) -> TetMesh | None:
+    """The mesh of a generated shape in its own frame, None for a file."""
     match g.kind:
         case "block":
-            mesh = generate.block(g.size, g.divisions, g.grading)
+            return generate.block(g.size, g.divisions, g.grading)
         case "cylinder":
-            mesh = generate.cylinder(g.radius, g.length, g.around, g.along, g.axis)
+            return generate.cylinder(g.radius, g.length, g.around, g.along, g.axis)
         case "sphere":
-            mesh = generate.sphere(g.radius, g.divisions)
+            return generate.sphere(g.radius, g.divisions)
         case "ellipsoid":
-            mesh = generate.ellipsoid(g.radii, g.divisions)
+            return generate.ellipsoid(g.radii, g.divisions)
         case _:
-            mesh = io.read_tet_mesh(g.path)
-            mesh = mesh.with_nodes(mesh.nodes * g.scale)
-    return mesh.with_nodes(_placed(mesh.nodes, spec.placement))
+            return None
+
+
+def _tet_mesh(spec: TetBody) -> TetMesh:
+    mesh, g = generated_tets(spec.geometry), spec.geometry
+    if mesh is None:
+        assert isinstance(g, VolumeFile)
+        mesh = io.read_tet_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+    return mesh.with_nodes(placed(mesh.nodes, spec.placement))
 
 
 def _static_surface(spec: MeshBody) -> SurfaceMesh:
@@ -92,16 +99,16 @@ def _static_surface(spec: MeshBody) -> SurfaceMesh:
         case _:
             surface = io.read_surface_mesh(g.path)
             surface = surface.with_vertices(surface.vertices * g.scale)
-    return surface.with_vertices(_placed(surface.vertices, spec.placement))
+    return surface.with_vertices(placed(surface.vertices, spec.placement))
 
 
-def _fixed_nodes(
-    spec: SceneSpec, name: str, regions: tuple[Region, ...], nodes: NDArray[np.float64]
+def chosen_nodes(
+    key: str, name: str, regions: tuple[Region, ...], nodes: NDArray[np.float64], does: str = "fixes"
 ) -> NDArray[np.int32]:
-    """Nodes of all fixed regions; InputError for a region that fixes nothing or a node that is not there."""
+    """Nodes of all regions that stand at a key; InputError for one that holds none, or a node not there."""
     chosen = [np.zeros(0, np.int32)]
     for i, region in enumerate(regions):
-        where = key_of(spec, "bodies", name, "fixed", i)
+        where = f"{key}.{i}"
         if region.box is not None:
             found, what = nodes_in_box(nodes, *region.box), "box"
         elif region.sphere is not None:
@@ -117,7 +124,7 @@ def _fixed_nodes(
         if not len(found):
             lo, hi = nodes.min(axis=0), nodes.max(axis=0)
             raise InputError(
-                f"{where}.{what} fixes nothing: it holds no node of {name}, whose nodes lie between "
+                f"{where}.{what} {does} nothing: it holds no node of {name}, whose nodes lie between "
                 f"{np.round(lo, 6).tolist()} and {np.round(hi, 6).tolist()} m."
             )
         chosen.append(found)
@@ -126,7 +133,7 @@ def _fixed_nodes(
 
 def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
     mesh = _tet_mesh(body)
-    fixed = _fixed_nodes(spec, body.name, body.fixed, mesh.nodes)
+    fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
     solid = tet_body.TetBody(body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model)
     shape = Shape(len(mesh.nodes), mesh.surface().triangles, NO_EDGES, 0.0, LOW)
     return Part(body, shape, mesh.nodes.copy(), len(mesh.nodes), solid)
@@ -138,8 +145,8 @@ def _beam_part(spec: SceneSpec, body: BeamBody) -> Part:
         line = generate.beam_line(g.start, g.end, g.elements, g.radius)
     else:
         line = BeamLine(np.array(g.points, float), g.radius)
-    line = BeamLine(_placed(line.nodes, body.placement), line.radius * body.placement.scale)
-    fixed = _fixed_nodes(spec, body.name, body.fixed, line.nodes)
+    line = BeamLine(placed(line.nodes, body.placement), line.radius * body.placement.scale)
+    fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, line.nodes)
     beam = chain_body.BeamBody(
         body.name, line, _material(body), fixed, spec.gravity, mass_matrix=body.mass_model
     )

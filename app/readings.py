@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from haptics.passivity import ENERGY
 from haptics.servo import is_frozen, tick_count
 from haptics.statistics import LATE, MISSED, STALE_STEPS, percentile_us
 from physics.exchange.snapshot import SceneState
-from physics.systems.high_rate import CALLS, TICK
 from render.panel_state import Knob, LoopReading, Plot, Reading
 
 SPAN = 6.0
@@ -112,11 +111,10 @@ class Readings:
     def groups(self, state: SceneState) -> dict[str, tuple[Reading, ...]]:
         """Numbers of contact, solver and exchange."""
         session, columns = self.session, self._columns
-        servo = session.rig.servo
+        servo, spec = session.rig.servo, cast(Any, session.spec)
         stale = int(servo.statistics.counters[STALE_STEPS])
-        residual, tolerance = _last(columns, "residual"), session.spec.solver.tolerance
-        lost, counter = int(state.counters[3]), session.rig.high.counter
-        waited = int(counter[CALLS] - counter[TICK])
+        residual, tolerance = _last(columns, "residual"), spec.solver.tolerance
+        lost, waited = int(state.counters[3]), session.rig.waited
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
             Reading("deepest penetration", f"{1e3 * _last(columns, 'depth'):.3f} mm"),
@@ -125,6 +123,10 @@ class Readings:
         solver = (
             Reading("sweeps", f"{_last(columns, 'sweeps'):.0f}"),
             Reading("residual", f"{residual:.1e}", "warn" if residual > tolerance else "good"),
+            *(
+                Reading(name, f"{count}", "warn" if count else "plain")
+                for name, count in session.rig.counts().items()
+            ),
         )
         exchange = (
             Reading("ticks on a stale frame", str(stale), "warn" if stale else "plain"),

@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.album import Album
-from app.build import build_scene
 from app.devices import limits_of, workspace_of
 from app.live import changed
 from app.outcome import FAILED, FINISHED, Outcome, config_text, measured, series_of, warnings_of
 from app.progress import Progress, Silent
-from app.rig import Rig
+from app.rig import make_rig
 from app.slow_loop import SlowLoop, lock_step_run
+from app.system import Rig
 from app.trace import Trace
-from app.visual import Visual
 from config.load import load_scene, parse_scene
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
 from haptics.backends.replay import make_recorded, recorded_start
 from haptics.device import DEVICE_GONE, DeviceSpec
 from haptics.errors import HapticsError
@@ -119,7 +118,7 @@ class _Rerun:
     """One recording on a rig of its own."""
 
     def __init__(
-        self, path: Path, recording: Recording, spec: SceneSpec, kind: str, lock_step: bool, other: bool
+        self, path: Path, recording: Recording, spec: BaseScene, kind: str, lock_step: bool, other: bool
     ) -> None:
         self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
         self.lock_step, self.other = lock_step, other
@@ -138,7 +137,8 @@ class _Rerun:
             # what the clutch did is in the hand's motion already
             workspace = workspace._replace(clutch_buttons=0)
         hand = make_recorded(self.recording, workspace if self.other else None)
-        rig = Rig(self.spec, build_scene(self.spec), self.kind, hand, workspace, limits, not self.lock_step)
+        threads = not self.lock_step
+        rig = make_rig(self.spec, self.kind, lambda _held: hand, workspace, limits, threads)
         start = None if self.other else recorded_start(self.recording)
         if start is not None:
             start_servo_at(rig.servo, start)
@@ -157,8 +157,8 @@ class _Rerun:
     def run(self) -> dict[str, NDArray]:
         """All columns of the repeated run."""
         self.now = self.rig()
-        self.visual = Visual(self.spec, self.now.scene, self.now.high)
-        self.slow = SlowLoop(self.now, self.visual, ())
+        self.visual = self.now.visual
+        self.slow = SlowLoop(self.now, ())
         self.album = Album(self.n * self.spec.rates.dt)
         self.trace = Trace(self.now.servo, names=NAMES)
         try:
@@ -183,7 +183,12 @@ class _Rerun:
             same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
             span = len(same) if same.all() else int(np.argmin(same))
             self._ask(asked, span)
-            servo_run(servo, span)
+            if self.lock_step:
+                servo_run(servo, span)
+            else:
+                here = slice(self._done, self._done + span)
+                rows = self.recording.columns
+                self.now.repeat(rows["sweeps"][here].astype(int), rows["tick_flags"][here].astype(int))
             self._done += span
             self.trace.take()
 
@@ -279,7 +284,7 @@ class _Rerun:
             "interface": self.kind,
             "driver": "lock-step",
             "latency": "as recorded",
-            "duration_s": len(columns["tick"]) * rig.scene.numbers.dt,
+            "duration_s": len(columns["tick"]) * rig.dt,
         }
         result |= measured(rig, self.slow, columns)
         status, reason = FINISHED, "finished"

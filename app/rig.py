@@ -1,60 +1,48 @@
-"""A scene ready to run: its physics at rest, the exchange, and the servo on its device."""
+"""The rig of a scene: which system it belongs to."""
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-from app.build import change_scene
-from app.progress import Progress
-from config.schema.scene import SceneSpec
-from haptics.device import VirtualDevice
+from app.hapco import KIND, HapcoRig
+from app.multirate import KINDS, MultirateRig
+from app.progress import Progress, Silent
+from app.system import DeviceAt, Rig
+from config.schema.hapco import HapcoScene
+from haptics.errors import HapticsError
 from haptics.limits import LimitParams
-from haptics.servo import Servo, compile_servo, make_servo, servo_run
 from haptics.workspace import Workspace
-from physics.systems.callback import high_rate_tick, tick_data
-from physics.systems.lock_step import LockStep
-from physics.systems.low_rate import LowRate
-from physics.systems.scene import Scene
-
-KINDS = ("krylov", "paper", "extrapolated", "monolithic")
-WARM_PERIODS = 3
-"""Low periods that call every compiled function at least once."""
 
 
-class Rig:
-    """One scene for one run. The same object is driven in lock-step or by threads."""
+def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
+    """The kind of interface that a run of this scene uses; HapticsError for one that cannot be."""
+    if isinstance(spec, HapcoScene):
+        if kind is not None:
+            raise HapticsError(
+                f"--interface {kind}: a hapco scene has one rate, with no interface to another; leave it out"
+            )
+        return KIND
+    chosen = kind or str(spec.interface.kind)
+    if chosen not in KINDS:
+        raise HapticsError(f"--interface {chosen}: choose one of {', '.join(KINDS)}")
+    if chosen == "monolithic" and not lock_step:
+        raise HapticsError(
+            "--interface monolithic: every body at the servo's rate is no real-time run; add --lock-step"
+        )
+    return chosen
 
-    def __init__(
-        self,
-        spec: SceneSpec,
-        scene: Scene,
-        kind: str,
-        device: VirtualDevice,
-        workspace: Workspace,
-        limits: LimitParams,
-        threads: bool,
-        start_at: NDArray[np.float64] | None = None,
-    ) -> None:
-        """start_at (3,) [m]: where the device's first position lies in the scene, wherever the hand is."""
-        self.spec, self.scene, self.kind = spec, scene, kind
-        self.lock = LockStep(self.scene, kind, spec.interface.latency)
-        self.high = self.lock.high
-        self.low: LowRate = self.lock.low
-        self.low.lock_step = not threads
-        self._data = tick_data(self.high)
-        self.servo: Servo = make_servo(
-            high_rate_tick.address, self._data.address, self.high.port, device, limits, workspace,
-            rate_hz=spec.rates.servo_hz, start_at=start_at,
-        )  # fmt: skip
 
-    def change(self, spec: SceneSpec) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
-        self.spec = spec
-        change_scene(self.scene, spec)
-
-    def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
-        with progress.stage("compiling the servo, or loading it"):
-            compile_servo(self.servo)
-        with progress.stage("compiling the slow loop, or loading it"):
-            self.lock.advance(WARM_PERIODS * self.scene.numbers.ratio, lambda n: servo_run(self.servo, n))
-        self.low.close()
+def make_rig(
+    spec: Any,
+    kind: str,
+    device_at: DeviceAt,
+    workspace: Workspace,
+    limits: LimitParams,
+    threads: bool,
+    rebased: bool = False,
+    progress: Progress | None = None,
+) -> Rig:
+    """A scene at rest, its servo on its device."""
+    progress = progress or Silent()
+    if isinstance(spec, HapcoScene):
+        return HapcoRig(spec, device_at, workspace, limits, threads, rebased, progress)
+    with progress.stage("building the scene"):
+        return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app import devices, live
 from app.album import Album
-from app.build import build_scene
 from app.machine import LIBRARIES, version
 from app.outcome import (
     FAILED,
@@ -35,12 +35,13 @@ from app.outcome import (
     warnings_of,
 )
 from app.progress import Progress, Silent
-from app.rig import KINDS, Rig
+from app.rig import check_kind, make_rig
 from app.slow_loop import SlowLoop, lock_step_run, step_columns
+from app.system import Rig
 from app.trace import Trace
-from app.visual import Visual
 from config.load import load_scene
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene
+from haptics.device import VirtualDevice
 from haptics.errors import HapticsError
 from haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from haptics.recording import Recorder
@@ -55,8 +56,10 @@ from haptics.servo import (
     servo_run,
     tick_count,
 )
+from physics.contact.io import write_fclib
+from physics.contact.problem import ContactProblem
+from physics.errors import InputError
 from physics.exchange.snapshot import SceneState
-from physics.systems.hold import held_point
 
 BASELINE = 1.0
 """Seconds that the bare clock is measured for before a run in threads, or half the run if that is shorter."""
@@ -91,6 +94,10 @@ class Options:
     lock_step: bool = False
     interface: str | None = None
     baseline: bool = True
+    export: Path | None = None
+    """File for a contact problem of the run."""
+    export_at: float | None = None
+    """Time of that problem [s], in lock-step; else it is the last tick's."""
     window: bool = False
     """Whether somebody looks on, who can move a mouse and end the run."""
 
@@ -100,25 +107,21 @@ class Session:
 
     def __init__(self, options: Options, progress: Progress | None = None) -> None:
         self.options, self.progress = options, progress or Silent()
-        self.spec: SceneSpec = load_scene(options.scene, options.overrides)
-        self.kind = options.interface or self.spec.interface.kind
-        if self.kind not in KINDS:
-            raise HapticsError(f"--interface {self.kind}: choose one of {', '.join(KINDS)}")
-        if self.kind == "monolithic" and not options.lock_step:
-            raise HapticsError(
-                "--interface monolithic: every body at the servo's rate is no real-time run; add --lock-step"
-            )
+        self.spec: BaseScene = load_scene(options.scene, options.overrides)
+        self.kind = check_kind(self.spec, options.interface, options.lock_step)
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
+        self.export_tick = _export_tick(options, self.spec.rates.servo_hz)
         self.choice = devices.choose(options)
         self.device = devices.device_spec(self.spec)
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
         self.recorder: Recorder | None = None
         self.recordings: list[Path] = []
+        self._problem: ContactProblem | InputError | None = None
         self.notes: list[str] = []
         """What the device and the threads had to say, for the summary's warnings."""
-        self._signal = 0
+        self._signal = self._path_ticks = 0
         self._broken = ""
         self._open = ExitStack()
 
@@ -135,15 +138,15 @@ class Session:
             with self.progress.stage("opening the device"):
                 self.hardware = self._open.enter_context(devices.open_touch(self.choice))
             self.device = self.hardware.spec()
-        with self.progress.stage("building the scene"):
-            self.rig, path_ticks = self._make()
+        self.rig = self._make(self.progress)
+        path_ticks = self._path_ticks
         duration = self.options.duration
         rate = self.spec.rates.servo_hz
         if duration is not None:
             self.ticks = max(1, round(duration * rate))
         else:
             self.ticks = ENDLESS if self.options.window or self.choice.live else path_ticks
-        warm, _ = self._make()
+        warm = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times)
         self.baseline: dict[str, Any] = {}
@@ -151,23 +154,26 @@ class Session:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)
             with self.progress.stage("measuring the bare clock"):
                 self.baseline = servo_baseline(max(1, round(seconds * rate)), rate)
-        self.visual = Visual(self.spec, self.rig.scene, self.rig.high)
+        self.visual = self.rig.visual
         self.visual.timed = not self.options.lock_step
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.visual, self.names)
+        self.slow = SlowLoop(self.rig, self.names)
         self.trace = Trace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
 
-    def _make(self) -> tuple[Rig, int]:
-        """A rig at rest, and the ticks that its device's path lasts."""
-        spec, threads = self.spec, not self.options.lock_step
-        scene, held = build_scene(spec), np.zeros(3)
-        held_point(scene.hold, scene.tool, held)
-        device, ticks = devices.make_device(spec, self.choice, held)
-        workspace, limits = devices.workspace_of(spec), devices.limits_of(spec, self.device)
-        start_at = held if self.choice.rebased else None
-        return Rig(spec, scene, self.kind, device, workspace, limits, threads, start_at), ticks
+    def _make(self, progress: Progress | None = None) -> Rig:
+        """A rig at rest."""
+
+        def device_at(held: NDArray[np.float64]) -> VirtualDevice:
+            device, self._path_ticks = devices.make_device(self.spec, self.choice, held)
+            return device
+
+        workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec, self.device)
+        threads = not self.options.lock_step
+        return make_rig(
+            self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
+        )
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -200,6 +206,8 @@ class Session:
                 else:
                     self._in_threads(watch, launch)
             columns = self.trace.finish()
+            if self.options.export is not None and self.export_tick is None:
+                self._take_problem()
         finally:
             self.rig.low.close()
             self.record(None)
@@ -221,7 +229,7 @@ class Session:
 
     def step_once(self) -> None:
         """One low period of a scene whose time stands still."""
-        grant_ticks(self.rig.servo, self.rig.scene.numbers.ratio)
+        grant_ticks(self.rig.servo, self.rig.ratio)
 
     def end(self, emergency: bool = False) -> None:
         """Fade the force and end the run; within milliseconds in an emergency."""
@@ -299,13 +307,17 @@ class Session:
         rig = self.rig
 
         def make(n: int) -> int:
-            return int(servo_run(rig.servo, n))
+            done, wanted = 0, self.export_tick
+            if wanted is not None and rig.lock.tick < wanted <= rig.lock.tick + n:
+                done = servo_run(rig.servo, wanted - rig.lock.tick)
+                self._take_problem()
+            return int(done + servo_run(rig.servo, n - done))
 
         def each() -> None:
             state, fresh = self.visual.latest()
             if fresh:
                 self.album.look(state)
-            if rig.lock.tick % BATCH < rig.scene.numbers.ratio:
+            if rig.lock.tick % BATCH < rig.ratio:
                 self.trace.take()
             if self._signal:
                 request_stop(rig.servo)
@@ -321,6 +333,29 @@ class Session:
             servo_run(rig.servo, fade)
 
     # ---- the end
+
+    def _take_problem(self) -> None:
+        """Keep the contact problem as it is now, or why there is none."""
+        try:
+            self._problem = self.rig.problem()
+        except InputError as refusal:
+            self._problem = refusal
+
+    def _export(self, result: dict[str, Any]) -> None:
+        """Write the contact problem that was kept; a run that has none has failed at that."""
+        path = self.options.export
+        if path is None:
+            return
+        kept, spec = self._problem, self.spec
+        seconds = (self.export_tick or int(tick_count(self.rig.servo))) * self.rig.dt
+        if isinstance(kept, ContactProblem):
+            about = f"{self.options.scene} of Palpo at {seconds:g} s, rows n t1 t2; units m and N"
+            write_fclib(path, kept, spec.title, about)
+            result["export"] = f"{path}: {kept.mu.size} contacts at {seconds:g} s"
+            return
+        why = kept or f"the run ended before {self.options.export_at:g} s"
+        result["warnings"].append(f"--export {path}: {why}.")
+        result["exit_status"] = result["exit_status"] or FAILED
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -384,8 +419,8 @@ class Session:
             "device": self.choice.title,
             "interface": self.kind,
             "driver": "lock-step" if self.options.lock_step else "threads",
-            "latency": _latency(self.kind, self.spec, self.options.lock_step),
-            "duration_s": len(columns["tick"]) * rig.scene.numbers.dt,
+            "latency": rig.latency,
+            "duration_s": len(columns["tick"]) * rig.dt,
         }
         result |= measured(rig, self.slow, columns)
         reason, status = self._ending()
@@ -399,6 +434,7 @@ class Session:
             result["scheduler"] = self.scheduler
             if self.choice.kind != "touch" and not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
+        self._export(result)
         if self.recordings:
             result["recording"] = ", ".join(map(str, self.recordings))
         return Outcome(
@@ -407,13 +443,17 @@ class Session:
         )  # fmt: skip
 
 
-def _latency(kind: str, spec: SceneSpec, lock_step: bool) -> str:
-    """How old a frame is when it is first felt, in words."""
-    if kind == "monolithic":
-        return "none: every body at the servo's rate"
-    if lock_step:
-        return "none" if spec.interface.latency == "none" else "one low period"
-    return "as long as a low step takes"
+def _export_tick(options: Options, rate: float) -> int | None:
+    """Ticks after which a contact problem is exported, None for the last; HapticsError for one not known."""
+    at = options.export_at
+    if at is None:
+        return None
+    if options.export is None or not options.lock_step or not at > 0.0:
+        raise HapticsError(
+            f"--export-at {at:g}: give a positive time, with --export FILE and --lock-step; in threads the "
+            "last tick's problem is exported, and --duration says when that is"
+        )
+    return max(1, round(at * rate))
 
 
 def run(options: Options, progress: Progress | None = None) -> Outcome:

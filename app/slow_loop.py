@@ -15,16 +15,13 @@ from queue import SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
-from app.rig import Rig
-from app.visual import Visual
-from config.schema.scene import SceneSpec
+from app.system import Rig
+from config.schema.scene import BaseScene
 from haptics.limits import RUNNING
 from haptics.recording import Recorder
 from haptics.row import Column
 from haptics.servo import finished_reason
 from haptics.statistics import MISSED, STALE_STEPS
-from physics.exchange.buffer import published_count, taken_count
-from physics.exchange.ring import ring_available, ring_overflow
 from physics.exchange.snapshot import COUNTERS, OVERFLOW
 
 NAP = 2e-4
@@ -51,11 +48,9 @@ class SlowLoop:
     failure: an empty string, or why the loop ended by itself. overruns: steps longer than their period.
     """
 
-    def __init__(
-        self, rig: Rig, visual: Visual, names: Sequence[str], recorder: Recorder | None = None
-    ) -> None:
-        self.rig, self.visual, self.names, self.recorder = rig, visual, tuple(names), recorder
-        self.period = rig.scene.numbers.low_dt
+    def __init__(self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None) -> None:
+        self.rig, self.visual, self.names, self.recorder = rig, rig.visual, tuple(names), recorder
+        self.period = rig.ratio * rig.dt
         self.failure = ""
         self.trace = ""
         """Where the failure came from, for those who look for its cause."""
@@ -63,7 +58,7 @@ class SlowLoop:
         self.overruns = 0
         self.lost_slots = 0
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        self._changes: SimpleQueue[tuple[str, SceneSpec]] = SimpleQueue()
+        self._changes: SimpleQueue[tuple[str, BaseScene]] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
     def first(self) -> bool:
@@ -79,7 +74,7 @@ class SlowLoop:
         if self._thread.is_alive():
             self._thread.join(timeout)
 
-    def ask(self, text: str, spec: SceneSpec) -> None:
+    def ask(self, text: str, spec: BaseScene) -> None:
         """Make the change `text`, which leads to `spec`, before the next low step; any thread may ask."""
         self._changes.put((text, spec))
 
@@ -93,20 +88,16 @@ class SlowLoop:
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
-        low, log, start = self.rig.low, self.rig.high.log, time.perf_counter()
+        low, start = self.rig.low, time.perf_counter()
         self.take_changes()
         low.begin()
-        begun = int(self.rig.high.state.calls[low.tool_slot])
-        until = low.tick + int(ring_available(log.ring))
+        begun, until = low.begun(), low.complete()
         slot = self.visual.take_tool()
         low.finish(until)
         self.seconds.append(time.perf_counter() - start)
         self.overruns += self.seconds[-1] > self.period
         self.book((low.frame_id, begun, until, low.present), self.seconds[-1])
         self.show(slot, until)
-        if ring_overflow(log.ring):
-            behind = len(log.tick) * self.rig.scene.numbers.dt
-            raise RuntimeError(f"it fell more than {behind:.1f} s behind the servo, whose forces are lost")
 
     def book(self, schedule: tuple[int, int, int, int], seconds: float) -> None:
         """Leave a row in the recording: frame, begin tick, until tick, present tick; and the times."""
@@ -118,14 +109,12 @@ class SlowLoop:
             self.recorder.append_low_step(row)
 
     def show(self, slot: int, tick: int) -> None:
-        """Publish the picture; raise FloatingPointError for a body that is not finite."""
+        """Publish the picture; raise what keeps the low loop from going on."""
         counted = self.rig.servo.statistics.counters
         self.counters[:3] = counted[MISSED], counted[STALE_STEPS], self.overruns
         self.counters[OVERFLOW] = self.lost_slots
         self.visual.publish(slot, tick, self.counters)
-        broken = self.rig.low.invalid()
-        if broken:
-            raise FloatingPointError(f'body "{broken}" is not finite')
+        self.rig.low.check()
 
     def _run(self) -> None:
         due = time.perf_counter() + self.period
@@ -144,12 +133,11 @@ class SlowLoop:
 
     def _wait(self, due: float) -> bool:
         """Sleep until a step is due and the servo has the last frame; False once the servo has ended."""
-        control = self.rig.high.frame_control
         while finished_reason(self.rig.servo) == RUNNING:
             left = due - time.perf_counter()
             if left > 0:
                 time.sleep(min(left, 0.05))
-            elif taken_count(control) < published_count(control):
+            elif not self.rig.low.adopted():
                 time.sleep(NAP)
             else:
                 return True
@@ -163,7 +151,7 @@ def lock_step_run(
 
     Times of steps are booked as zero, so that two recordings are the same bit for bit.
     """
-    lock, ratio = rig.lock, rig.lock.ratio if rig.kind != "monolithic" else rig.scene.numbers.ratio
+    lock, ratio = rig.lock, rig.ratio
     while lock.tick < ticks and finished_reason(rig.servo) == RUNNING:
         start = lock.tick
         slow.take_changes()

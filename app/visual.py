@@ -3,26 +3,21 @@
 The slow loop's thread writes; it alone reads the tool's state from the servo.
 """
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
+from app.frames import Frames
 from config.schema.body import PlaneBody, RigidBody, TetBody
 from config.schema.scene import SceneSpec
 from physics.contact.rows import POINT
-from physics.exchange.buffer import acquire, make_control, publish, writer_slot
+from physics.exchange.buffer import acquire
 from physics.exchange.snapshot import (
     NO_SCALAR,
     STRAIN,
     Drawable,
-    SceneGeometry,
     SceneState,
     make_geometry,
-    make_snapshot,
     plane_corners,
-    view,
-    write,
 )
 from physics.fem.strain import NodalStrain
 from physics.systems.high_rate import HighRate
@@ -91,12 +86,8 @@ class _Shape:
         self.drawable, self.number, self.local = drawable, number, local
 
 
-class Visual:
-    """Geometry of a scene, and the snapshots of its state behind a triple buffer.
-
-    strain: whether frames carry the tetrahedra's equivalent strain. timed: whether they carry the clock of
-    their publication, which a run in lock-step must not. Any thread may set them.
-    """
+class Visual(Frames):
+    """Geometry of a scene, and the frames of its state; the strain is the tetrahedra's equivalent strain."""
 
     def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate) -> None:
         self.scene, self.high = scene, high
@@ -113,12 +104,12 @@ class Visual:
         for number, body in enumerate(spec.bodies):
             if isinstance(body, PlaneBody):
                 rest.append(self._add_plane(body, number, solid))
-        self.vertices = np.vstack(rest)
-        self.geometry: SceneGeometry = make_geometry([s.drawable for s in self._shapes], self.vertices)
+        vertices = np.vstack(rest)
+        self.geometry = make_geometry([s.drawable for s in self._shapes], vertices)
         joints = scene.attachments
         points = np.flatnonzero(joints.kind == POINT)
         self._joined = joints.points[points, 0, 0].astype(np.intp) if len(points) else np.zeros(0, np.intp)
-        self.strain = self.timed = False
+        super().__init__(vertices, scene.capacity.contacts, len(self._joined))
         self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
         self._gauges = [
             (shape, NodalStrain(member.body.mesh.nodes, member.body.mesh.tets))
@@ -126,8 +117,6 @@ class Visual:
             if (member := self.members.get(shape.number)) and isinstance(member, TetMember)
         ]
         self._measure()  # compiled before the loop starts
-        self.snapshot = make_snapshot(len(self.vertices), scene.capacity.contacts, len(self._joined))
-        self.control = make_control()
 
     def _triangles(self, number: int) -> tuple[int, int, Indices]:
         """First point, number of points and triangles, from the first point on, of a body."""
@@ -220,10 +209,8 @@ class Visual:
             scalar=self._scalar,
             scalar_kind=STRAIN if strain else NO_SCALAR,
             scalar_range=np.array([0.0, self._upper]),
-            published_ns=time.perf_counter_ns() if self.timed else 0,
         )
-        write(self.snapshot, int(writer_slot(self.control)), now)
-        publish(self.control)
+        self.hand_over(now)
 
     def _move(self, k: int) -> None:
         """Bring all vertices to the present."""
@@ -259,8 +246,3 @@ class Visual:
                 turned = rotate(self.high.state.q[k, frame], points.lever[p][None])[0]
                 out[i] = self.high.state.x[k, frame] + turned
         return out
-
-    def latest(self) -> tuple[SceneState, bool]:
-        """The reader's side: the newest frame, and whether it is new. One thread may ask."""
-        slot, fresh = acquire(self.control)
-        return view(self.snapshot, int(slot)), bool(fresh)

@@ -8,10 +8,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from config.schema.base import choose
-from config.schema.scene import Key, Origin, SceneSpec
+from config.schema.hapco import HapcoScene
+from config.schema.scene import BaseScene, Key, Origin, SceneSpec
+
+SYSTEMS: dict[str, type[BaseScene]] = {"multirate": SceneSpec, "hapco": HapcoScene}
+"""The specification of each system's scenes, by the scene's key `system`."""
 
 
 class ConfigError(ValueError):
@@ -25,9 +29,10 @@ def list_scenes() -> dict[str, str]:
     }
 
 
-def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> SceneSpec:
+def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Any:
     """A shipped scene by name, or a user's TOML file by path; raises ConfigError.
 
+    A SceneSpec, or a HapcoScene where it says so.
     Each override is "key=value", such as "bodies.wire.material.youngs_modulus=2 GPa".
     """
     path = _find(str(name_or_path))
@@ -38,14 +43,17 @@ def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Scene
     return parse_scene(text, path, overrides)
 
 
-def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> SceneSpec:
+def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> Any:
     """A scene from its text, as a recording keeps it; mesh files are looked for beside `path`."""
     path = Path(path)
     data = read_toml(text, path.name)
     for override in overrides:
         set_key(data, override)
+    system = data.get("system", "multirate")
+    if system not in list(SYSTEMS):
+        raise ConfigError(f"{path.name}: system = {_toml(system)}: {choose(system, SYSTEMS)}")
     try:
-        scene = SceneSpec.model_validate(data, context={"folder": str(path.parent)})
+        scene = SYSTEMS[system].model_validate(data, context={"folder": str(path.parent)})
     except ValidationError as error:
         raise ConfigError(f"{path.name}: {_sentence(error, data)}") from None
     scene._origin = Origin(path, text, tuple(overrides))
@@ -61,8 +69,8 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON schema of a scene file."""
-    return SceneSpec.model_json_schema()
+    """JSON schema of a scene file, of any system."""
+    return TypeAdapter(SceneSpec | HapcoScene).json_schema()
 
 
 def set_key(data: dict[str, Any], override: str) -> None:

@@ -8,11 +8,13 @@ from app.bench.low_step import low_step
 from app.bench.memory import memory
 from app.bench.realtime import realtime
 from app.bench.servo import servo
+from app.bench.solve import solve
 from app.bench.start import start
 
 BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "servo": servo,
     "low-step": low_step,
+    "solve": solve,
     "start": start,
     "memory": memory,
     "realtime": realtime,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from app.build import build_scene
 from config.load import load_scene
-from config.schema.scene import SceneSpec
+from config.schema.scene import BaseScene, SceneSpec
 from haptics.path import waypoint_path
 from physics.systems.literal import Paper
 from physics.systems.lock_step import LockStep
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Watch = Callable[["Drive"], None]
 
 
-def scene_path(spec: SceneSpec, speed: float = 1.0) -> Floats:
+def scene_path(spec: BaseScene, speed: float = 1.0) -> Floats:
     """The scene's own target path (n, 3) [m] at the servo's rate, `speed` times as fast."""
     rows = [(t / speed, *x) for t, *x in spec.device.path]
     kind = "smooth" if spec.device.smooth else "linear"

@@ -18,10 +18,9 @@ VOLUME_FILES = (".msh", ".vtk", ".vtu")
 SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
 
 
-class Block(Spec):
-    """A block of tetrahedra, centred at its origin."""
+class Grid(Spec):
+    """A block cut into cells, centred at its origin."""
 
-    kind: Literal["block"]
     size: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
         description="Edge lengths along x, y, z."
     )
@@ -29,6 +28,12 @@ class Block(Spec):
     grading: tuple[Factor, Factor, Factor] = Field(
         (1.0, 1.0, 1.0), description="Last cell's length over the first's along x, y, z."
     )
+
+
+class Block(Grid):
+    """A block of tetrahedra, centred at its origin."""
+
+    kind: Literal["block"]
 
 
 class Cylinder(Spec):
@@ -131,20 +136,21 @@ class Box(Spec):
     )
 
 
+def checked_file(path: str, info: ValidationInfo, endings: tuple[str, ...]) -> str:
+    """The whole path of a file that is there and has one of the endings."""
+    full = Path((info.context or {}).get("folder", "."), path).expanduser()
+    if full.suffix.lower() not in endings:
+        raise ValueError(f"has an ending that is not read here; use {in_words(list(endings))}")
+    if not full.is_file():
+        raise ValueError(f"is not there; a relative path starts at the scene's folder, {full.parent}")
+    return str(full.resolve())
+
+
 class _MeshFile(Spec):
     kind: Literal["file"]
     scale: Number = Field(
         1.0, gt=0, description="Metres per unit of the file; 0.001 for a mesh in millimetres."
     )
-
-    @classmethod
-    def _checked(cls, path: str, info: ValidationInfo, endings: tuple[str, ...]) -> str:
-        full = Path((info.context or {}).get("folder", "."), path).expanduser()
-        if full.suffix.lower() not in endings:
-            raise ValueError(f"has an ending that is not read here; use {in_words(list(endings))}")
-        if not full.is_file():
-            raise ValueError(f"is not there; a relative path starts at the scene's folder, {full.parent}")
-        return str(full.resolve())
 
 
 class VolumeFile(_MeshFile):
@@ -155,7 +161,7 @@ class VolumeFile(_MeshFile):
     @field_validator("path")
     @classmethod
     def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return cls._checked(path, info, VOLUME_FILES)
+        return checked_file(path, info, VOLUME_FILES)
 
 
 class SurfaceFile(_MeshFile):
@@ -166,7 +172,7 @@ class SurfaceFile(_MeshFile):
     @field_validator("path")
     @classmethod
     def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return cls._checked(path, info, SURFACE_FILES)
+        return checked_file(path, info, SURFACE_FILES)
 
 
 TetGeometry = Annotated[

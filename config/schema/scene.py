@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -28,8 +29,8 @@ class Origin:
     overrides: tuple[str, ...]
 
 
-class SceneSpec(Spec):
-    """A scene: bodies, what joins them, the tool, and how all of it is computed."""
+class BaseScene(Spec):
+    """What scenes of all systems have in common."""
 
     title: str = Field(min_length=1, description="Name of the scene.")
     description: str = Field("", description="One line for `palpo scenes`.")
@@ -37,13 +38,6 @@ class SceneSpec(Spec):
         (0.0, -9.81, 0.0), description="Gravity; y is up."
     )
     rates: Rates = Field(Rates(), description="Rates of the loops.")
-    interface: Interface = Field(Interface(), description="How the rates are joined.")
-    solver: Solver = Field(Solver(), description="Contact solver.")
-    contact: Contact = Field(Contact(), description="Detection of contacts.")
-    friction: Friction = Field(Friction(), description="Coefficients of friction.")
-    bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
-    attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
-    tool: Tool = Field(description="The body that the device holds.")
     device: Device = Field(Device(), description="The device and the simulated hand.")
     workspace: Workspace = Field(Workspace(), description="From the device's frame to the scene's.")
     safety: Safety = Field(Safety(), description="Limits on the force.")
@@ -57,6 +51,26 @@ class SceneSpec(Spec):
         if self._origin is None:
             raise ValueError("this scene was not loaded from a file")
         return self._origin
+
+
+_HAPCO = 'it belongs to the other system; write system = "hapco" at the top of the file'
+
+
+class SceneSpec(BaseScene):
+    """A multi-rate scene: bodies, what joins them, the tool, and how all of it is computed."""
+
+    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(("mobile", "fixed", "hold", "zoom", "stylus"), _HAPCO)
+
+    system: Literal["multirate"] = Field(
+        "multirate", description="What computes the scene: bodies at two rates that an interface joins."
+    )
+    interface: Interface = Field(Interface(), description="How the rates are joined.")
+    solver: Solver = Field(Solver(), description="Contact solver.")
+    contact: Contact = Field(Contact(), description="Detection of contacts.")
+    friction: Friction = Field(Friction(), description="Coefficients of friction.")
+    bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
+    attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
+    tool: Tool = Field(description="The body that the device holds.")
 
     def body(self, name: str) -> Body:
         """The body of this name; KeyError if there is none."""

@@ -68,8 +68,13 @@ class FrictionPair(Spec):
     mu: Number = Field(ge=0, le=10, description="Coefficient.")
 
 
-class Friction(Spec):
-    """Coulomb's coefficients."""
+class PlainFriction(Spec):
+    """Coulomb's coefficient."""
 
     default: Number = Field(0.3, ge=0, le=10, description="Coefficient of every pair that is not listed.")
+
+
+class Friction(PlainFriction):
+    """Coulomb's coefficients."""
+
     pairs: tuple[FrictionPair, ...] = Field((), description="Pairs of bodies with their own coefficient.")

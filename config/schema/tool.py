@@ -9,8 +9,8 @@ from config.schema.body import Place
 from config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
 
 
-class Hold(Place):
-    """Where and how the device holds the tool; the place by at most one of node, end and at."""
+class Grip(Spec):
+    """How the device holds what it moves."""
 
     mode: Literal["coupling", "direct"] = Field(
         "coupling",
@@ -21,6 +21,10 @@ class Hold(Place):
     damping: Damping = Field(1.0, ge=0, description="Damper of the coupling.")
     rotational_stiffness: RotationalStiffness = Field(1.0, gt=0, description="Spring on the orientation.")
     rotational_damping: RotationalDamping = Field(0.001, ge=0, description="Damper on the orientation.")
+
+
+class Hold(Grip, Place):
+    """Where and how the device holds the tool; the place by at most one of node, end and at."""
 
 
 class Tool(Spec):

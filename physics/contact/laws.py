@@ -13,6 +13,12 @@ from numba import njit
 OPEN, STICK, SLIP = 0, 1, 2
 """Status of a contact."""
 
+BIPOTENTIAL, BIPOTENTIAL_PRINTED, PSEUDOPOTENTIAL, PSEUDOPOTENTIAL_PRINTED = range(4)
+"""How r and x are joined: by one projection on the cone (001, N. Talbi's thesis, 2.45), or by one on the
+half-line and one on the disc (2.43 and 2.44). As printed, the first is the plain projection although rho_n
+and rho_t differ, the second has the minus sign of (2.44): neither solves the problem, both are kept to be
+compared with."""
+
 LOCAL_SWEEPS = 30
 """Most inner iterations of a sliding contact; the outer sweeps finish what is left."""
 
@@ -48,8 +54,97 @@ def scale_to_disc(t1, t2, radius):
 
 
 @njit(inline="always")
+def de_saxce(x_n, x_1, x_2, mu):
+    """x_n + mu |x_t|: the normal displacement that makes Coulomb's law normal to its cone (001, 2.35)."""
+    return x_n + mu * (x_1 * x_1 + x_2 * x_2) ** 0.5
+
+
+@njit(inline="always")
+def augment(formulation, r, x, mu, rho_n, rho_t, star):
+    """star (3,) = r - rho (x + mu |x_t| n) for the bi-potential, r - rho x for the pseudo-potentials."""
+    if formulation <= BIPOTENTIAL_PRINTED:
+        star[0] = r[0] - rho_n * de_saxce(x[0], x[1], x[2], mu)
+    else:
+        star[0] = r[0] - rho_n * x[0]
+    star[1] = r[1] - rho_t * x[1]
+    star[2] = r[2] - rho_t * x[2]
+
+
+@njit(inline="always")
+def correct(formulation, star, mu, rho_n, rho_t, out):
+    """out = the augmented force star brought back to the cone |r_t| <= mu r_n, shape (3,).
+
+    With rho_n != rho_t the bi-potential's projection is that of the metric 1 / rho: scaled by
+    stretch = sqrt(rho_n / rho_t), the tangent plane has the plain projection on a cone of mu stretch. The
+    plain one, as printed, has fixed points with x_n = mu |x_t| (rho_t / rho_n - 1).
+    """
+    if formulation == BIPOTENTIAL:
+        stretch = (rho_n / rho_t) ** 0.5
+        out[0] = star[0]
+        out[1] = star[1] * stretch
+        out[2] = star[2] * stretch
+        project_cone(out, mu * stretch, out)
+        out[1] /= stretch
+        out[2] /= stretch
+    elif formulation == BIPOTENTIAL_PRINTED:
+        project_cone(star, mu, out)
+    else:
+        out[0] = max(0.0, star[0])
+        scale = scale_to_disc(star[1], star[2], mu * out[0])
+        if formulation == PSEUDOPOTENTIAL_PRINTED and scale < 1.0:
+            scale = -scale
+        out[1] = scale * star[1]
+        out[2] = scale * star[2]
+
+
+@njit(inline="always")
+def correction_slope(formulation, star, mu, slope):
+    """slope (3, 3) = d correct / d star, of the bi-potential with rho_n = rho_t or of the pseudo-potentials.
+
+    Sliding along e, with the projected normal force p_n and v = n + mu e (EQUATIONS.md, 2):
+    bi-potential v v^T / (1 + mu^2), pseudo-potential v n^T, and mu p_n / |star_t| across e in both.
+    """
+    rt = (star[1] * star[1] + star[2] * star[2]) ** 0.5
+    bi = formulation == BIPOTENTIAL
+    slope[:] = 0.0
+    if (bi and mu * rt <= -star[0]) or (not bi and star[0] <= 0.0):
+        return
+    if rt <= mu * star[0]:
+        slope[0, 0] = 1.0
+        slope[1, 1] = 1.0
+        slope[2, 2] = 1.0
+        return
+    e1, e2 = star[1] / rt, star[2] / rt
+    if bi:
+        normal = 1.0 / (1.0 + mu * mu)
+        along = mu * normal
+        p_n = (star[0] + mu * rt) * normal
+    else:
+        normal, along, p_n = 1.0, 0.0, star[0]
+    across = mu * p_n / rt
+    slope[0, 0] = normal
+    slope[0, 1] = along * e1
+    slope[0, 2] = along * e2
+    slope[1, 0] = mu * normal * e1
+    slope[1, 1] = mu * along * e1 * e1 + across * e2 * e2
+    slope[1, 2] = (mu * along - across) * e1 * e2
+    slope[2, 0] = mu * normal * e2
+    slope[2, 1] = slope[1, 2]
+    slope[2, 2] = mu * along * e2 * e2 + across * e1 * e1
+
+
+@njit(inline="always")
+def contact_status(r_n, star, mu):
+    """OPEN, STICK or SLIP of a contact of normal force r_n: where star = r - rho (x + mu |x_t| n) lies."""
+    rt = (star[1] * star[1] + star[2] * star[2]) ** 0.5
+    if r_n <= 0.0 or mu * rt <= -star[0]:
+        return OPEN
+    return STICK if rt <= mu * star[0] else SLIP
+
+
+@njit(inline="always")
 def solve_contact(w, b, mu, r):
-    """Force r, shape (3,), of a single contact u = w r + b with w (3, 3) positive definite.
+    """Force r, shape (3,), of a single contact u = w r + b with w (3, 3) positive semidefinite, w_nn > 0.
 
     Exact for open and sticking contacts; a sliding one is found by alternating the normal law and the
     projected tangential step, starting from the force it is given. Returns OPEN, STICK or SLIP.
@@ -68,22 +163,23 @@ def solve_contact(w, b, mu, r):
     l10 = w[1, 0] / w[0, 0]
     l20 = w[2, 0] / w[0, 0]
     d1 = w[1, 1] - l10 * w[1, 0]
-    c21 = w[2, 1] - l20 * w[1, 0]
-    d2 = w[2, 2] - l20 * w[2, 0] - c21 * c21 / d1
-    if d1 > 0.0 and d2 > 0.0:
-        y1 = -b[1] + l10 * b[0]
-        y2 = -b[2] + l20 * b[0] - c21 / d1 * y1
-        s2 = y2 / d2
-        s1 = (y1 - c21 * s2) / d1
-        s0 = (-b[0] - w[1, 0] * s1 - w[2, 0] * s2) / w[0, 0]
-        if s0 > 0.0 and s1 * s1 + s2 * s2 <= mu * mu * s0 * s0:
-            r[0] = s0
-            r[1] = s1
-            r[2] = s2
-            return STICK
+    if d1 > 0.0:
+        c21 = w[2, 1] - l20 * w[1, 0]
+        d2 = w[2, 2] - l20 * w[2, 0] - c21 * c21 / d1
+        if d2 > 0.0:
+            y1 = -b[1] + l10 * b[0]
+            y2 = -b[2] + l20 * b[0] - c21 / d1 * y1
+            s2 = y2 / d2
+            s1 = (y1 - c21 * s2) / d1
+            s0 = (-b[0] - w[1, 0] * s1 - w[2, 0] * s2) / w[0, 0]
+            if s0 > 0.0 and s1 * s1 + s2 * s2 <= mu * mu * s0 * s0:
+                r[0] = s0
+                r[1] = s1
+                r[2] = s2
+                return STICK
     half = 0.5 * (w[1, 1] + w[2, 2])
     spread = (0.25 * (w[1, 1] - w[2, 2]) ** 2 + w[1, 2] * w[1, 2]) ** 0.5
-    rho = 1.0 / (half + spread)
+    rho = 1.0 / (half + spread) if half + spread > 0.0 else 0.0
     for _ in range(LOCAL_SWEEPS):
         n, t1, t2 = r[0], r[1], r[2]
         r[0] = max(0.0, -(b[0] + w[0, 1] * t1 + w[0, 2] * t2) / w[0, 0])

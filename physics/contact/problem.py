@@ -1,16 +1,25 @@
 """The contact problem that every solver gets, and the result that every solver gives back."""
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from physics.errors import InputError
 
+UNSYMMETRIC = 1e-8
+"""Largest |W - W^T| over the largest |W| that rounding excuses."""
+
 
 @dataclass(frozen=True)
 class ContactProblem:
-    """u = W r + b with r in the product of Coulomb cones; rows (n, t1, t2) of each contact."""
+    """u = W r + b with r in the product of Coulomb cones; rows (n, t1, t2) of each contact.
+
+    Raises InputError for shapes that do not agree, values that are not finite, negative mu, and a W that is
+    not symmetric or has a negative diagonal; its eigenvalues are not computed.
+    """
 
     w: NDArray[np.float64]
     """Delassus operator [m/N], shape (3 n, 3 n), symmetric positive semidefinite."""
@@ -22,17 +31,20 @@ class ContactProblem:
     """Force to start from [N], shape (3 n,)."""
 
     def __post_init__(self) -> None:
-        n = len(self.mu)
-        if self.w.shape != (3 * n, 3 * n) or self.b.shape != (3 * n,):
+        n = self.mu.size
+        if self.mu.shape != (n,) or self.w.shape != (3 * n, 3 * n) or self.b.shape != (3 * n,):
             raise InputError(
-                f"a contact problem of {n} contacts needs W of shape {(3 * n, 3 * n)} and b of shape "
-                f"{(3 * n,)}; got {self.w.shape} and {self.b.shape}"
+                f"a contact problem of {n} contacts needs W of shape {(3 * n, 3 * n)}, b of shape {(3 * n,)} "
+                f"and mu of shape {(n,)}; got {self.w.shape}, {self.b.shape} and {self.mu.shape}"
             )
-        if not (np.isfinite(self.w).all() and np.isfinite(self.b).all() and np.isfinite(self.mu).all()):
-            raise InputError("a contact problem must be finite; W, b or mu holds NaN or infinity")
-        if n and self.mu.min() < 0.0:
-            worst = int(self.mu.argmin())
-            raise InputError(f"friction coefficient mu[{worst}] = {self.mu[worst]} is negative")
+        for name, values in (("W", self.w), ("b", self.b), ("mu", self.mu)):
+            if not np.isfinite(values).all():
+                raise InputError(f"a contact problem must be finite; {name} holds NaN or infinity")
+        if self.warm is not None and not (self.warm.shape == (3 * n,) and np.isfinite(self.warm).all()):
+            raise InputError(f"the warm start must be {3 * n} finite forces; got shape {self.warm.shape}")
+        if n:
+            _check_friction(self.mu)
+            _check_compliance(self.w)
 
     @property
     def n_contacts(self) -> int:
@@ -40,9 +52,46 @@ class ContactProblem:
         return len(self.mu)
 
 
+def _check_friction(mu: NDArray[np.float64]) -> None:
+    worst = int(mu.argmin())
+    if mu[worst] < 0.0:
+        raise InputError(f"friction coefficient mu[{worst}] = {mu[worst]} is negative")
+
+
+def _check_compliance(w: NDArray[np.float64]) -> None:
+    worst = int(w.diagonal().argmin())
+    if w[worst, worst] < 0.0:
+        raise InputError(
+            f"W must be positive semidefinite, but W[{worst}, {worst}] = {w[worst, worst]:.3g} is negative"
+        )
+    apart = np.abs(w - w.T)
+    i, j = (int(k) for k in np.unravel_index(apart.argmax(), apart.shape))
+    share = apart[i, j] / max(np.abs(w).max(), np.finfo(float).tiny)
+    if share > UNSYMMETRIC:
+        raise InputError(
+            f"W must be symmetric, but W[{i}, {j}] = {w[i, j]:.6g} and W[{j}, {i}] = {w[j, i]:.6g}: "
+            f"{share:.2g} of its largest entry apart"
+        )
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a solver ends."""
+
+    tolerance: float = 1e-8
+    """Relative natural-map residual (physics.contact.residual) at which it has converged."""
+    max_iterations: int = 5000
+    """In the solver's own unit: sweeps, Newton steps, pivots."""
+    seconds: float = math.inf
+    """Wall time after which it gives back the best force that it has [s]."""
+
+
+Reason = Literal["converged", "iterations", "time", "stalled", "diverged"]
+
+
 @dataclass(frozen=True)
 class ContactResult:
-    """What a solver found."""
+    """What a solver found; `r` is finite and in the cones whatever the reason for which it ended."""
 
     r: NDArray[np.float64]
     """Contact forces [N], shape (3 n,), order (n, t1, t2)."""
@@ -52,3 +101,8 @@ class ContactResult:
     residual: float
     """Relative natural-map residual of r."""
     converged: bool
+    """Whether the residual is at most the tolerance, whatever the solver's own criterion says."""
+    reason: Reason = "converged"
+    """Why it ended."""
+    seconds: float = 0.0
+    """Wall time of the solve [s]."""

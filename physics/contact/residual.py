@@ -5,11 +5,27 @@
 It vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, ch. 13).
 """
 
+from time import perf_counter
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from physics.contact.laws import project_cone
+from physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, project_cone
+from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+
+RUNAWAY = 1e12
+"""Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: so it grows
+where no force can part the contacts, and its relative residual is small by its mere size."""
+
+
+@njit(inline="always")
+def _scale(w, first, n_contacts):
+    """rho = 1 / mean(diag W) [N/m]; 1 where W vanishes, so that what no force can mend still shows."""
+    mean = 0.0
+    for i in range(first, first + 3 * n_contacts):
+        mean += w[i, i]
+    return 3 * n_contacts / mean if mean > 0.0 else 1.0
 
 
 @njit(nogil=True, cache=True)
@@ -18,25 +34,28 @@ def natural_map_norm(w, mu, r, u, first, n_contacts, scratch):
 
     u = W r + b over those rows; mu (n_contacts,); scratch: (2, 3) at least.
     """
-    mean = 0.0
-    for i in range(first, first + 3 * n_contacts):
-        mean += w[i, i]
-    if n_contacts == 0 or mean <= 0.0:
-        return 0.0, 0.0
-    rho = 3 * n_contacts / mean
+    rho = _scale(w, first, n_contacts)
     error, size = 0.0, 0.0
     star, image = scratch[0], scratch[1]
     for k in range(n_contacts):
         i = first + 3 * k
-        slip = (u[i + 1] * u[i + 1] + u[i + 2] * u[i + 2]) ** 0.5
-        star[0] = r[i] - rho * (u[i] + mu[k] * slip)
-        star[1] = r[i + 1] - rho * u[i + 1]
-        star[2] = r[i + 2] - rho * u[i + 2]
+        augment(BIPOTENTIAL_PRINTED, r[i : i + 3], u[i : i + 3], mu[k], rho, rho, star)
         project_cone(star, mu[k], image)
         for c in range(3):
             error += (r[i + c] - image[c]) ** 2
             size += r[i + c] ** 2
     return error**0.5, size**0.5
+
+
+@njit(nogil=True, cache=True)
+def contact_statuses(w, mu, r, u, status):
+    """status (n,) = OPEN, STICK or SLIP of each contact, by the branch of the natural map's projection."""
+    n = mu.shape[0]
+    rho, star = _scale(w, 0, n), np.empty(3)
+    for k in range(n):
+        i = 3 * k
+        augment(BIPOTENTIAL_PRINTED, r[i : i + 3], u[i : i + 3], mu[k], rho, rho, star)
+        status[k] = contact_status(r[i], star, mu[k])
 
 
 def natural_map_residual(
@@ -45,3 +64,41 @@ def natural_map_residual(
     """Relative natural-map residual of the force r, shape (3 n,); absolute [N] where r is zero."""
     error, size = natural_map_norm(w, mu, r, w @ r + b, 0, len(mu), np.zeros((2, 3)))
     return float(error / size if size > 0.0 else error)
+
+
+def runaway(problem: ContactProblem) -> float:
+    """|r| past which a solver has diverged [N]; a warm start may be as large as it is."""
+    trace = float(problem.w.diagonal().sum())
+    free = float(np.linalg.norm(problem.b)) * (len(problem.w) / trace if trace > 0.0 else 1.0)
+    warm = 0.0 if problem.warm is None else float(np.linalg.norm(problem.warm))
+    return RUNAWAY * (free + warm)
+
+
+def judge(
+    problem: ContactProblem,
+    stop: Stop,
+    r: NDArray[np.float64],
+    iterations: int,
+    reason: Reason,
+    started: float,
+) -> ContactResult:
+    """The result of a solver that gives back r (3 n,), finite and in the cones, and says why it ended.
+
+    Whether it has converged is for the residual to say: a reason "converged" that the residual does not
+    bear out becomes "stalled", and one that it does replaces any other. A force past `runaway` has diverged.
+    started: perf_counter() at the start.
+    """
+    status = np.zeros(problem.n_contacts, np.int32)
+    u = problem.w @ r + problem.b
+    error, size = natural_map_norm(problem.w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
+    contact_statuses(problem.w, problem.mu, r, u, status)
+    residual = float(error / size if size > 0.0 else error)
+    diverged = size > runaway(problem)
+    converged = residual <= stop.tolerance and not diverged
+    if converged:
+        reason = "converged"
+    elif diverged:
+        reason = "diverged"
+    elif reason == "converged":
+        reason = "stalled"
+    return ContactResult(r, status, iterations, residual, converged, reason, perf_counter() - started)

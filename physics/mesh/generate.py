@@ -1,4 +1,4 @@
-"""Generated geometry: tetrahedral solids, triangle surfaces and beam lines, all centred on the origin.
+"""Generated geometry, centred on the origin: solids of tetrahedra or hexahedra, triangle surfaces, beams.
 
 Solids are inscribed in the shape they stand for, so volumes converge to it at second order.
 """
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from physics.errors import InputError
 from physics.mesh.beam import BeamLine
 from physics.mesh.checks import as_points
+from physics.mesh.hex import CORNERS, HexMesh
 from physics.mesh.surface import SurfaceMesh
 from physics.mesh.tet import TetMesh, orient_tets
 
@@ -36,15 +37,24 @@ def block(
     (exactly so for even divisions). `grading` is the last cell's length over the first's along each axis.
     Raises InputError for sizes or gradings that are not positive and divisions below 1.
     """
-    lengths = _three("size", size, _length)
-    cells = _three("divisions", divisions, _count)
-    ratios = _three("grading", grading, _positive)
-    sides = [s * (_graded(n, g) - 0.5) for s, n, g in zip(lengths, cells, ratios, strict=True)]
-    nodes = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3)
+    nodes, cells = _grid(size, divisions, grading)
     index = np.indices(cells).reshape(3, -1)
     # Mirroring a cell along one axis exchanges the corners along it; neighbours then agree on their face.
     odd = index.sum(axis=0) % 2
     return _tets_of_cells(nodes, cells, index, np.stack([odd, 0 * odd, 0 * odd]), FIVE_TETS)
+
+
+def hex_block(
+    size: Sequence[float], divisions: Sequence[int], grading: Sequence[float] = (1.0, 1.0, 1.0)
+) -> HexMesh:
+    """Rectangular block of edge lengths `size` [m], shape (3,), in `divisions` hexahedra, shape (3,).
+
+    Nodes are numbered as in `block` of the same arguments. Raises InputError as `block` does.
+    """
+    nodes, cells = _grid(size, divisions, grading)
+    i, j, k = np.indices(cells).reshape(3, -1)[:, :, None] + ((CORNERS.T + 1) // 2)[:, None, :]
+    _, ny, nz = cells
+    return HexMesh(nodes, ((i * (ny + 1) + j) * (nz + 1) + k).astype(np.int32))
 
 
 def ellipsoid(radii: Sequence[float], n_radial: int) -> TetMesh:
@@ -132,6 +142,17 @@ def cylinder_surface(
 ) -> SurfaceMesh:
     """Surface of `cylinder(radius, length, n_around, n_length, axis)`, its own vertices only."""
     return cylinder(radius, length, n_around, n_length, axis).surface("cylinder").compact()
+
+
+def _grid(
+    size: Sequence[float], divisions: Sequence[int], grading: Sequence[float]
+) -> tuple[NDArray[np.float64], tuple[int, int, int]]:
+    """Nodes of a rectangular grid, shape (n, 3), z running fastest, and its numbers of cells."""
+    lengths = _three("size", size, _length)
+    cells = _three("divisions", divisions, _count)
+    ratios = _three("grading", grading, _positive)
+    sides = [s * (_graded(n, g) - 0.5) for s, n, g in zip(lengths, cells, ratios, strict=True)]
+    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3), cells
 
 
 def _tets_of_cells(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from physics.errors import InputError
 from physics.mesh import checks
+from physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 from physics.mesh.surface import SurfaceMesh
 from physics.mesh.tet import TetMesh, orient_tets, validate_tets
 
@@ -26,6 +27,9 @@ Cells = dict[str, NDArray[Any]]
 """Connectivity by kind of cell ("tetra", "triangle", "quad", ...), shape (m, nodes per cell)."""
 
 FORMATS = {".msh": "Gmsh", ".vtk": "VTK", ".vtu": "VTU", ".obj": "OBJ", ".stl": "STL"}
+
+SOLIDS = ("tetra", "hexahedron", "wedge", "pyramid", "polyhedron")
+"""Beginnings of the names of kinds that fill space."""
 
 GMSH1_KINDS = {
     2: "triangle",
@@ -51,8 +55,19 @@ def read_tet_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) ->
     return _tets(points, cells, drop_unreferenced, str(path))
 
 
+def read_solid_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) -> TetMesh | HexMesh:
+    """Mesh of tetrahedra or of eight-node hexahedra, whichever the file holds; see `read_tet_mesh`.
+
+    Raises InputError, also for a file that holds both.
+    """
+    points, cells = _load(path)
+    if "hexahedron" in cells:
+        return _hexes(points, cells, drop_unreferenced, str(path))
+    return _tets(points, cells, drop_unreferenced, str(path))
+
+
 def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) -> SurfaceMesh:
-    """Triangle surface of a file, in the file's units; of a tetrahedral file, its boundary.
+    """Triangle surface of a file, in the file's units; of a file of tetrahedra or hexahedra, its boundary.
 
     Quads and polygons are cut into triangles, equal vertices of an STL file are merged, and a closed surface
     that faces inward is turned. Open surfaces are returned as they are: ask `require_volume` where a volume
@@ -63,6 +78,8 @@ def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False
     source = str(path)
     if "tetra" in cells:
         return _tets(points, cells, drop_unreferenced, source).surface(source).compact()
+    if "hexahedron" in cells:
+        return _hexes(points, cells, drop_unreferenced, source).surface(source).compact()
     surface = SurfaceMesh.from_triangles(points, _triangles(cells, source), source)
     if drop_unreferenced:
         surface = surface.compact()
@@ -71,9 +88,23 @@ def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False
     return surface.flipped() if surface.closed and surface.signed_volume < 0.0 else surface
 
 
+def _hexes(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: str) -> HexMesh:
+    strange = [kind for kind in cells if kind.startswith(SOLIDS) and kind != "hexahedron"]
+    if strange:
+        raise InputError(
+            f"{source}: holds {strange[0]} elements beside hexahedra of eight nodes; a body takes one kind."
+        )
+    nodes = checks.as_points(points, source)
+    hexes = checks.as_cells(cells["hexahedron"], 8, len(nodes), "element", source)
+    if drop_unreferenced:
+        nodes, hexes = checks.drop_unreferenced(nodes, hexes)
+    hexes = orient_hexes(nodes, hexes)
+    validate_hexes(nodes, hexes, source)
+    return HexMesh(nodes, hexes)
+
+
 def _tets(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: str) -> TetMesh:
-    solids = ("tetra", "hexahedron", "wedge", "pyramid", "polyhedron")
-    strange = [kind for kind in cells if kind.startswith(solids) and kind != "tetra"]
+    strange = [kind for kind in cells if kind.startswith(SOLIDS) and kind != "tetra"]
     if strange:
         raise InputError(
             f"{source}: holds {strange[0]} elements, but a soft body takes tetrahedra of four nodes only."
@@ -102,7 +133,7 @@ def _triangles(cells: Cells, source: str) -> NDArray[Any]:
     if "quad" in cells:
         parts.append(cells["quad"][:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3))
     if not parts:
-        raise InputError(f"{source}: has neither tetrahedra nor triangles, so it has no surface.")
+        raise InputError(f"{source}: has neither solid elements nor triangles, so it has no surface.")
     return np.concatenate(parts)
 
 

@@ -19,7 +19,7 @@ from physics.bodies.chain import ChainState
 from physics.collision.broadphase import BroadPhase
 from physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from physics.collision.topology import LOW
-from physics.exchange.buffer import acquire, publish, writer_slot
+from physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
     FRESH,
@@ -35,7 +35,7 @@ from physics.exchange.constraint_frame import (
     SET_TOLERANCE,
     ConstraintFrame,
 )
-from physics.exchange.ring import ring_release
+from physics.exchange.ring import ring_available, ring_overflow, ring_release
 from physics.math3 import quat_rotate
 from physics.systems.high_rate import HighRate
 from physics.systems.scene import Scene
@@ -98,6 +98,27 @@ class LowRate:
     def begin(self) -> None:
         """First half of a low step."""
         raise NotImplementedError
+
+    def begun(self) -> int:
+        """Calls of the servo's tick that the tool state of the last `begin` had behind it, -1 for none."""
+        return int(self.high.state.calls[self.tool_slot])
+
+    def complete(self) -> int:
+        """Ticks whose forces are in the log by now, or in the full bodies."""
+        return self.tick + int(ring_available(self.high.log.ring))
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken the last frame."""
+        return bool(taken_count(self.high.frame_control) >= published_count(self.high.frame_control))
+
+    def check(self) -> None:
+        """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body."""
+        if self.invalid():
+            raise FloatingPointError(f'body "{self.invalid()}" is not finite')
+        log = self.high.log
+        if ring_overflow(log.ring):
+            behind = len(log.tick) * self.dt
+            raise RuntimeError(f"it fell more than {behind:.1f} s behind the servo, whose forces are lost")
 
     def finish(self, until: int, present: int | None = None) -> None:
         """Second half: publish the frame; the full bodies contain the forces of ticks before `until`.

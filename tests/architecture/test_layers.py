@@ -14,7 +14,11 @@ LIBRARIES = {
     "physics": {"numpy", "scipy", "numba", "llvmlite", "qdldl"},
 }
 # Files that may read meshes and caches: file name -> libraries beyond those of its package.
-EXTRA = {"physics/mesh/io.py": {"meshio"}}
+EXTRA = {
+    "physics/mesh/io.py": {"meshio"},
+    "physics/bodies/io.py": {"h5py"},
+    "physics/contact/io.py": {"h5py"},
+}
 
 
 def test_no_import_crosses_a_boundary(monkeypatch, capsys):

@@ -1,61 +1,50 @@
 """Block Gauss-Seidel on stored problems and on random ones, judged by the natural map."""
 
-from pathlib import Path
-
-import h5py
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from physics.contact.problem import ContactProblem
+from physics.contact.problem import ContactProblem, Stop
 from physics.contact.residual import natural_map_residual
-from physics.contact.solvers.gauss_seidel import solve
+from physics.contact.solvers.gauss_seidel import solve, sweep_contacts
 from physics.errors import InputError
-
-STORED = Path(__file__).resolve().parents[3] / "shared" / "data" / "friction"
-
-
-def stored(name: str) -> ContactProblem:
-    path = STORED / name
-    if not path.exists():
-        pytest.skip(f"the problem {name} is not kept with the project: {path} is not there")
-    if path.suffix == ".npz":
-        data = np.load(path)
-        return ContactProblem(data["W"], data["q"], data["mu"])
-    with h5py.File(path) as file:
-        group = file["fclib_local"]
-        parts = {key: group["W"][key][()] for key in group["W"]}
-        shape = (int(parts["m"][0]), int(parts["n"][0]))
-        nz, x = int(parts["nz"][0]), parts["x"]
-        if nz == -1:
-            w = sp.csc_matrix((x, parts["i"], parts["p"]), shape)
-        elif nz == -2:
-            w = sp.csr_matrix((x, parts["i"], parts["p"]), shape)
-        else:
-            w = sp.coo_matrix((x[:nz], (parts["i"][:nz], parts["p"][:nz])), shape)
-        return ContactProblem(w.toarray(), group["vectors/q"][()], group["vectors/mu"][()])
+from tests.contact.stored import PERIO_BOX, stored
 
 
 @pytest.mark.parametrize("name", ["delassus_36.npz", "delassus_66.npz"])
 def test_a_dragged_block_is_solved_to_a_natural_map_of_1e_8(name):
-    result = solve(stored(name), tolerance=1e-10)
+    result = solve(stored(name), Stop(1e-8))
     assert result.converged
+    assert result.reason == "converged"
     assert result.residual <= 1e-8
+
+
+@pytest.mark.parametrize("name", ["delassus_36.npz", "delassus_66.npz"])
+def test_the_servo_s_kernel_ends_where_its_force_rests_and_its_offset_is_that_of_the_force(name):
+    problem = stored(name)
+    n = problem.n_contacts
+    r, u, status = np.zeros(3 * n), np.zeros(3 * n), np.zeros(n, np.int32)
+    sweeps = sweep_contacts(
+        problem.w, problem.b, problem.mu, r, u, status, 0, n, 1e-10, 5000, np.zeros((2, 3))
+    )
+    assert 0 < sweeps < 100
+    found = solve(problem, Stop(1e-10))
+    # two stops of the same iteration: they end within their tolerances of one another
+    np.testing.assert_allclose(r, found.r, rtol=0, atol=1e-8 * np.abs(r).max())
+    np.testing.assert_array_equal(status, found.status)
+    np.testing.assert_allclose(u, problem.w @ r + problem.b, rtol=0, atol=1e-12 * np.abs(problem.b).max())
 
 
 def test_a_rank_deficient_packing_is_solved_as_well():
     """60 contacts, W of rank 72 of 180: forces are not unique, the residual is."""
-    problem = stored("LMGC_100_PR_PerioBox-i00361-60-03000.hdf5")
-    result = solve(problem, tolerance=1e-11, max_sweeps=50000)
-    assert result.residual <= 1e-8
+    assert solve(stored(PERIO_BOX), Stop(1e-8, 50000)).residual <= 1e-8
 
 
 def test_a_warm_start_at_the_solution_is_left_within_a_sweep():
     problem = stored("delassus_36.npz")
-    first = solve(problem, tolerance=1e-12)
-    again = solve(ContactProblem(problem.w, problem.b, problem.mu, first.r), tolerance=1e-9)
+    first = solve(problem, Stop(1e-12))
+    again = solve(ContactProblem(problem.w, problem.b, problem.mu, first.r), Stop(1e-9))
     assert again.iterations == 1
     np.testing.assert_allclose(again.r, first.r, rtol=0, atol=1e-9 * np.abs(first.r).max())
 
@@ -68,7 +57,7 @@ def test_random_problems_end_in_the_cone_with_signorini_and_the_slip_opposed(n, 
     # well conditioned, so that the coupling cannot defeat uniqueness
     w = half @ half.T / (3 * n) + 2.0 * np.eye(3 * n)
     problem = ContactProblem(w, rng.normal(size=3 * n), np.full(n, mu))
-    result = solve(problem, tolerance=1e-12)
+    result = solve(problem, Stop(1e-10))
     assert result.residual <= 1e-8
     r, u = result.r.reshape(n, 3), (w @ result.r + problem.b).reshape(n, 3)
     size = max(np.abs(r).max(), 1e-9)
@@ -82,7 +71,7 @@ def test_random_problems_end_in_the_cone_with_signorini_and_the_slip_opposed(n, 
 
 def test_the_residual_of_a_wrong_force_is_not_small():
     problem = stored("delassus_36.npz")
-    right = solve(problem, tolerance=1e-12).r
+    right = solve(problem, Stop(1e-12)).r
     assert natural_map_residual(problem.w, problem.b, problem.mu, 1.1 * right) > 1e-3
 
 

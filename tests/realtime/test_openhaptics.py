@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import cfunc, njit, types
 
-from app.build import build_scene
-from app.rig import Rig
+from app.multirate import MultirateRig
 from config.load import load_scene
 from haptics.backends import openhaptics_library, openhaptics_tick
 from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
@@ -268,7 +267,8 @@ def test_the_real_tick_gives_the_forces_of_the_lock_step_run(stand_in):
 
     def rig(device):
         spec = load_scene("probe", touching)
-        made = Rig(spec, build_scene(spec), "krylov", device, make_workspace(offset=offset), limits, False)
+        place = make_workspace(offset=offset)
+        made = MultirateRig(spec, "krylov", lambda _held: device, place, limits, False)
         # the frame that the first tick needs, and no other: the servo is alone
         made.low.begin()
         made.low.finish(0)

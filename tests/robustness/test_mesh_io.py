@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from physics.errors import InputError
-from physics.mesh.generate import block, box_surface, sphere_surface
-from physics.mesh.io import read_surface_mesh, read_tet_mesh
-from physics.mesh.tet import validate_tets
+from physics.mesh.generate import block, box_surface, hex_block, sphere_surface
+from physics.mesh.hex import HexMesh
+from physics.mesh.io import read_solid_mesh, read_surface_mesh, read_tet_mesh
+from physics.mesh.tet import TetMesh, validate_tets
 
 meshio = pytest.importorskip("meshio")
 
@@ -77,6 +78,29 @@ def test_every_tet_format_gives_back_nodes_elements_and_boundary(name, tmp_path,
     assert boundary.closed
     assert len(boundary.vertices) == len(organ.boundary_nodes)
     assert boundary.signed_volume == pytest.approx(organ.volume, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gmsh22", "gmsh", "vtk", "vtu"])
+def test_every_volume_format_gives_back_hexahedra_in_either_orientation(name, tmp_path):
+    brick = hex_block((0.1, 0.2, 0.3), (2, 3, 4))
+    path = tmp_path / f"brick.{'msh' if name.startswith('gmsh') else name}"
+    mixed = brick.hexes.copy()
+    mixed[::2] = mixed[::2, [4, 5, 6, 7, 0, 1, 2, 3]]
+    meshio.write(path, meshio.Mesh(brick.nodes, [("hexahedron", mixed)]), file_format=name)
+    mesh = read_solid_mesh(path)
+    assert isinstance(mesh, HexMesh)
+    np.testing.assert_array_equal(mesh.hexes, brick.hexes)
+    np.testing.assert_allclose(mesh.nodes, brick.nodes, atol=1e-15)
+    surface = read_surface_mesh(path)
+    assert surface.closed
+    assert surface.signed_volume == pytest.approx(0.1 * 0.2 * 0.3, rel=1e-12)
+
+
+def test_a_solid_may_be_of_either_kind(tmp_path, organ):
+    _write(tmp_path / "organ.vtu", organ.nodes, organ.tets, "vtu")
+    mesh = read_solid_mesh(tmp_path / "organ.vtu")
+    assert isinstance(mesh, TetMesh)
+    np.testing.assert_array_equal(mesh.tets, organ.tets)
 
 
 @pytest.mark.parametrize("name", SURFACE_FORMATS)
@@ -226,10 +250,12 @@ def test_a_surface_cannot_become_a_soft_body(tmp_path):
 
 
 def test_other_solid_and_curved_elements_are_named(tmp_path, organ):
-    hexahedron = np.array([[0, 1, 3, 2, 4, 5, 7, 6]])
-    meshio.write(tmp_path / "hex.vtu", meshio.Mesh(organ.nodes[:8], [("hexahedron", hexahedron)]))
+    brick = hex_block((0.1, 0.2, 0.3), (2, 3, 4))
+    meshio.write(tmp_path / "hex.vtu", meshio.Mesh(brick.nodes, [("hexahedron", brick.hexes)]))
     assert "holds hexahedron elements" in refusal(read_tet_mesh, tmp_path / "hex.vtu")
-    assert "neither tetrahedra nor triangles" in refusal(read_surface_mesh, tmp_path / "hex.vtu")
+    both = meshio.Mesh(brick.nodes, [("hexahedron", brick.hexes), ("tetra", organ.tets)])
+    meshio.write(tmp_path / "both.vtu", both)
+    assert "holds tetra elements beside hexahedra" in refusal(read_solid_mesh, tmp_path / "both.vtu")
     curved = meshio.Mesh(organ.nodes[:10], [("tetra10", np.arange(10)[None])])
     meshio.write(tmp_path / "curved.vtu", curved)
     assert "holds tetra10 elements" in refusal(read_tet_mesh, tmp_path / "curved.vtu")

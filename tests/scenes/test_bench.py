@@ -10,6 +10,7 @@ from app.bench.low_step import low_step
 from app.bench.memory import memory
 from app.bench.registry import BENCHES
 from app.bench.servo import servo
+from app.bench.solve import solve
 from app.bench.start import start
 from app.bench.timing import STAGES, time_stages, time_ticks, well_timed
 from app.build import build_scene
@@ -21,7 +22,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 
 
 def test_every_benchmark_has_a_line_about_it():
-    assert set(BENCHES) == {"servo", "low-step", "start", "memory", "realtime", "latency"}
+    assert set(BENCHES) == {"servo", "low-step", "solve", "start", "memory", "realtime", "latency"}
     assert all(summary_of(bench) for bench in BENCHES.values())
 
 
@@ -55,6 +56,18 @@ def test_the_low_step_is_timed_under_at_least_thirty_contacts():
         assert figures[kind]["tetrahedra"] >= 1500
         assert list(figures[kind]["step ms"]) == PERCENTILES
         assert sum(step["p50"] for step in figures[kind]["by step ms"].values()) > 0.0
+
+
+def test_the_contact_solver_and_its_baseline_are_timed_at_one_residual():
+    figures = solve(small=True)
+    assert figures.pop("bare loop us")["p50"] > 0.0
+    assert len(figures) >= 2
+    for held in figures.values():
+        for tolerance, both in held.items():
+            for name in ("plain", "anderson"):
+                assert both[name]["residual"] <= float(tolerance)
+                assert both[name]["ms"] > 0.0
+            assert both["anderson over plain"] == both["anderson"]["ms"] / both["plain"]["ms"]
 
 
 def test_a_tick_sends_the_force_of_the_motion_that_it_read(monkeypatch):

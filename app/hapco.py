@@ -1,0 +1,210 @@
+"""HapCo ready to run: everything is computed by the servo, so that the low loop only carries settings and
+pictures.
+
+Settings travel as frames do in the multi-rate system: one each low period, under a number that the servo's
+rows name, so that a replay finds where each was adopted.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.hapco_build import build_bodies, detection_of, hold_of, settings_of
+from app.hapco_visual import HapcoVisual
+from app.progress import Progress
+from app.system import DeviceAt
+from app.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
+from config.schema.hapco import HapcoScene
+from haptics.limits import LimitParams
+from haptics.servo import Servo, compile_servo, make_servo, servo_run
+from haptics.workspace import Workspace
+from physics.contact.problem import ContactProblem
+from physics.errors import InputError
+from physics.exchange.buffer import published_count, taken_count
+from physics.exchange.quasistatic_frame import publish_settings
+from physics.systems.hapco_servo import hapco_tick, tick_data
+from physics.systems.hapco_servo import make_servo as make_quasistatic
+from physics.systems.hapco_tick import (
+    CHUNK,
+    LOST_CONTACTS,
+    SWEEP_CAPS,
+    TICK,
+    TIME_CAPS,
+    TIME_SPENT,
+    QuasistaticServo,
+)
+
+KIND = "none"
+"""There is one rate, and no interface between two."""
+WARM_PERIODS = 3
+"""Low periods that call every compiled function at least once."""
+
+
+class HapcoLow:
+    """The slow loop's work (app.system.LowLoop): settings to the servo."""
+
+    def __init__(self, servo: QuasistaticServo, values: NDArray[np.float64]) -> None:
+        self.servo, self.values = servo, values
+        self.times: dict[str, list[float]] = {}
+        self.frame_id = self.tick = self.present = self.lost_slots = 0
+        self._begun, self._lost = -1, 0
+
+    def begin(self) -> None:
+        """Note how far the servo is."""
+        self._begun = int(self.servo.counter[TICK]) or -1
+        lost = int(self.servo.counter[LOST_CONTACTS])
+        self.lost_slots, self._lost = lost - self._lost, lost
+
+    def begun(self) -> int:
+        """Ticks that the servo had done then, -1 for none."""
+        return self._begun
+
+    def complete(self) -> int:
+        """Ticks done by now."""
+        return int(self.servo.counter[TICK])
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Publish the settings."""
+        self.frame_id += 1
+        publish_settings(self.servo.settings, self.servo.settings_control, self.values, self.frame_id)
+        self.tick = until
+        self.present = until if present is None else present
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken them."""
+        control = self.servo.settings_control
+        return bool(taken_count(control) >= published_count(control))
+
+    def check(self) -> None:
+        """Nothing of the low loop can break."""
+
+    def close(self) -> None:
+        """There are no worker threads."""
+
+
+class HapcoLock:
+    """The driver without a clock (app.system.LockStepper)."""
+
+    def __init__(self, low: HapcoLow, ratio: int) -> None:
+        self.low, self.ratio, self.tick = low, ratio, 0
+
+    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
+        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
+        stop = self.tick + n
+        while self.tick < stop:
+            if self.tick % self.ratio == 0:
+                self.low.begin()
+                self.low.finish(self.tick)
+            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
+            ticks(span)
+            self.tick += span
+
+
+class HapcoRig:
+    """One scene for one run (app.system.Rig). The same object is driven in lock-step or by threads."""
+
+    kind = KIND
+    latency = "none: everything is computed at the servo's rate"
+
+    def __init__(
+        self,
+        spec: HapcoScene,
+        device_at: DeviceAt,
+        workspace: Workspace,
+        limits: LimitParams,
+        threads: bool,
+        rebased: bool,
+        progress: Progress,
+    ) -> None:
+        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+        self.spec = spec
+        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.bodies = build_bodies(spec, progress)
+        mobile, fixed = self.bodies
+        self.held: NDArray[np.float64] = mobile.centre.copy()
+        self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
+        values = settings_of(spec, self._built)
+        self.state = make_quasistatic(
+            mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt,
+            clock=machine_clock.address if threads else 0,
+        )  # fmt: skip
+        self.low = HapcoLow(self.state, values)
+        self.lock = HapcoLock(self.low, self.ratio)
+        self._data = tick_data(self.state)
+        self.servo: Servo = make_servo(
+            hapco_tick.address, self._data.address, self.state.port, device_at(self.held), limits, workspace,
+            rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
+        )  # fmt: skip
+
+    @cached_property
+    def visual(self) -> HapcoVisual:
+        """What there is to see."""
+        return HapcoVisual(self.spec, self.bodies, self.state)
+
+    @property
+    def waited(self) -> int:
+        """No tick waits for a frame."""
+        return 0
+
+    def masses(self) -> dict[str, float]:
+        """Mass of each body [kg]."""
+        return {body.name: body.mass for body in self.bodies}
+
+    def change(self, spec: HapcoScene) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        self.spec = spec
+        self.low.values = settings_of(spec, self._built)
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Ticks of a run in threads: where the clock cut a solve short, it is cut short again."""
+        clock = self.state.clock
+        clock.address[0] = counted_clock.address
+        done = 0
+        for cut in np.flatnonzero(flags & TIME_SPENT):
+            clock.words[READINGS] = ENDLESS
+            servo_run(self.servo, int(cut) - done)
+            # one reading before the first sweep, one before each chunk
+            clock.words[READINGS] = 1 + -(-sweeps[cut] // CHUNK)
+            servo_run(self.servo, 1)
+            done = int(cut) + 1
+        clock.words[READINGS] = ENDLESS
+        servo_run(self.servo, len(flags) - done)
+
+    def problem(self) -> ContactProblem:
+        """The last tick's contact problem [m], [N]; InputError if it had no contact."""
+        n, p = int(self.state.contacts.count[0]), self.state.problem
+        if n == 0:
+            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+        w = p.w[: 9 * n * n].reshape(3 * n, 3 * n)
+        return ContactProblem(w.copy(), p.b[: 3 * n].copy(), p.mu[:n].copy())
+
+    def counts(self) -> dict[str, int]:
+        """Ticks whose solve came to one of its limits."""
+        counter = self.state.counter
+        return {"sweeps used up": int(counter[SWEEP_CAPS]), "time used up": int(counter[TIME_CAPS])}
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Sentences on contacts without room and on solves that stopped short."""
+        solver, counts, found = self.spec.solver, self.counts(), []
+        if self.state.counter[LOST_CONTACTS]:
+            found.append(f"{self.state.counter[LOST_CONTACTS]} contacts found no room.")
+        if counts["sweeps used up"]:
+            found.append(
+                f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach "
+                f"{solver.tolerance:g}; raise solver.sweeps or solver.tolerance."
+            )
+        if counts["time used up"]:
+            found.append(
+                f"In {counts['time used up']} ticks the solver's {1e3 * solver.time_cap:g} ms were over "
+                f"before it reached {solver.tolerance:g}."
+            )
+        return found

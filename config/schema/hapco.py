@@ -1,0 +1,178 @@
+"""Scenes of HapCo: one quasi-static body, moved by the hand, against another."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from config.schema.base import Flag, Kinds, Spec, refuse
+from config.schema.body import Colour, Name, Region
+from config.schema.geometry import (
+    Block,
+    Cylinder,
+    Ellipsoid,
+    Grid,
+    Placement,
+    Sphere,
+    VolumeFile,
+    checked_file,
+)
+from config.schema.material import Material
+from config.schema.scene import BaseScene
+from config.schema.solver import PlainFriction, Sweeps
+from config.schema.tool import Grip
+from config.schema.units import Angle, Force, Length, Number, Time
+
+BODY_FILES = (".h5", ".hdf5")
+
+
+class HexBlock(Grid):
+    """A block of hexahedra, centred at its origin."""
+
+    kind: Literal["hexes"]
+
+
+class BodyFile(Spec):
+    """A body file: mesh, material, clamped nodes, and K and its inverse if it has them; lengths in metres."""
+
+    kind: Literal["body"]
+    path: str = Field(description="HDF5 file; a relative path starts at the scene's folder.")
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return checked_file(path, info, BODY_FILES)
+
+
+class SolidFile(VolumeFile):
+    """Tetrahedra or hexahedra from a Gmsh (1, 2, 4), VTK or VTU file."""
+
+
+SolidGeometry = Annotated[
+    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFile,
+    Field(discriminator="kind"),
+    Kinds(),
+]
+
+
+class ElasticBody(Spec):
+    """A quasi-static elastic body; with all of its nodes clamped, a rigid one."""
+
+    misplaced: ClassVar[dict[str, str]] = {
+        "fixed": "nodes that follow the hand or stay where they are stand under clamped",
+        "mass": "a quasi-static body has the density of its material",
+    }
+
+    name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
+    geometry: SolidGeometry = Field(description="Its shape.")
+    placement: Placement = Field(Placement(), description="Where it stands; a body file is only moved.")
+    material: Material | None = Field(
+        None, description='A name such as `"liver"`, or a table; none with a body file, which has its own.'
+    )
+    clamped: tuple[Region, ...] = Field(
+        (), description="Nodes that the hand moves, or that stay where they are; a body file has its own."
+    )
+    integration: Literal["bbar", "selective", "full"] = Field(
+        "bbar", description="Of hexahedra; the full one is far too stiff near a Poisson's ratio of 0.5."
+    )
+    colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ElasticBody":
+        for key in ("clamped", "contact"):
+            for i, region in enumerate(getattr(self, key, ())):
+                if region.end is not None:
+                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
+        if isinstance(self.geometry, BodyFile):
+            self._refuse_own()
+        elif self.material is None:
+            raise refuse("the key is missing (a material's name, or a table)", "material")
+        elif not self.clamped:
+            raise refuse(
+                "the key is missing (nodes that hold the body: without them its stiffness is singular)",
+                "clamped",
+            )
+        return self
+
+    def _refuse_own(self) -> None:
+        """A body file holds its K in its own axes, of its own material and clamps."""
+        for key in ("material", "clamped"):
+            if getattr(self, key):
+                raise refuse("the body file has its own; leave the key out", key)
+        if self.placement.quaternion != (1.0, 0.0, 0.0, 0.0) or self.placement.scale != 1.0:
+            raise refuse("a body file keeps its axes and its size; give a position only", "placement")
+
+
+class MobileBody(ElasticBody):
+    """The body that the hand moves by its clamped nodes; the device is where their centre is."""
+
+    contact: tuple[Region, ...] = Field(
+        (), description="Boundary nodes that may touch; without it, all that are not clamped."
+    )
+
+
+class HapcoContact(Spec):
+    """How contacts are found: vertices of the mobile body on faces of the fixed one, and edges on edges."""
+
+    tolerance: Length = Field(
+        0.002, ge=0, description="Gap below which a vertex is a contact (the thesis's DDC tolerance)."
+    )
+    edges: Flag = Field(True, description="Whether edges touch edges, too.")
+    normals: Literal["smooth", "faceted"] = Field(
+        "smooth",
+        description="Smoothed over the fixed surface, or those of its facets, on which vertices snag.",
+    )
+    crease: Angle = Field(
+        0.7, gt=0, lt=3.2, description="Angle of an edge beyond which the surface is not smoothed over it."
+    )
+
+
+class HapcoSolver(Spec):
+    """The contact solver of the servo and its stops."""
+
+    name: Literal["anderson"] = Field("anderson", description="Accelerated block Gauss-Seidel over contacts.")
+    tolerance: Number = Field(1e-4, gt=0, lt=1, description="Relative residual at which it stops.")
+    sweeps: Sweeps = Field(1000, description="Most sweeps in a tick.")
+    time_cap: Time = Field(
+        0.0004, ge=0, description="Most time in a tick, where there is a clock; 0 is no limit."
+    )
+
+
+class Stylus(Spec):
+    """What makes up for the stylus's own weight and friction."""
+
+    weight: Force = Field(0.0, ge=0, description="Force upward that is added.")
+    friction: Force = Field(0.0, ge=0, description="Force along the hand's velocity that is added.")
+
+
+class Zoom(Spec):
+    """Small motions near the fixed body: the hand's motion is reduced where it comes close."""
+
+    scale: Number = Field(1.0, gt=0, le=1, description="Share of the hand's motion that is left at contact.")
+    range: Length = Field(0.0, ge=0, description="Gap at which the reduction begins; 0 is no zoom.")
+
+
+class HapcoScene(BaseScene):
+    """A HapCo scene: two quasi-static bodies, all of it computed at the servo's rate."""
+
+    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("bodies", "tool", "interface", "attachments"),
+        'it belongs to system = "multirate"; a hapco scene has [mobile] and [fixed]',
+    )
+
+    system: Literal["hapco"] = Field(
+        description="What computes the scene: two quasi-static bodies in contact, at the servo's rate."
+    )
+    mobile: MobileBody = Field(description="The body that the hand moves.")
+    fixed: ElasticBody = Field(description="The body that it touches.")
+    hold: Grip = Field(Grip(), description="How the device holds the mobile body.")
+    contact: HapcoContact = Field(HapcoContact(), description="Detection of contacts.")
+    friction: PlainFriction = Field(PlainFriction(), description="Coefficient of friction.")
+    solver: HapcoSolver = Field(HapcoSolver(), description="Contact solver.")
+    stylus: Stylus = Field(Stylus(), description="Compensation of the stylus.")
+    zoom: Zoom = Field(Zoom(), description="Reduction of the hand's motion near contact.")
+
+    @model_validator(mode="after")
+    def _two_names(self) -> "HapcoScene":
+        if self.mobile.name == self.fixed.name:
+            raise refuse("the mobile body has this name already; give each its own", "fixed", "name")
+        return self

@@ -1,0 +1,146 @@
+"""Equilibrium of a body with an elastic potential by Newton's method with a line search on that potential.
+
+Numbers of equations are those of 001, N. Talbi's thesis.
+"""
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from physics.bodies.clamped import ClampedBody
+from physics.errors import InputError
+from physics.fem.cholesky import CholeskyFactor, analyse
+from physics.fem.material import Material
+from physics.mesh.hex import HexMesh
+from physics.mesh.tet import TetMesh
+
+ARMIJO = 1e-4
+"""Share of the decrease that the tangent predicts which a step must achieve [-]."""
+SHORTEST = 1e-8
+"""Step below which no descent is left but rounding."""
+ROUNDING = 1e-13
+"""Relative error of an energy difference."""
+
+
+class NewtonBody(ClampedBody, ABC):
+    """Minimises U(u) - F . u over the free nodes; an IncrementalBody and a DisplacementSolver.
+
+    rows, cols (b,): lower pattern of the tangent over the free nodes. tolerance: mean |du| of the last Newton
+    step over the body's size at which `equilibrate` has converged. u is kept from call to call and is where
+    the next one starts. converged, iterations: of the last `equilibrate`. length: share of the last Newton
+    step that was gone, 0 where no descent was found.
+    Raises InputError as `ClampedBody`, and for a body without a free node.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mesh: TetMesh | HexMesh,
+        material: Material,
+        clamped: ArrayLike,
+        gravity: ArrayLike,
+        tolerance: float,
+        max_iterations: int,
+    ) -> None:
+        super().__init__(name, mesh, material, clamped, gravity)
+        if self.rigid:
+            raise InputError(f"body {name!r} clamps all of its nodes but needs a free one to deform.")
+        self.tolerance, self.max_iterations = tolerance, max_iterations
+        self.converged, self.iterations, self.length = True, 0, 1.0
+        self.size = float(np.ptp(mesh.nodes, axis=0).max())
+        rows, cols = self._pattern_of()
+        self._blocks = np.empty((rows.size, 9))
+        self._no_mass = np.zeros(rows.size)
+        self._factor = CholeskyFactor(analyse(self.free.size, rows, cols))
+        self._free_step = np.zeros_like(self.u)
+
+    @abstractmethod
+    def energy(self, u: NDArray) -> float:
+        """Elastic energy [J] of displacements u (n, 3) [m], body axes."""
+
+    @abstractmethod
+    def internal_force(self, u: NDArray) -> NDArray:
+        """-dU/du [N], shape (n, 3)."""
+
+    @abstractmethod
+    def _pattern_of(self) -> tuple[NDArray, NDArray]:
+        """Rows and columns of the tangent's lower blocks."""
+
+    @abstractmethod
+    def _assemble(self, u: NDArray, convex: bool, blocks: NDArray) -> None:
+        """Lower blocks (b, 9) of d2U/du2, or of a positive semidefinite neighbour of it."""
+
+    def linearise(self) -> None:
+        """Factor K_T at u; where that is not positive definite, a neighbour that is, so that steps descend.
+
+        The neighbour leaves out what compression takes from K_T, or is the stiffness at rest.
+        """
+        for u, convex in ((self.u, False), (self.u, True), (np.zeros_like(self.u), True)):
+            self._assemble(u, convex, self._blocks)
+            with suppress(FloatingPointError):
+                self._factor.refactor(self._blocks, self._no_mass, 1.0, 0.0)
+                break
+        self._free_step = self._solve(self.internal_force(self.u) + self.weight())
+
+    def free_displacement(self, nodes: ArrayLike) -> NDArray:
+        """u + K_T^-1 (F_int + F_ext) at nodes (k,) [m], shape (k, 3), world axes (2.62)."""
+        nodes = np.asarray(nodes)
+        return self.to_world(self.u[nodes] + self._free_step[nodes])
+
+    def compliance(self, nodes: ArrayLike) -> NDArray:
+        """K_T^-1 between nodes (k,) [m/N], shape (3 k, 3 k), world axes, zero where clamped."""
+        nodes = np.asarray(nodes, dtype=np.intp)
+        load = np.zeros((self.u.size // 3, 3, nodes.size, 3))
+        load[nodes, :, np.arange(nodes.size)] = self.rotation.T
+        free = load[self.free].reshape(self._factor.n, -1)
+        half = self._factor.half_solve_many(np.ascontiguousarray(free))
+        return half.T @ half
+
+    def advance(self, nodes: ArrayLike, forces: ArrayLike) -> float:
+        """Step of the last `linearise` under forces (k, 3) [N], shortened until the potential falls.
+
+        Returns the sum of |dX_j| of the whole step [m] (2.59).
+        """
+        load = self.load(nodes, forces)
+        step = self._free_step + self._solve(load - self.weight())
+        self.length = self._descend(step, load)
+        if self.length > 0.0:
+            self.u += self.length * step
+        return float(np.abs(step).sum())
+
+    def equilibrate(self, nodes: ArrayLike, forces: ArrayLike) -> None:
+        """Bring u to equilibrium under forces (k, 3) [N], world axes, at nodes (k,) and the weight."""
+        enough = self.tolerance * self.size * self._factor.n
+        for iteration in range(1, self.max_iterations + 1):
+            self.iterations = iteration
+            self.linearise()
+            self.converged = self.advance(nodes, forces) <= enough
+            if self.converged or self.length == 0.0:
+                return
+
+    def displacements(self, nodes: ArrayLike, forces: ArrayLike, at: ArrayLike) -> NDArray:
+        """See DisplacementSolver; the whole body is solved whatever is asked for."""
+        self.equilibrate(nodes, forces)
+        return self.to_world(self.u[np.asarray(at, dtype=np.intp)])
+
+    def _solve(self, load: NDArray) -> NDArray:
+        step = np.zeros_like(self.u)
+        step[self.free] = self._factor.solve(load[self.free].ravel()).reshape(-1, 3)
+        return step
+
+    def _descend(self, step: NDArray, load: NDArray) -> float:
+        """Length in (0, 1] at which the potential falls enough along the step, or 0."""
+        work = float(np.vdot(load, self.u))
+        energy = self.energy(self.u)
+        slope = float(np.vdot(self.internal_force(self.u) + load, step))
+        slack = ROUNDING * (abs(energy) + abs(work))
+        length = 1.0
+        while length > SHORTEST:
+            trial = self.u + length * step
+            change = (self.energy(trial) - energy) - length * float(np.vdot(load, step))
+            if change <= slack - ARMIJO * length * slope:
+                return length
+            length *= 0.5
+        return 0.0

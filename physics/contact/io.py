@@ -1,0 +1,222 @@
+"""Contact problems in files: FCLIB, local and global (HDF5), and NumPy archives.
+
+FCLIB (V. Acary, M. Bremond, T. Koziara, F. Perignon, INRIA report RT-444) names the groups and keys; sparse
+matrices carry nz = -1 for compressed columns, -2 for compressed rows, else the number of triplets.
+
+    local     u = W r + q                                      fclib_local: W; q, mu
+    mixed     V^T r + R l + s = 0,  u = W r + V l + q          also V, R; s
+    global    M v = H r + G l + f,  G^T v + b = 0,             fclib_global: M, H, (G); f, w, (b), mu
+              u = H^T v + w
+
+Mixed and global problems are reduced to local ones by elimination. .npz archives hold W, q, mu.
+
+Rows are (n, t1, t2) everywhere. Units are the file's: most FCLIB problems are of velocities and impulses
+(u [m/s], r [N s]), Palpo's own of positions and forces (u [m], r [N]); no solver minds. Problems in the plane
+are refused.
+"""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import splu
+
+from physics.contact.problem import UNSYMMETRIC, ContactProblem
+from physics.errors import InputError
+
+HDF5 = (".hdf5", ".h5")
+LOCAL, GLOBAL = "fclib_local", "fclib_global"
+
+
+def read_problem(path: str | PathLike[str]) -> ContactProblem:
+    """The contact problem of an FCLIB file (.hdf5, .h5) or an archive (.npz), in the file's units.
+
+    Raises InputError, one sentence that names the file and the key that is wrong.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    suffix = path.suffix.lower()
+    if suffix not in (".npz", *HDF5):
+        raise InputError(
+            f"{path}: a contact problem is a .npz, .hdf5 or .h5 file, not {suffix or 'without suffix'}"
+        )
+    try:
+        return _read_archive(path) if suffix == ".npz" else _read_fclib(path)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    # h5py and zipfile report damage as OSError, KeyError, ValueError and more, by where it strikes
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120].rstrip(".")
+        raise InputError(f"{path}: truncated or not a {suffix} file ({reason})") from error
+
+
+def write_fclib(
+    path: str | PathLike[str], problem: ContactProblem, title: str, description: str = ""
+) -> None:
+    """Write an FCLIB local problem that reads back bit for bit; a warm start is not kept.
+
+    title: what it is; description: where it comes from, in units of m and N if it is Palpo's own. Raises
+    InputError where the file cannot be written.
+    """
+    import h5py  # late: a tenth of a second that scenes need not pay
+
+    w = sp.csr_array(problem.w)
+    whole = {"nzmax": w.nnz, "m": w.shape[0], "n": w.shape[1], "nz": -2}
+    try:
+        with h5py.File(path, "w") as file:
+            group = file.create_group(LOCAL)
+            group["spacedim"] = np.array([3], np.int32)
+            for key, value in whole.items():
+                group[f"W/{key}"] = np.array([value], np.int32)
+            group["W/p"], group["W/i"] = w.indptr.astype(np.int32), w.indices.astype(np.int32)
+            group["W/x"] = w.data
+            group["vectors/q"], group["vectors/mu"] = problem.b, problem.mu
+            words = {
+                "title": title,
+                "description": description,
+                "math_info": "W symmetric positive semidefinite",
+            }
+            for key, text in words.items():
+                # C readers want the zero at the end within the string's length
+                size = len(text.encode()) + 1
+                group.create_dataset(f"info/{key}", data=text, dtype=h5py.string_dtype(length=size))
+    except OSError as error:
+        raise InputError(f"{path}: the problem cannot be written ({error.strerror or error})") from error
+
+
+def _read_archive(path: Path) -> ContactProblem:
+    with np.load(path, allow_pickle=False) as file:
+        for key in ("W", "q", "mu"):
+            if key not in file:
+                raise InputError(f"{key} is missing; the archive of a contact problem holds W, q and mu")
+        return _problem(*(_numbers(file, key) for key in ("W", "q", "mu")))
+
+
+def _read_fclib(path: Path) -> ContactProblem:
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        kind = LOCAL if LOCAL in file else GLOBAL
+        if kind not in file:
+            held = ", ".join(list(file)[:5]) or "nothing"
+            raise InputError(
+                f"an HDF5 file of another kind: it holds {held}, but neither {LOCAL} nor {GLOBAL}"
+            )
+        dimension = int(file[f"{kind}/spacedim"][0]) if f"{kind}/spacedim" in file else 3
+        if dimension != 3:
+            raise InputError(f"{kind}/spacedim is {dimension}; only problems in space (3) can be solved")
+        return _local(file) if kind == LOCAL else _global(file)
+
+
+def _local(file: Any) -> ContactProblem:
+    w = _matrix(file, f"{LOCAL}/W").toarray()
+    q, mu = _vector(file, f"{LOCAL}/vectors/q", len(w)), _numbers(file, f"{LOCAL}/vectors/mu")
+    if f"{LOCAL}/R" in file:
+        v, r = _matrix(file, f"{LOCAL}/V", len(w)), _matrix(file, f"{LOCAL}/R")
+        _require_symmetric(r, f"{LOCAL}/R")
+        solve = _factor(r, f"{LOCAL}/R")
+        w = w - v @ solve(v.T.toarray())
+        q = q - v @ solve(_vector(file, f"{LOCAL}/vectors/s", r.shape[0]))
+        w = 0.5 * (w + w.T)
+    return _problem(w, q, mu)
+
+
+def _global(file: Any) -> ContactProblem:
+    m = _matrix(file, f"{GLOBAL}/M")
+    size = m.shape[0]
+    _require_symmetric(m, f"{GLOBAL}/M")
+    h = _matrix(file, f"{GLOBAL}/H", size)
+    f = _vector(file, f"{GLOBAL}/vectors/f", size)
+    free = _vector(file, f"{GLOBAL}/vectors/w", h.shape[1])
+    key = f"{GLOBAL}/M"
+    if f"{GLOBAL}/G" in file:
+        # (v, l) of the bilateral constraints in one system: M v - G l = H r + f, G^T v = -b
+        g = _matrix(file, f"{GLOBAL}/G", size)
+        m = sp.block_array([[m, -g], [g.T, None]], format="csc")
+        f = np.concatenate([f, -_vector(file, f"{GLOBAL}/vectors/b", g.shape[1])])
+        h = sp.vstack([h, sp.csc_array((g.shape[1], h.shape[1]))], format="csc")
+        key = f"{GLOBAL}/M with G"
+    solve = _factor(m, key)
+    w = h.T @ solve(h.toarray())
+    return _problem(0.5 * (w + w.T), h.T @ solve(f) + free, _numbers(file, f"{GLOBAL}/vectors/mu"))
+
+
+def _problem(w: NDArray[np.float64], q: NDArray[np.float64], mu: NDArray[np.float64]) -> ContactProblem:
+    if w.ndim != 2 or w.shape[0] != w.shape[1]:
+        raise InputError(f"W has shape {w.shape} but must be square")
+    if len(w) != 3 * mu.size:
+        raise InputError(f"W has {len(w)} rows but mu {mu.size} contacts; three rows a contact are needed")
+    return ContactProblem(np.ascontiguousarray(w), q, mu)
+
+
+def _numbers(file: Any, key: str) -> NDArray[np.float64]:
+    if key not in file:
+        raise InputError(f"{key} is missing")
+    values = file[key][()]
+    if not np.issubdtype(np.asarray(values).dtype, np.number) or np.iscomplexobj(values):
+        raise InputError(f"{key} does not hold real numbers")
+    values = np.asarray(values, np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"{key} holds NaN or infinity")
+    return values
+
+
+def _vector(file: Any, key: str, size: int) -> NDArray[np.float64]:
+    values = _numbers(file, key)
+    if values.shape != (size,):
+        raise InputError(f"{key} has shape {values.shape}, expected {(size,)}")
+    return values
+
+
+def _matrix(file: Any, key: str, rows: int | None = None) -> sp.csc_array:
+    """A sparse matrix in any of FCLIB's storages, with as many rows as asked."""
+    for part in ("m", "n", "nz", "p", "i", "x"):
+        if f"{key}/{part}" not in file:
+            raise InputError(f"{key}/{part} is missing")
+    m, n, nz = (int(file[f"{key}/{part}"][0]) for part in ("m", "n", "nz"))
+    p, i = (np.asarray(file[f"{key}/{part}"][()]) for part in ("p", "i"))
+    x = _numbers(file, f"{key}/x")
+    if rows is not None and m != rows:
+        raise InputError(f"{key} has {m} rows, expected {rows}")
+    if nz >= 0:
+        if min(len(p), len(i), len(x)) < nz:
+            raise InputError(f"{key} has {nz} triplets but p, i, x of {len(p)}, {len(i)}, {len(x)}")
+        _require_indices(f"{key}/i", i[:nz], m)
+        _require_indices(f"{key}/p", p[:nz], n)
+        return sp.coo_array((x[:nz], (i[:nz], p[:nz])), (m, n)).tocsc()
+    if nz not in (-1, -2):
+        raise InputError(f"{key}/nz is {nz}; expected -1 (columns), -2 (rows) or a number of triplets")
+    lines, across = (n, m) if nz == -1 else (m, n)
+    if p.shape != (lines + 1,) or p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > min(len(i), len(x)):
+        raise InputError(f"{key}/p must rise from 0 to at most {min(len(i), len(x))} in {lines + 1} steps")
+    entries = int(p[-1])
+    _require_indices(f"{key}/i", i[:entries], across)
+    kind = sp.csc_array if nz == -1 else sp.csr_array
+    return sp.csc_array(kind((x[:entries], i[:entries], p), (m, n)))
+
+
+def _require_indices(key: str, indices: NDArray[Any], size: int) -> None:
+    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+        raise InputError(f"{key} runs from {indices.min()} to {indices.max()}, expected 0 to {size - 1}")
+
+
+def _require_symmetric(matrix: sp.csc_array, key: str) -> None:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"{key} has shape {matrix.shape} but must be square")
+    share = abs(matrix - matrix.T).max() / max(abs(matrix).max(), np.finfo(float).tiny)
+    if share > UNSYMMETRIC:
+        raise InputError(
+            f"{key} must be symmetric, but entries and their mirrors differ by {share:.2g} of the largest"
+        )
+
+
+def _factor(matrix: sp.csc_array, key: str) -> Any:
+    """The solve of a factor; InputError where the matrix is singular."""
+    try:
+        return splu(sp.csc_matrix(matrix)).solve
+    except RuntimeError as error:
+        raise InputError(f"{key} is singular, so that it cannot be eliminated") from error

@@ -1,0 +1,333 @@
+"""Anderson-accelerated block Gauss-Seidel: the solver for hard problems, and no slower on easy ones.
+
+A sweep is a map r -> g(r) with the solutions as fixed points. It contracts slowly where W is nearly
+singular: squeezed soft bodies, stacks, more contacts than freedoms. Anderson's method of type II (Anderson
+1965; Walker & Ni, SIAM J. Numer. Anal. 2011) extrapolates from the differences d between the last sweeps:
+
+    r+ = g - sum_j y_j dg_j,    y = argmin || f - sum_j y_j df_j ||,    f = g(r) - r
+
+Once no contact changes between open, stick and slip any more, this is GMRES preconditioned by the sweep, so
+that a singular W, whose forces are not unique, does no harm. u = W r + b is affine in r: the same y
+extrapolates it, and no product with W is needed. The next sweep brings the force back into the cones.
+
+*Safeguard.* An extrapolation from which the sweep moves GROWTH times farther than the least move so far is
+taken back: r returns to the sweep before it and the differences are dropped. The second time without a lesser
+move between, a pause of STAGE sweeps follows, and twice as many each time after that. Every other pause goes
+with Nesterov's momentum, r+ = g + beta (g - g_last), restarted where it points back (O'Donoghue & Candes,
+Found. Comput. Math. 2015): it crosses the many changes of a tall stack, on which Anderson's method loses its
+footing. The others are plain, for strong couplings of normal and tangent, on which momentum loses its own.
+"""
+
+import math
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.contact.laws import scale_to_disc
+from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from physics.contact.residual import judge, natural_map_norm, runaway
+from physics.contact.solvers.block import set_offset
+from physics.contact.solvers.relaxation import starting_force
+from physics.errors import InputError
+
+DIFFERENCES = 40
+"""Most differences m: 8 suffice for stacks of rigid bodies, squeezed soft bodies gain up to about 60."""
+
+PLAIN = 8
+"""Plain sweeps at the start, while most contacts still change between open, stick and slip."""
+
+GROWTH = 2.0
+"""How much farther than the least so far a sweep may move after an extrapolation."""
+
+STAGE = 64
+"""Sweeps of the first long pause."""
+
+REGULARISATION = 1e-10
+"""Share added to |df_j|^2 in the normal equations: differences may nearly depend on each other."""
+
+NEAR, OFTEN = 10.0, 16
+"""The residual is asked after a sweep that moves less than NEAR tolerances, and after every OFTEN sweeps."""
+
+CHUNK = 2e5
+"""Products between two looks at the clock, about 0.1 ms, where a solve is limited in time."""
+
+CONTINUE, CONVERGED, STALLED, DIVERGED = range(4)
+REASONS: dict[int, Reason] = {
+    CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled", DIVERGED: "diverged",
+}  # fmt: skip
+
+STILL = 1e-15
+"""|g(r) - r| / |r| of a sweep that moves nothing but roundings."""
+
+SWEEPS, COLUMNS, KNOWN, EXTRAPOLATED, WAIT, PAUSE, TAKEN_BACK = range(7)
+"""Entries of `Acceleration.count`."""
+
+MOVE, RESIDUAL, MOMENTUM = range(3)
+"""Entries of `Acceleration.least`, the last of which is the momentum's parameter, at least 1."""
+
+
+class Acceleration(NamedTuple):
+    """What a solve carries from sweep to sweep, for up to n contacts and m differences; N = 3 n."""
+
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (7,) SWEEPS to TAKEN_BACK
+    least: NDArray[np.float64]  # (3,) squared move of a sweep [N^2], relative residual, momentum
+    step: NDArray[np.float64]  # (n, 2) 1 / W_nn and 1 / lmax(W_tt) [N/m]
+    before: NDArray[np.float64]  # (N,) r before the sweep [N]
+    f: NDArray[np.float64]  # (2, N) g(r) - r of this sweep and of the last
+    g: NDArray[np.float64]  # (N,) r after the last sweep
+    u: NDArray[np.float64]  # (N,) u after it [m]
+    df: NDArray[np.float64]  # (m, N)
+    dg: NDArray[np.float64]  # (m, N)
+    du: NDArray[np.float64]  # (m, N)
+    squares: NDArray[np.float64]  # (m, m) df df^T
+    factor: NDArray[np.float64]  # (m, m) its Cholesky factor
+    y: NDArray[np.float64]  # (m,)
+    best: NDArray[np.float64]  # (N,) force of the least residual [N]
+    scratch: NDArray[np.float64]  # (2, 3)
+
+
+def make_acceleration(n_contacts: int, differences: int = DIFFERENCES) -> Acceleration:
+    """Room for a solve of up to n_contacts contacts."""
+    n, m = 3 * n_contacts, differences
+    return Acceleration(
+        np.zeros(7, np.int64), np.zeros(3), np.zeros((n_contacts, 2)),
+        np.zeros(n), np.zeros((2, n)), np.zeros(n), np.zeros(n),
+        np.zeros((m, n)), np.zeros((m, n)), np.zeros((m, n)),
+        np.zeros((m, m)), np.zeros((m, m)), np.zeros(m), np.zeros(n), np.zeros((2, 3)),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def begin(w, b, mu, r, u, first, a):
+    """Start the acceleration a on the contacts in the rows from `first` on, at the force r in the cones.
+
+    w (rows, rows), b, r and u (rows,), contiguous; mu (n,). Sets u = W r + b there.
+    """
+    for k in range(mu.shape[0]):
+        i = first + 3 * k
+        half = 0.5 * (w[i + 1, i + 1] + w[i + 2, i + 2])
+        spread = (0.25 * (w[i + 1, i + 1] - w[i + 2, i + 2]) ** 2 + w[i + 1, i + 2] ** 2) ** 0.5
+        if w[i, i] > 0.0:
+            a.step[k, 0] = 1.0 / w[i, i]
+            a.step[k, 1] = 1.0 / (half + spread) if half + spread > 0.0 else a.step[k, 0]
+        else:  # nothing yields along the normal: no force could part it
+            a.step[k] = 0.0
+            r[i : i + 3] = 0.0
+    a.count[:] = 0
+    a.count[WAIT], a.count[PAUSE] = PLAIN, 1
+    a.least[:] = np.inf
+    last = first + 3 * mu.shape[0]
+    a.best[: last - first] = r[first:last]
+    set_offset(w, b, r, u, first, last)
+    _residual(w, mu, r, u, first, a)
+
+
+@njit(nogil=True, cache=True)
+def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
+    """Up to `sweeps` sweeps more after `begin`; r and u go on from where they are.
+
+    Returns CONVERGED where the natural map's relative residual is at most `tolerance`, STALLED where a sweep
+    moves nothing and it is not, DIVERGED where |r| passes `bound` [N], else CONTINUE. a.best is the
+    force of the least residual seen: in the cones, no worse than at the start and after the plain sweeps.
+    """
+    if a.least[RESIDUAL] <= tolerance:
+        return CONVERGED
+    rows = 3 * mu.shape[0]
+    last = first + rows
+    ahead, force = u[first:last], r[first:last]
+    for done in range(1, sweeps + 1):
+        move, size = _sweep(w, mu, r, ahead, first, a.step, a.before)
+        a.count[SWEEPS] += 1
+        bounded = size <= bound * bound  # and not NaN
+        if a.count[EXTRAPOLATED] and not (bounded and move <= GROWTH * GROWTH * a.least[MOVE]):
+            _take_back(force, ahead, a)
+            continue
+        if not bounded:
+            return DIVERGED
+        still = move <= STILL * STILL * size
+        near = move <= (NEAR * tolerance) ** 2 * size
+        if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
+            error = _residual(w, mu, r, u, first, a)
+            if error <= tolerance:
+                # u has gathered roundings: judge by a fresh one
+                set_offset(w, b, r, u, first, last)
+                a.least[RESIDUAL] = np.inf
+                if _residual(w, mu, r, u, first, a) <= tolerance:
+                    return CONVERGED
+            if still:
+                return STALLED
+        if move < a.least[MOVE]:
+            a.least[MOVE] = move
+            a.count[PAUSE] = 1
+        a.count[EXTRAPOLATED] = 0
+        if a.count[WAIT] > 0:
+            a.count[WAIT] -= 1
+            if a.count[WAIT] > 0 and a.count[TAKEN_BACK] % 2 == 1:
+                _carry_on(force, ahead, a)
+        else:
+            _extrapolate(force, ahead, a)
+    return CONTINUE
+
+
+@njit(nogil=True, cache=True)
+def _sweep(w, mu, r, ahead, first, step, before):
+    """One visit to each contact: its normal law, then its tangential step, projected on the disc.
+
+    Returns (|g - r|^2, |g|^2). One step, not the local solution: the next sweep finishes it for less.
+    """
+    last = first + ahead.shape[0]
+    move, size = 0.0, 0.0
+    for k in range(mu.shape[0]):
+        i, j = first + 3 * k, 3 * k
+        n, t1, t2 = r[i], r[i + 1], r[i + 2]
+        before[j], before[j + 1], before[j + 2] = n, t1, t2
+        r_n = max(0.0, n - step[k, 0] * ahead[j])
+        d_n = r_n - n
+        p1 = t1 - step[k, 1] * (ahead[j + 1] + w[i + 1, i] * d_n)
+        p2 = t2 - step[k, 1] * (ahead[j + 2] + w[i + 2, i] * d_n)
+        scale = scale_to_disc(p1, p2, mu[k] * r_n)
+        r[i], r[i + 1], r[i + 2] = r_n, scale * p1, scale * p2
+        size += r_n * r_n + r[i + 1] ** 2 + r[i + 2] ** 2
+        d1, d2 = r[i + 1] - t1, r[i + 2] - t2
+        moved = d_n * d_n + d1 * d1 + d2 * d2
+        if moved != 0.0:
+            move += moved
+            # W is symmetric: its rows serve as its columns, and lie in one piece
+            row_n, row_1, row_2 = w[i, first:last], w[i + 1, first:last], w[i + 2, first:last]
+            for c in range(ahead.shape[0]):
+                ahead[c] += d_n * row_n[c] + d1 * row_1[c] + d2 * row_2[c]
+    return move, size
+
+
+@njit(inline="always")
+def _extrapolate(force, ahead, a):
+    """Remember the sweep that led to `force`, and go on from there along the differences."""
+    rows, now, then = force.shape[0], a.f[0], a.f[1]
+    for i in range(rows):
+        now[i] = force[i] - a.before[i]
+    m = 0
+    if a.count[KNOWN]:
+        newest = a.count[COLUMNS] % a.df.shape[0]
+        a.count[COLUMNS] += 1
+        m = min(a.count[COLUMNS], a.df.shape[0])
+        df, dg, du = a.df[newest], a.dg[newest], a.du[newest]
+        for i in range(rows):
+            df[i] = now[i] - then[i]
+            dg[i] = force[i] - a.g[i]
+            du[i] = ahead[i] - a.u[i]
+        for j in range(m):
+            square, a.y[j] = _products(a.df[j, :rows], df, now)
+            a.squares[j, newest] = square
+            a.squares[newest, j] = square
+        _least_squares(a.squares, a.factor, a.y, m)
+        a.count[EXTRAPOLATED] = 1
+    a.count[KNOWN] = 1
+    for i in range(rows):
+        then[i], a.g[i], a.u[i] = now[i], force[i], ahead[i]
+    for j in range(m):
+        y, dg, du = a.y[j], a.dg[j], a.du[j]
+        for i in range(rows):
+            force[i] -= y * dg[i]
+            ahead[i] -= y * du[i]
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _products(x, y, z):
+    """(x.y, x.z), summed in an order of the compiler's, so that several terms go at once."""
+    xy, xz = 0.0, 0.0
+    for i in range(x.shape[0]):
+        xy += x[i] * y[i]
+        xz += x[i] * z[i]
+    return xy, xz
+
+
+@njit(nogil=True, cache=True)
+def _least_squares(squares, factor, y, m):
+    """y[:m] = (squares + regularisation)^-1 y[:m] by Cholesky."""
+    for i in range(m):
+        for j in range(i + 1):
+            s = squares[i, j]
+            for k in range(j):
+                s -= factor[i, k] * factor[j, k]
+            if i > j:
+                factor[i, j] = s / factor[j, j]
+            else:
+                least = REGULARISATION * squares[i, i]
+                factor[i, i] = (max(s, 0.0) + least) ** 0.5 if least > 0.0 else 1.0
+        for k in range(i):
+            y[i] -= factor[i, k] * y[k]
+        y[i] /= factor[i, i]
+    for i in range(m - 1, -1, -1):
+        y[i] /= factor[i, i]
+        for k in range(i):
+            y[k] -= factor[i, k] * y[i]
+
+
+@njit(inline="always")
+def _carry_on(force, ahead, a):
+    """Go on from the sweep that led to `force` with the momentum of the last one."""
+    back = 0.0
+    for i in range(force.shape[0]):
+        back += (a.before[i] - force[i]) * (force[i] - a.g[i])
+    old = 1.0 if back > 0.0 else a.least[MOMENTUM]
+    new = 0.5 * (1.0 + (1.0 + 4.0 * old * old) ** 0.5)
+    beta = (old - 1.0) / new
+    a.least[MOMENTUM] = new
+    for i in range(force.shape[0]):
+        g, u = force[i], ahead[i]
+        force[i] += beta * (g - a.g[i])
+        ahead[i] += beta * (u - a.u[i])
+        a.g[i], a.u[i] = g, u
+
+
+@njit(inline="always")
+def _take_back(force, ahead, a):
+    """Return to the sweep before the extrapolation, drop the differences, pause longer than the last time."""
+    for i in range(force.shape[0]):
+        force[i], ahead[i] = a.g[i], a.u[i]
+    a.count[COLUMNS], a.count[KNOWN], a.count[EXTRAPOLATED] = 0, 0, 0
+    a.count[TAKEN_BACK] += 1
+    a.count[WAIT] = a.count[PAUSE]
+    a.count[PAUSE] = max(2 * a.count[PAUSE], STAGE)
+    a.least[MOMENTUM] = 1.0
+
+
+@njit(inline="always")
+def _residual(w, mu, r, u, first, a):
+    """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
+    error, size = natural_map_norm(w, mu, r, u, first, mu.shape[0], a.scratch)
+    if error > 0.0:
+        error = error / size if size > 0.0 else np.inf
+    if error < a.least[RESIDUAL]:
+        a.least[RESIDUAL] = error
+        for i in range(3 * mu.shape[0]):
+            a.best[i] = r[first + i]
+    return error
+
+
+def solve(problem: ContactProblem, stop: Stop, *, differences: int = DIFFERENCES) -> ContactResult:
+    """Sweep and extrapolate until the residual is at most `stop.tolerance`; an iteration is a sweep.
+
+    Gives back the force of the least residual, whatever ended it. differences: m.
+    Raises InputError for m below 1.
+    """
+    if differences < 1:
+        raise InputError(f"differences = {differences}: at least one must be remembered")
+    started = perf_counter()
+    w, b, mu, r = np.ascontiguousarray(problem.w), problem.b, problem.mu, starting_force(problem)
+    n = problem.n_contacts
+    a, u = make_acceleration(n, differences), np.zeros(3 * n)
+    begin(w, b, mu, r, u, 0, a)
+    chunk = stop.max_iterations
+    if math.isfinite(stop.seconds):
+        chunk = max(1, int(CHUNK / (9 * n * n + 1)))
+    code, done, bound = CONTINUE, 0, runaway(problem)
+    while code == CONTINUE and done < stop.max_iterations:
+        if done and perf_counter() - started >= stop.seconds:
+            return judge(problem, stop, a.best, done, "time", started)
+        code = advance(w, b, mu, r, u, 0, stop.tolerance, bound, min(chunk, stop.max_iterations - done), a)
+        done = int(a.count[SWEEPS])
+    return judge(problem, stop, a.best, done, REASONS[code], started)

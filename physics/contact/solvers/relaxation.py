@@ -1,0 +1,209 @@
+"""Successive balances (001, N. Talbi's thesis, 2.7): sweeps over the contacts under a choice of local laws.
+
+One compiled kernel holds the sweep, the residual and the outer stops for the whole family; a member is a
+`Local`.
+"""
+
+import math
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
+from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from physics.contact.residual import judge, natural_map_norm, runaway
+from physics.contact.solvers.block import close_block, open_block, set_offset
+from physics.contact.solvers.formulations import slip_first, stick_first
+from physics.contact.solvers.newton import newton_contact
+from physics.contact.solvers.uzawa import ONCE, uzawa_contact
+
+EXACT, UZAWA, NEWTON, STICK_FIRST, SLIP_FIRST = range(5)
+"""Methods of the local problem."""
+
+RESIDUAL, RELATIVE, PHYSICAL = range(3)
+"""Outer stops: the common residual; |dr| <= eps |r| (2.72); |dr| / rho <= eps L (001, section 4.4.2)."""
+
+CONTINUE, CONVERGED, SETTLED, DIVERGED = range(4)
+REASONS: dict[int, Reason] = {CONVERGED: "converged", SETTLED: "stalled", DIVERGED: "diverged"}
+
+STILL = 1e-15
+"""|dr| / |r| of a sweep that moves nothing but roundings."""
+
+NEAR, OFTEN = 10.0, 10
+"""The residual is asked after a sweep that changes less than NEAR tolerances, and after every tenth."""
+
+CHUNK = 2e5
+"""Products between two looks at the clock, about 0.1 ms, where a solve is limited in time."""
+
+SLENDER = 1e-3
+"""Least lmin / lmax of W_tt in rho_t: a singular W_tt would give rho_t = 0, and friction would never move."""
+
+
+class Local(NamedTuple):
+    """What is done at a contact in one visit."""
+
+    method: int = EXACT
+    formulation: int = BIPOTENTIAL
+    rule: int = ONCE
+    """Stop of the local Uzawa iteration."""
+    limit: float = 0.0
+    """eps_Uzawa L of that stop [m]."""
+    from_zero: bool = False
+    """Each visit starts from r = 0, as 001 prints, not from the force of the last one."""
+    steps: int = 1
+    """Most steps of a visit."""
+
+
+@njit(inline="always")
+def _visit(local, block, free, mu, rho_n, rho_t, own, work):
+    """own = the force of one contact after a visit of its local law."""
+    if block[0, 0] <= 0.0:  # nothing yields along the normal: no force could part it
+        own[:] = 0.0
+        return
+    if local.from_zero:
+        own[:] = 0.0
+    if local.method == EXACT:
+        solve_contact(block, free, mu, own)
+    elif local.method == UZAWA:
+        uzawa_contact(
+            local.formulation, local.rule, local.limit, local.steps, block, free, mu, rho_n, rho_t, own,
+            work[2], work[3], work[4],
+        )  # fmt: skip
+    elif local.method == NEWTON:
+        newton_contact(local.formulation, local.steps, block, free, mu, rho_n, rho_t, own, work[2:])
+    elif local.method == STICK_FIRST:
+        stick_first(block, free, mu, own)
+    else:
+        slip_first(block, free, mu, own)
+
+
+@njit(nogil=True, cache=True)
+def _sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, best, least, work):
+    """Up to `sweeps` sweeps on r (3 n,). Returns (why it ended, sweeps done, least residual so far).
+
+    best holds the force of the least residual; limit = eps of the relative stop, eps L [m] of the physical
+    one.
+    """
+    n = mu.shape[0]
+    last = 3 * n
+    own, free = work[0], work[1]
+    set_offset(w, b, r, u, 0, last)
+    for sweep in range(sweeps):
+        change, moved, size = 0.0, 0.0, 0.0
+        for k in range(n):
+            i = 3 * k
+            block = w[i : i + 3, i : i + 3]
+            open_block(block, r, u, i, own, free)
+            _visit(local, block, free, mu[k], rho[k, 0], rho[k, 1], own, work)
+            for c in range(3):
+                size += own[c] ** 2
+            if outer == PHYSICAL:
+                for c in range(3):
+                    moved += ((own[c] - r[i + c]) / rho[k, min(c, 1)]) ** 2
+            change = close_block(w, r, u, i, 0, last, own, change)
+        if not size <= bound * bound:
+            return DIVERGED, sweep + 1, least
+        still = change <= STILL * STILL * size
+        if outer == RELATIVE:
+            still = still or change <= limit * limit * size
+        elif outer == PHYSICAL:
+            still = still or moved <= limit * limit
+        if still or change <= (NEAR * tolerance) ** 2 * size or sweep % OFTEN == OFTEN - 1:
+            error = _residual(w, mu, r, u, work)
+            if error <= tolerance and outer == RESIDUAL:
+                # u has gathered roundings: judge by a fresh one
+                set_offset(w, b, r, u, 0, last)
+                error = _residual(w, mu, r, u, work)
+                if error <= tolerance:
+                    return CONVERGED, sweep + 1, error
+            if error < least:
+                least = error
+                best[:] = r
+            if still:
+                return SETTLED, sweep + 1, least
+    return CONTINUE, sweeps, least
+
+
+@njit(inline="always")
+def _residual(w, mu, r, u, work):
+    error, size = natural_map_norm(w, mu, r, u, 0, mu.shape[0], work[2:])
+    return error / size if size > 0.0 else error
+
+
+@njit(nogil=True, cache=True)
+def project_cones(mu, r):
+    """r (3 n,) = its projection on the product of the cones."""
+    for k in range(mu.shape[0]):
+        project_cone(r[3 * k : 3 * k + 3], mu[k], r[3 * k : 3 * k + 3])
+
+
+def starting_force(problem: ContactProblem) -> NDArray[np.float64]:
+    """A fresh array with the problem's warm start, brought into the cones, or zeros; shape (3 n,)."""
+    if problem.warm is None:
+        return np.zeros(3 * problem.n_contacts)
+    r = np.array(problem.warm, float)
+    project_cones(problem.mu, r)
+    return r
+
+
+def stiffnesses(problem: ContactProblem, rho: str | float, factor: float = 1.0) -> NDArray[np.float64]:
+    """rho_n and rho_t of each contact [N/m], shape (n, 2), times `factor`.
+
+    "rho_min": min 1 / W_ii over all rows (3.1); "rho_alpha": 1 / W_nn and lmin / lmax^2 of W_tt (3.2), the
+    two eigenvalues of its symmetric part, lmin taken no smaller than SLENDER lmax; a number is imposed.
+    """
+    n = problem.n_contacts
+    most = float(problem.w.diagonal().max(initial=0.0))
+    least = 1.0 / most if most > 0.0 else 1.0
+    if rho != "rho_alpha":
+        return np.full((n, 2), factor * (least if rho == "rho_min" else float(rho)))
+    i = 3 * np.arange(n)
+    w_nn, w_11, w_22 = problem.w[i, i], problem.w[i + 1, i + 1], problem.w[i + 2, i + 2]
+    half, spread = 0.5 * (w_11 + w_22), np.hypot(0.5 * (w_11 - w_22), problem.w[i + 1, i + 2])
+    l_max = half + spread
+    l_min = np.maximum(half - spread, SLENDER * l_max)
+    out = np.full((n, 2), least)
+    np.divide(1.0, w_nn, out=out[:, 0], where=w_nn > 0.0)
+    np.divide(l_min, l_max**2, out=out[:, 1], where=l_max > 0.0)
+    return factor * out
+
+
+def relax(
+    problem: ContactProblem,
+    stop: Stop,
+    local: Local,
+    rho: NDArray[np.float64],
+    outer: int = RESIDUAL,
+    limit: float = 0.0,
+) -> ContactResult:
+    """Sweep with the local law until the outer stop.
+
+    Stopped short (iterations, time, diverged) it gives back the force of the least residual that it met. It
+    ends "stalled", with its own last force, where it no longer moves, or its own stop is met, but the
+    residual is above the tolerance.
+    """
+    started = perf_counter()
+    w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu
+    n, r = problem.n_contacts, starting_force(problem)
+    u, best, work = np.zeros(3 * n), r.copy(), np.zeros((15, 3))
+    bound = runaway(problem)
+    chunk = stop.max_iterations
+    if math.isfinite(stop.seconds):
+        chunk = max(1, int(CHUNK / (9 * n * n + 1)))
+    code, done, least = CONTINUE, 0, math.inf
+    reason: Reason = "iterations"
+    while code == CONTINUE and done < stop.max_iterations:
+        if done and perf_counter() - started >= stop.seconds:
+            reason = "time"
+            break
+        code, sweeps, least = _sweeps(
+            w, b, mu, rho, local, outer, limit, stop.tolerance, bound,
+            min(chunk, stop.max_iterations - done), r, u, best, least, work,
+        )  # fmt: skip
+        done += sweeps
+    if code in (CONTINUE, DIVERGED):
+        r = best
+    return judge(problem, stop, r, done, REASONS.get(code, reason), started)

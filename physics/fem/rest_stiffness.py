@@ -1,0 +1,63 @@
+"""Linear elasticity at rest: the stiffness and the volume shares of a whole mesh of either element.
+
+The element matrices are summed by nodes; `lower_blocks` hands the result to physics.fem.cholesky.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from physics.fem import hex8, tet4
+from physics.fem.hex8 import Integration
+from physics.fem.material import Material
+from physics.mesh.hex import HexMesh
+from physics.mesh.tet import TetMesh
+
+
+def elements_of(mesh: TetMesh | HexMesh) -> NDArray[np.int32]:
+    """Connectivity of the mesh, shape (m, 4) or (m, 8)."""
+    return mesh.hexes if isinstance(mesh, HexMesh) else mesh.tets
+
+
+def rest_stiffness(
+    mesh: TetMesh | HexMesh, material: Material, integration: Integration = "bbar"
+) -> sp.csr_array:
+    """K [N/m] over all freedoms, shape (3 n, 3 n), symmetric; `integration` concerns hexahedra only.
+
+    Raises InputError for an element without volume.
+    """
+    lam, mu = material.lame()
+    if isinstance(mesh, HexMesh):
+        k = hex8.stiffness(mesh.nodes, mesh.hexes, lam, mu, integration)
+    else:
+        k = tet4.stiffness(*tet4.gradients(mesh.nodes, mesh.tets), lam, mu)
+    # rounding leaves the element matrices unsymmetric in the last digit
+    return assemble(elements_of(mesh), 0.5 * (k + k.transpose(0, 2, 1)), len(mesh.nodes))
+
+
+def assemble(elements: NDArray, k: NDArray, n_nodes: int) -> sp.csr_array:
+    """Sum of element matrices k (m, 3 c, 3 c) over elements (m, c); shape (3 n, 3 n)."""
+    dofs = (3 * elements[:, :, None] + np.arange(3, dtype=np.int32)).reshape(len(elements), -1)
+    i, j = np.broadcast_arrays(dofs[:, :, None], dofs[:, None, :])
+    size = 3 * n_nodes
+    return sp.coo_array((k.ravel(), (i.ravel(), j.ravel())), shape=(size, size)).tocsr()
+
+
+def node_volumes(mesh: TetMesh | HexMesh) -> NDArray[np.float64]:
+    """Share of each node in the volume, the integral of its shape function [m3], shape (n,)."""
+    if isinstance(mesh, HexMesh):
+        shares = hex8.lumped_volumes(mesh.nodes, mesh.hexes)
+    else:
+        shares = np.repeat(mesh.volumes[:, None] / 4.0, 4, axis=1)
+    volumes = np.zeros(len(mesh.nodes))
+    np.add.at(volumes, elements_of(mesh), shares)
+    return volumes
+
+
+def lower_blocks(k: sp.csr_array, free: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Rows and columns (b,) and 3x3 blocks (b, 9), rows >= columns, of k over the free nodes (f,)."""
+    dofs = (3 * free[:, None] + np.arange(3)).ravel()
+    blocks = sp.csr_array(k[dofs][:, dofs]).tobsr((3, 3))
+    rows = np.repeat(np.arange(free.size), np.diff(blocks.indptr))
+    lower = rows >= blocks.indices
+    return rows[lower], blocks.indices[lower], blocks.data[lower].reshape(-1, 9)

@@ -1,0 +1,224 @@
+"""From two quasi-static bodies to the state of the servo's tick, and the tick as a C function.
+
+The callback's user data is the address of a `Handle` to a `QuasistaticServo`; its type depends on dimensions
+and dtypes only, so that one compiled function, cached on disk, serves every scene.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cfunc, typeof, types
+from numpy.typing import ArrayLike, NDArray
+
+from physics.bodies.boundary import gather_scratch
+from physics.bodies.quasistatic import QuasistaticBody
+from physics.collision.contact_surface import contact_surface
+from physics.collision.mobile_vertices import locate, make_contacts, make_tracker, mobile_features
+from physics.contact.anchors import make_anchors
+from physics.contact.solvers.anderson import make_acceleration
+from physics.errors import InputError
+from physics.exchange.buffer import make_control
+from physics.exchange.handle import Handle, HandleType
+from physics.exchange.lent_clock import make_clock
+from physics.exchange.port import Port, make_port
+from physics.exchange.quasistatic_frame import (
+    SET_COLLISION,
+    SET_FRICTION,
+    SET_HOLD,
+    SET_LIVE,
+    SET_MODULUS,
+    SET_SWEEPS,
+    SET_TIME_CAP,
+    SET_TOLERANCE,
+    SET_ZOOM_SCALE,
+    SETTINGS,
+    make_picture,
+    make_settings,
+)
+from physics.fem.material import Material
+from physics.mesh.generate import hex_block
+from physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
+from physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
+
+
+@dataclass(frozen=True)
+class Hold:
+    """How the hand holds the mobile body's frame.
+
+    Raises InputError for a stiffness that is not positive or a damping that is negative.
+    """
+
+    direct: bool = True
+    """The frame is where the hand is; otherwise the gains couple them."""
+    turns: bool = True
+    """Whether the frame turns with the hand."""
+    gains: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3)
+    """[N/m], [N s/m], [N m/rad], [N m s/rad]."""
+    rest: tuple[float, float, float, float] = UPRIGHT
+    """Orientation of the frame when the device's is the identity (w, x, y, z)."""
+
+    def __post_init__(self) -> None:
+        for i, unit in enumerate(("N/m", "N s/m", "N m/rad", "N m s/rad")):
+            if not (self.gains[i] > 0.0 or (i % 2 == 1 and self.gains[i] == 0.0)):
+                raise InputError(
+                    f"the hold's gain {i} is {self.gains[i]} {unit}; stiffnesses must be positive and "
+                    "dampings not negative"
+                )
+
+
+def default_settings(
+    mu: float = 0.3,
+    tolerance: float = 1e-4,
+    sweeps: int = 200,
+    time_cap: float = 0.0,
+    collision: float = 2e-3,
+    gains: ArrayLike = Hold.gains,
+) -> NDArray[np.float64]:
+    """Values of physics.exchange.quasistatic_frame.Settings, shape (SETTINGS,), to change some of.
+
+    time_cap: of the contact solver [s], 0 for none.
+    """
+    values = np.zeros(SETTINGS)
+    values[SET_FRICTION], values[SET_TOLERANCE], values[SET_SWEEPS] = mu, tolerance, sweeps
+    values[SET_TIME_CAP], values[SET_COLLISION] = time_cap, collision
+    values[SET_MODULUS : SET_MODULUS + 2] = 1.0
+    values[SET_HOLD : SET_HOLD + 4] = gains
+    values[SET_LIVE : SET_LIVE + 2] = math.nan
+    values[SET_ZOOM_SCALE] = 1.0
+    return values
+
+
+def make_servo(
+    mobile: QuasistaticBody,
+    fixed: QuasistaticBody,
+    detection: Detection | None = None,
+    hold: Hold | None = None,
+    settings: NDArray[np.float64] | None = None,
+    dt: float = 1e-3,
+    port: Port | None = None,
+    clock: int = 0,
+) -> QuasistaticServo:
+    """The servo's side of two bodies, where they stand now.
+
+    settings: `default_settings` with the detection's tolerance and the hold's gains if not given; given,
+    they overrule both. dt: period [s]. clock: address of a C function (physics.exchange.lent_clock) for the
+    solver's time limit; 0 in lock-step.
+    Raises InputError for a body that is not quasi-static and linear, and as `Interaction`.
+    """
+    for body in (mobile, fixed):
+        if not isinstance(body, QuasistaticBody):
+            raise InputError(f"body {body!r}: the servo needs K^-1 on the boundary of a QuasistaticBody")
+    detection, hold = detection or Detection(), hold or Hold()
+    if settings is None:
+        settings = default_settings(collision=detection.tolerance, gains=hold.gains)
+    surface = contact_surface(fixed.surface, fixed.slot, detection.crease)
+    features = mobile_features(
+        contact_surface(mobile.surface, mobile.slot), contact_slots(mobile, detection.vertices),
+        detection.edges,
+    )  # fmt: skip
+    vertices = features.vertices.size
+    capacity = vertices + (EDGE_CONTACTS if detection.edges else 0)
+    servo = QuasistaticServo(
+        port=port or make_port(),
+        counter=np.zeros(8, np.int64),
+        value=np.array([dt, edge_reach(fixed, detection.tolerance) if detection.edges else 0.0]),
+        live=np.array(settings, float),
+        mobile=_side(mobile, capacity),
+        fixed=_side(fixed, capacity),
+        surface=surface,
+        features=features,
+        tracker=make_tracker(features),
+        anchors=make_anchors(vertices, capacity),
+        contacts=make_contacts(capacity),
+        coupling=_coupling(mobile, hold, capacity),
+        problem=_problem(capacity),
+        settings=make_settings(settings),
+        settings_control=make_control(),
+        picture=make_picture(mobile.surface_nodes.size + fixed.surface_nodes.size, capacity),
+        picture_control=make_control(),
+        clock=make_clock(clock),
+    )
+    servo.counter[5:8] = hold.direct, hold.turns, detection.normals == "faceted"
+    locate(features, servo.mobile.x, surface, servo.fixed.x, servo.anchors, servo.tracker, vertices)
+    return servo
+
+
+def _side(body: QuasistaticBody, capacity: int) -> Side:
+    s = body.surface_nodes.size
+    flat = np.zeros(3 * s)
+    u = flat.reshape(s, 3)
+    u[:] = body.u[body.surface_nodes]
+    quaternion = np.zeros(4)
+    _quaternion(body.rotation, quaternion)
+    loaded = min(s, 3 * capacity)
+    return Side(
+        boundary=body.boundary,
+        gravity=body.gravity.copy(),
+        position=body.position.copy(),
+        orientation=quaternion,
+        rotation=np.ascontiguousarray(body.rotation),
+        flat=flat,
+        u=u,
+        x=np.ascontiguousarray(body.positions(body.surface_nodes)),
+        loaded=np.zeros(loaded, np.int32),
+        push=np.zeros((loaded, 3)),
+        axes=np.zeros((capacity, 3, 3)),
+        free=np.zeros((capacity, 3)),
+        gather=gather_scratch(s, capacity),
+    )
+
+
+def _quaternion(rotation: NDArray, out: NDArray) -> None:
+    """out = (w, x, y, z) of a rotation matrix: the eigenvector of Davenport's matrix."""
+    r = rotation
+    skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+    matrix = np.empty((4, 4))
+    matrix[0, 0] = np.trace(r)
+    matrix[0, 1:] = matrix[1:, 0] = skew
+    matrix[1:, 1:] = r + r.T - np.trace(r) * np.eye(3)
+    vector = np.linalg.eigh(matrix)[1][:, -1]
+    out[:] = vector if vector[0] >= 0.0 else -vector
+
+
+def _coupling(mobile: QuasistaticBody, hold: Hold, capacity: int) -> Coupling:
+    rest = np.array(hold.rest, float)
+    return Coupling(
+        rest / np.linalg.norm(rest), mobile.position.copy(), rest.copy(), mobile.position.copy(), np.zeros(6),
+        np.zeros(6), np.zeros(6), np.zeros((6, 3 * capacity)), np.zeros(6), np.zeros((6, 4)),
+    )  # fmt: skip
+
+
+def _problem(capacity: int) -> Problem:
+    c = capacity
+    return Problem(
+        np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c), np.zeros(3 * c),
+        np.zeros(c, np.int32), np.arange(c, dtype=np.int32), np.zeros((c, 3)), make_acceleration(c),
+    )  # fmt: skip
+
+
+def smallest_servo() -> QuasistaticServo:
+    """One element over another, both rigid: the least that a tick can be run on."""
+    cube = hex_block((0.01, 0.01, 0.01), (1, 1, 1))
+    above = cube.with_nodes(cube.nodes + np.array([0.0, 0.02, 0.0]))
+    bodies = [
+        QuasistaticBody(name, mesh, Material(1e6, 0.3, 1000.0), np.arange(8))
+        for name, mesh in (("above", above), ("below", cube))
+    ]
+    return make_servo(bodies[0], bodies[1], Detection(np.arange(8)))
+
+
+_CONTENT = typeof(smallest_servo())
+
+
+@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+def hapco_tick(state):
+    """`int32 f(void *)`: one tick of the QuasistaticServo behind the handle; its status."""
+    return tick(state)
+
+
+def tick_data(servo: QuasistaticServo) -> Handle:
+    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
+    if typeof(servo) != _CONTENT:
+        raise TypeError("this quasi-static servo is not laid out as the compiled tick expects")
+    return Handle(servo)

@@ -1,0 +1,602 @@
+"""The servo's step of HapCo: `physics.systems.hapco` as one compiled tick on W gathered from K^-1.
+
+Pose, settings, detection, free displacement, W, contact forces, equilibrium, feedback, picture. No low-rate
+loop takes part. The tick allocates nothing, asks nothing of the interpreter and reports by its status.
+
+**Coupling.** The bodies have no inertia, so a virtual coupling between the hand's pose t and the frame's pose
+p is a compliance in series. By backward Euler, with e = t - p, its force k e + b (e - e_last) / h balances
+the contact force F:
+
+    p = t - (b / h) / (k + b / h) e_last + F / (k + b / h)
+
+so that H_rigid diag(1 / (k + b / h)) H_rigid^T joins W, and likewise for the rotation vector and the moment:
+six columns in all. At rest the hand feels 1 / (1 / k + W). The damping is between frame and hand: in free
+motion there is no force. The hand always feels F, for what holds a body without inertia is what pushes it.
+Rotations are linearised about the pose in which contacts are found: the frame's last one, moved as the hand
+has moved since.
+
+**Time.** The solver ends at its tolerance, at its sweeps, or when the time lent to it is over; the clock is
+looked at after every CHUNK sweeps only. So a tick whose sweeps a recording has kept is repeated bit for bit
+without a clock, by giving it those sweeps as its limit.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.bodies.boundary import (
+    Boundary,
+    GatherScratch,
+    add_delassus,
+    add_surface_displacement,
+    place_surface,
+)
+from physics.collision.contact_surface import ContactSurface
+from physics.collision.mobile_vertices import (
+    Contacts,
+    MobileFeatures,
+    Tracker,
+    body_axes,
+    contact_forces,
+    find_contacts,
+    free_gaps,
+    hold_on,
+    starting_forces,
+)
+from physics.contact.anchors import Anchors
+from physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
+from physics.contact.residual import RUNAWAY
+from physics.contact.solvers.anderson import CONTINUE, RESIDUAL, SWEEPS, Acceleration, advance, begin
+from physics.contact.solvers.block import set_offset
+from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
+from physics.exchange.lent_clock import LentClock, read_clock
+from physics.exchange.port import (
+    INFO_DEPTH,
+    INFO_HELD,
+    INFO_RESIDUAL,
+    INFO_SUM,
+    STATUS_AGE,
+    STATUS_CODE,
+    STATUS_CONTACTS,
+    STATUS_FLAGS,
+    STATUS_FRAME,
+    STATUS_REPLAYED,
+    STATUS_ROWS,
+    STATUS_SWEEPS,
+    Port,
+)
+from physics.exchange.quasistatic_frame import (
+    SET_COLLISION,
+    SET_FRICTION,
+    SET_HOLD,
+    SET_LIVE,
+    SET_MODULUS,
+    SET_STYLUS_FRICTION,
+    SET_STYLUS_WEIGHT,
+    SET_SWEEPS,
+    SET_TIME_CAP,
+    SET_TOLERANCE,
+    SET_ZOOM_RANGE,
+    SET_ZOOM_SCALE,
+    Picture,
+    Settings,
+)
+from physics.math3 import (
+    cross3,
+    norm3,
+    quat_difference,
+    quat_multiply,
+    quat_normalise,
+    quat_to_matrix,
+    rotate_by,
+)
+
+OK, NOT_FINITE = 0, 1
+"""Status of a tick."""
+
+SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST = 2, 4, 8
+"""Flags of a tick: the solver used up its sweeps, or its time; contacts did not fit the capacity."""
+
+CHUNK = 16
+"""Sweeps between two looks at the clock."""
+
+SLOW = 5e-3
+"""Speed of the hand below which friction is made up for in proportion [m/s]."""
+
+# Entries of QuasistaticServo.counter
+TICK, SETTINGS_ID, SWEEP_CAPS, TIME_CAPS, LOST_CONTACTS, DIRECT, TURNS, FACETED = range(8)
+# Entries of QuasistaticServo.value
+STEP, EDGE_REACH = range(2)
+
+
+class Side(NamedTuple):
+    """One body of s boundary nodes in up to c contacts."""
+
+    boundary: Boundary
+    gravity: NDArray[np.float64]  # (3,) [m/s2], world axes
+    position: NDArray[np.float64]  # (3,) [m] centre of the clamped nodes
+    orientation: NDArray[np.float64]  # (4,)
+    rotation: NDArray[np.float64]  # (3, 3)
+    flat: NDArray[np.float64]  # (3 s,) displacement [m], body axes
+    u: NDArray[np.float64]  # (s, 3) the same memory
+    x: NDArray[np.float64]  # (s, 3) [m] world axes
+    loaded: NDArray[np.int32]  # (m,) slots under load
+    push: NDArray[np.float64]  # (m, 3) their loads over the modulus [N], body axes
+    axes: NDArray[np.float64]  # (c, 3, 3) rows of H
+    free: NDArray[np.float64]  # (c, 3) contact points without contact force [m], world axes
+    gather: GatherScratch
+
+
+class Coupling(NamedTuple):
+    """Between the hand's pose and the frame's."""
+
+    rest: NDArray[np.float64]  # (4,) orientation of the frame when the device's is the identity
+    target: NDArray[np.float64]  # (3,) [m]
+    target_q: NDArray[np.float64]  # (4,)
+    hand: NDArray[np.float64]  # (3,) [m] the port's last position, before the zoom
+    error: NDArray[np.float64]  # (6,) [m], [rad] target less frame at the end of the last tick
+    free: NDArray[np.float64]  # (6,) the frame's motion from where contacts are found, without contact
+    give: NDArray[np.float64]  # (6,) [m/N], [rad/(N m)]
+    rows: NDArray[np.float64]  # (6, 3 c) H_rigid^T
+    wrench: NDArray[np.float64]  # (6,) of the contacts on the frame [N], [N m]
+    vectors: NDArray[np.float64]  # (6, 4) scratch
+
+
+class Problem(NamedTuple):
+    """The contact problem of up to c contacts; W is packed in the first 9 n^2 entries."""
+
+    w: NDArray[np.float64]  # (9 c^2,)
+    b: NDArray[np.float64]  # (3 c,)
+    mu: NDArray[np.float64]  # (c,)
+    r: NDArray[np.float64]  # (3 c,)
+    u: NDArray[np.float64]  # (3 c,)
+    status: NDArray[np.int32]  # (c,)
+    order: NDArray[np.int32]  # (c,) 0, 1, 2, ...
+    force: NDArray[np.float64]  # (c, 3) on the mobile body [N], world axes
+    acceleration: Acceleration
+
+
+class QuasistaticServo(NamedTuple):
+    """Everything that a tick reads and writes."""
+
+    port: Port
+    counter: NDArray[np.int64]
+    value: NDArray[np.float64]
+    live: NDArray[np.float64]  # (SETTINGS,) in force
+    mobile: Side
+    fixed: Side
+    surface: ContactSurface
+    features: MobileFeatures
+    tracker: Tracker
+    anchors: Anchors
+    contacts: Contacts
+    coupling: Coupling
+    problem: Problem
+    settings: Settings
+    settings_control: NDArray[np.int64]
+    picture: Picture
+    picture_control: NDArray[np.int64]
+    clock: LentClock
+
+
+@njit(nogil=True, cache=True)
+def _take_settings(s):
+    """What an operator may have changed."""
+    if is_fresh(s.settings_control):
+        slot, _ = acquire(s.settings_control)
+        for i in range(s.live.shape[0]):
+            s.live[i] = s.settings.value[slot, i]
+        s.counter[SETTINGS_ID] = s.settings.id[slot]
+    for i in range(2):
+        s.port.live[i] = s.live[SET_LIVE + i]
+
+
+@njit(nogil=True, cache=True)
+def _zoomed(s, moved):
+    """moved (3,) = the target's step for the hand's step [m].
+
+    Within the zoom's range of the other body the share falls continuously with the gap, from 1 to the least
+    at contact. What the hand is ahead then comes back beyond the range, in proportion to the hand's way, so
+    that the map needs no clutch.
+    """
+    c, least, reach = s.coupling, s.live[SET_ZOOM_SCALE], s.live[SET_ZOOM_RANGE]
+    share, back = 1.0, 1.0
+    if reach > 0.0:
+        near = min(1.0, max(0.0, s.tracker.gap[0] / reach))
+        share = least + (1.0 - least) * near
+        back = min(1.0, norm3(moved) / reach) if share >= 1.0 else 0.0
+    for i in range(3):
+        ahead = s.port.position[i] - moved[i] - c.target[i]
+        moved[i] = share * moved[i] + back * ahead
+
+
+@njit(nogil=True, cache=True)
+def _pose(s):
+    """The hand's pose becomes the target; the frame is moved as the target has moved."""
+    c, mobile, first = s.coupling, s.mobile, s.counter[TICK] == 0
+    moved, turn, aim = c.vectors[0], c.vectors[1], c.vectors[2]
+    for i in range(3):
+        moved[i] = s.port.position[i] - c.hand[i]
+        c.hand[i] = s.port.position[i]
+    if not first:
+        _zoomed(s, moved[:3])
+    for i in range(4):
+        aim[i] = c.rest[i]
+    if s.counter[TURNS] == 1:
+        quat_multiply(s.port.orientation, c.rest, aim)
+        quat_normalise(aim)
+    if first or s.counter[DIRECT] == 1:
+        for i in range(4):
+            mobile.orientation[i] = aim[i]
+    else:
+        quat_difference(aim, c.target_q, turn)
+        rotate_by(turn, mobile.orientation)
+    for i in range(3):
+        c.target[i] = s.port.position[i] if first else c.target[i] + moved[i]
+        mobile.position[i] = c.target[i] - c.error[i]
+    for i in range(4):
+        c.target_q[i] = aim[i]
+    quat_to_matrix(mobile.orientation, mobile.rotation)
+
+
+@njit(nogil=True, cache=True)
+def _free_frame(s):
+    """How far the frame would move, and how much it yields, without contact from here on."""
+    c, h, hold = s.coupling, s.value[STEP], s.live[SET_HOLD : SET_HOLD + 4]
+    c.free[:] = 0.0
+    c.give[:] = 0.0
+    if s.counter[DIRECT] == 1:
+        return
+    turn = c.vectors[1]
+    quat_difference(c.target_q, s.mobile.orientation, turn)
+    stiff, damped = hold[0] + hold[1] / h, hold[1] / h
+    stiff_turn, damped_turn = hold[2] + hold[3] / h, hold[3] / h
+    for i in range(3):
+        c.give[i] = 1.0 / stiff
+        c.give[3 + i] = 1.0 / stiff_turn
+        c.free[i] = (1.0 - damped / stiff) * c.error[i]
+        c.free[3 + i] = turn[i] - damped_turn / stiff_turn * c.error[3 + i]
+
+
+@njit(nogil=True, cache=True)
+def _detect(s):
+    """Contacts between the last deformed surfaces, where the frames are now."""
+    mobile, fixed = s.mobile, s.fixed
+    place_surface(mobile.boundary.rest, mobile.u, mobile.position, mobile.rotation, mobile.x)
+    find_contacts(
+        s.features, mobile.x, s.surface, fixed.x, fixed.rotation, s.live[SET_COLLISION], s.value[EDGE_REACH],
+        s.counter[FACETED] == 1, s.anchors, s.tracker, s.contacts,
+    )  # fmt: skip
+    s.counter[LOST_CONTACTS] += s.contacts.count[1]
+
+
+@njit(inline="always")
+def _body_gravity(side, softness, out):
+    """out (3,) = gravity over the modulus in the body's axes: what the sag is proportional to."""
+    for i in range(3):
+        out[i] = 0.0
+        for j in range(3):
+            out[i] += softness * side.rotation[j, i] * side.gravity[j]
+
+
+@njit(nogil=True, cache=True)
+def _free_points(side, softness, contacts, slots, weights, scratch):
+    """side.free = where the contacts' points stand under the weight alone."""
+    gravity, local = scratch[0], scratch[1]
+    _body_gravity(side, softness, gravity)
+    for k in range(contacts.count[0]):
+        for j in range(3):
+            local[j] = 0.0
+        for c in range(3):
+            a = slots[k, c]
+            if weights[k, c] == 0.0:
+                continue
+            for j in range(3):
+                u = 0.0
+                for i in range(3):
+                    u += gravity[i] * side.boundary.sag[i, a, j]
+                local[j] += weights[k, c] * (side.boundary.rest[a, j] + u)
+        for i in range(3):
+            side.free[k, i] = (
+                side.position[i]
+                + side.rotation[i, 0] * local[0]
+                + side.rotation[i, 1] * local[1]
+                + side.rotation[i, 2] * local[2]
+            )
+
+
+@njit(nogil=True, cache=True)
+def _free_motion(s):
+    """b: gaps and slips of the contacts without contact force."""
+    contacts, c, scratch = s.contacts, s.coupling, s.coupling.vectors
+    _free_points(
+        s.mobile, 1.0 / s.live[SET_MODULUS], contacts, contacts.slots[0], contacts.weights[0], scratch
+    )
+    _free_points(
+        s.fixed, 1.0 / s.live[SET_MODULUS + 1], contacts, contacts.slots[1], contacts.weights[1], scratch
+    )
+    free_gaps(contacts, s.mobile.free, s.fixed.free, s.fixed.rotation, s.problem.b)
+    if s.counter[DIRECT] == 1:
+        return
+    arm, moment = scratch[0], scratch[1]
+    for k in range(contacts.count[0]):
+        for i in range(3):
+            arm[i] = s.mobile.free[k, i] - s.mobile.position[i]
+        for d in range(3):
+            cross3(arm, contacts.frame[k, d], moment)
+            for i in range(3):
+                c.rows[i, 3 * k + d] = contacts.frame[k, d, i]
+                c.rows[3 + i, 3 * k + d] = moment[i]
+                s.problem.b[3 * k + d] += c.free[i] * contacts.frame[k, d, i] + c.free[3 + i] * moment[i]
+
+
+@njit(nogil=True, cache=True)
+def _delassus(s, w):
+    """w (3 n, 3 n) = H1 K1^-1 H1^T + H2 K2^-1 H2^T, and the coupling's six columns."""
+    contacts, n = s.contacts, s.contacts.count[0]
+    w[:] = 0.0
+    # a body of another modulus has its compliance scaled, hence its rows by the root
+    body_axes(contacts, s.mobile.rotation, (1.0 / s.live[SET_MODULUS]) ** 0.5, s.mobile.axes)
+    body_axes(contacts, s.fixed.rotation, -((1.0 / s.live[SET_MODULUS + 1]) ** 0.5), s.fixed.axes)
+    add_delassus(
+        s.mobile.boundary.compliance, n, s.problem.order, contacts.slots[0], contacts.weights[0],
+        s.mobile.axes, s.mobile.gather, w,
+    )  # fmt: skip
+    add_delassus(
+        s.fixed.boundary.compliance, n, s.problem.order, contacts.slots[1], contacts.weights[1],
+        s.fixed.axes, s.fixed.gather, w,
+    )  # fmt: skip
+    if s.counter[DIRECT] == 1:
+        return
+    rows = s.coupling.rows
+    for i in range(3 * n):
+        line = w[i]
+        for c in range(6):
+            factor, column = s.coupling.give[c] * rows[c, i], rows[c]
+            for j in range(3 * n):
+                line[j] += factor * column[j]
+
+
+@njit(nogil=True, cache=True)
+def _start(s):
+    """The last equilibrium's forces, in the contacts' present axes and in their cones."""
+    p = s.problem
+    starting_forces(s.contacts, s.fixed.rotation, p.r)
+    for k in range(s.contacts.count[0]):
+        p.mu[k] = s.live[SET_FRICTION]
+        project_cone(p.r[3 * k : 3 * k + 3], p.mu[k], p.r[3 * k : 3 * k + 3])
+
+
+@njit(nogil=True, cache=True)
+def _bound(w, b, r, n):
+    """|r| past which a solve has diverged [N] (physics.contact.residual.runaway)."""
+    trace, free, warm = 0.0, 0.0, 0.0
+    for i in range(n):
+        trace += w[i, i]
+        free += b[i] ** 2
+        warm += r[i] ** 2
+    scale = n / trace if trace > 0.0 else 1.0
+    return RUNAWAY * (free**0.5 * scale + warm**0.5)
+
+
+@njit(nogil=True, cache=True)
+def _solve(s, w):
+    """Contact forces within tolerance, sweeps and time; returns the flags."""
+    p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
+    mu, flags = p.mu[:n], 0
+    s.port.status[STATUS_SWEEPS] = 0
+    s.port.info[INFO_RESIDUAL] = 0.0
+    if n == 0:
+        return flags
+    limit, cap = int(s.live[SET_SWEEPS]), 1e9 * s.live[SET_TIME_CAP]
+    began = read_clock(s.clock)
+    begin(w, p.b, mu, p.r, p.u, 0, a)
+    bound, code = _bound(w, p.b, p.r, 3 * n), CONTINUE
+    while code == CONTINUE:
+        left = limit - a.count[SWEEPS]
+        if left <= 0:
+            flags |= SWEEPS_SPENT
+            s.counter[SWEEP_CAPS] += 1
+            break
+        if cap > 0.0 and read_clock(s.clock) - began > cap:
+            flags |= TIME_SPENT
+            s.counter[TIME_CAPS] += 1
+            break
+        code = advance(w, p.b, mu, p.r, p.u, 0, s.live[SET_TOLERANCE], bound, min(CHUNK, left), a)
+    for i in range(3 * n):
+        p.r[i] = a.best[i]
+    set_offset(w, p.b, p.r, p.u, 0, 3 * n)
+    s.port.status[STATUS_SWEEPS] = a.count[SWEEPS]
+    s.port.info[INFO_RESIDUAL] = a.least[RESIDUAL]
+    return flags
+
+
+@njit(nogil=True, cache=True)
+def _judge(s, w):
+    """Status of each contact, by the branch of the natural map's projection."""
+    p, n, mean, star = s.problem, s.contacts.count[0], 0.0, s.coupling.vectors[0]
+    for i in range(3 * n):
+        mean += w[i, i]
+    rho = 3 * n / mean if mean > 0.0 else 1.0
+    for k in range(n):
+        i = 3 * k
+        augment(BIPOTENTIAL, p.r[i : i + 3], p.u[i : i + 3], p.mu[k], rho, rho, star)
+        p.status[k] = contact_status(p.r[i], star, p.mu[k])
+
+
+@njit(nogil=True, cache=True)
+def _press(side, softness, sense, contacts, slots, weights, force):
+    """side.u and side.x in equilibrium under sense times the contact forces (n, 3), and the weight."""
+    n = 0
+    for k in range(contacts.count[0]):
+        f = force[k]
+        if f[0] == 0.0 and f[1] == 0.0 and f[2] == 0.0:
+            continue
+        for c in range(3):
+            a = slots[k, c]
+            if weights[k, c] == 0.0:
+                continue
+            if side.gather.place[a] < 0:
+                side.gather.place[a] = n
+                side.loaded[n] = a
+                side.push[n] = 0.0
+                n += 1
+            m, share = side.gather.place[a], sense * softness * weights[k, c]
+            for j in range(3):
+                for i in range(3):
+                    side.push[m, j] += share * side.rotation[i, j] * f[i]
+    gravity = side.free[0]
+    _body_gravity(side, softness, gravity)
+    for a in range(side.u.shape[0]):
+        for j in range(3):
+            side.u[a, j] = 0.0
+            for i in range(3):
+                side.u[a, j] += gravity[i] * side.boundary.sag[i, a, j]
+    add_surface_displacement(side.boundary.compliance, side.loaded[:n], side.push[:n], side.flat)
+    for m in range(n):
+        side.gather.place[side.loaded[m]] = -1
+    place_surface(side.boundary.rest, side.u, side.position, side.rotation, side.x)
+
+
+@njit(nogil=True, cache=True)
+def _equilibrium(s):
+    """The frame yields, both bodies take their shapes, and what sticks holds on."""
+    contacts, c, mobile, fixed, p = s.contacts, s.coupling, s.mobile, s.fixed, s.problem
+    n, arm, moment = contacts.count[0], c.vectors[0], c.vectors[1]
+    contact_forces(contacts, p.r, p.force)
+    if s.counter[DIRECT] == 0:
+        c.wrench[:] = 0.0
+        for k in range(n):
+            for i in range(3):
+                arm[i] = mobile.free[k, i] - mobile.position[i]
+            cross3(arm, p.force[k], moment)
+            for i in range(3):
+                c.wrench[i] += p.force[k, i]
+                c.wrench[3 + i] += moment[i]
+        for i in range(3):
+            mobile.position[i] += c.free[i] + c.give[i] * c.wrench[i]
+            c.error[i] = c.target[i] - mobile.position[i]
+            moment[i] = c.free[3 + i] + c.give[3 + i] * c.wrench[3 + i]
+        rotate_by(moment, mobile.orientation)
+        quat_to_matrix(mobile.orientation, mobile.rotation)
+        quat_difference(c.target_q, mobile.orientation, c.error[3:6])
+    _press(mobile, 1.0 / s.live[SET_MODULUS], 1.0, contacts, contacts.slots[0], contacts.weights[0], p.force)
+    _press(
+        fixed, 1.0 / s.live[SET_MODULUS + 1], -1.0, contacts, contacts.slots[1], contacts.weights[1], p.force
+    )
+    hold_on(contacts, p.force, p.status, mobile.x, s.surface, fixed.x, fixed.rotation, s.anchors, s.tracker)
+
+
+@njit(nogil=True, cache=True)
+def _feedback(s, flags):
+    """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
+    port, contacts, p, mobile = s.port, s.contacts, s.problem, s.mobile
+    arm, moment = s.coupling.vectors[0], s.coupling.vectors[1]
+    wrench, depth, active = s.coupling.wrench, 0.0, 0
+    wrench[:] = 0.0
+    for k in range(contacts.count[0]):
+        _contact_point(mobile, contacts.slots[0, k], contacts.weights[0, k], arm)
+        for i in range(3):
+            arm[i] -= mobile.position[i]
+        cross3(arm, p.force[k], moment)
+        for i in range(3):
+            wrench[i] += p.force[k, i]
+            wrench[3 + i] += moment[i]
+        depth = max(depth, -p.u[3 * k])
+        if p.r[3 * k] > 0.0:
+            active += 1
+    speed = norm3(port.velocity)
+    along = s.live[SET_STYLUS_FRICTION] / max(speed, SLOW)
+    check = 0.0
+    for i in range(3):
+        port.info[INFO_SUM + i] = wrench[i]
+        port.info[INFO_HELD + i] = mobile.position[i]
+        port.force[i] = wrench[i] + along * port.velocity[i]
+        port.torque[i] = wrench[3 + i]
+        check += abs(port.force[i]) + abs(port.torque[i]) + abs(mobile.position[i])
+    port.force[1] += s.live[SET_STYLUS_WEIGHT]
+    port.info[INFO_DEPTH] = depth
+    port.status[STATUS_CONTACTS] = active
+    port.status[STATUS_ROWS] = 3 * contacts.count[0]
+    port.status[STATUS_FRAME] = s.counter[SETTINGS_ID]
+    port.status[STATUS_AGE] = 0
+    port.status[STATUS_REPLAYED] = 0
+    port.status[STATUS_FLAGS] = flags | (CONTACTS_LOST if contacts.count[1] > 0 else 0)
+    return OK if check < 1e12 else NOT_FINITE
+
+
+@njit(inline="always")
+def _contact_point(side, slots, weights, out):
+    """out (3,) = the point of a body by slots and weights (3,) [m]."""
+    for i in range(3):
+        out[i] = 0.0
+        for c in range(3):
+            out[i] += weights[c] * side.x[slots[c], i]
+
+
+@njit(nogil=True, cache=True)
+def _publish(s):
+    """The picture of this tick."""
+    out, w, c = s.picture, writer_slot(s.picture_control), s.coupling
+    first, n = s.mobile.x.shape[0], s.contacts.count[0]
+    out.tick[w] = s.counter[TICK]
+    out.surface[w, :first] = s.mobile.x
+    out.surface[w, first:] = s.fixed.x
+    for i in range(3):
+        out.position[w, i] = s.mobile.position[i]
+        out.target[w, i] = c.target[i]
+        out.force[w, i] = c.wrench[i]
+        out.torque[w, i] = c.wrench[3 + i]
+    for i in range(4):
+        out.orientation[w, i] = s.mobile.orientation[i]
+        out.target_q[w, i] = c.target_q[i]
+    out.n_contacts[w] = n
+    for k in range(n):
+        _contact_point(s.mobile, s.contacts.slots[0, k], s.contacts.weights[0, k], out.contact_point[w, k])
+        out.contact_status[w, k] = s.problem.status[k]
+        for i in range(3):
+            out.contact_force[w, k, i] = s.problem.force[k, i]
+    publish(s.picture_control)
+
+
+@njit(inline="always")
+def _matrix(s):
+    """W of the present contacts, shape (3 n, 3 n), over the packed memory."""
+    n = 3 * s.contacts.count[0]
+    return s.problem.w[: n * n].reshape((n, n))
+
+
+@njit(nogil=True, cache=True)
+def tick(s):
+    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
+    _take_settings(s)
+    _pose(s)
+    _free_frame(s)
+    _detect(s)
+    _free_motion(s)
+    w = _matrix(s)
+    _delassus(s, w)
+    _start(s)
+    flags = _solve(s, w)
+    _judge(s, w)
+    _equilibrium(s)
+    status = _feedback(s, flags)
+    s.counter[TICK] += 1
+    _publish(s)
+    s.port.status[STATUS_CODE] = status
+    return status
+
+
+@njit(nogil=True, cache=True)
+def run_ticks(s, positions, forces):
+    """A tick for each of positions (n, 3) [m], the feedback to forces (n, 3) [N]; how many were well."""
+    for k in range(positions.shape[0]):
+        for i in range(3):
+            s.port.position[i] = positions[k, i]
+        if tick(s) != OK:
+            return k
+        for i in range(3):
+            forces[k, i] = s.port.force[i]
+    return positions.shape[0]

@@ -1,0 +1,291 @@
+"""`palpo solve` and the files of contact problems: what was written comes back, what is wrong is said."""
+
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from app.cli import main
+from physics.contact.io import read_problem, write_fclib
+from physics.contact.problem import ContactProblem, Stop
+from physics.contact.solvers.anderson import solve
+from physics.contact.solvers.registry import find_solver, solver_names
+from physics.errors import InputError
+
+OWN = Path(__file__).resolve().parents[1] / "contact" / "problems"
+EASY = OWN / "easy.npz"
+
+
+def problem(n=5, seed=0):
+    rng = np.random.default_rng(seed)
+    half = rng.normal(size=(3 * n, 3 * n))
+    return ContactProblem(half @ half.T, rng.normal(size=3 * n), rng.uniform(0, 1, n))
+
+
+def refused(path):
+    with pytest.raises(InputError) as caught:
+        read_problem(path)
+    said = str(caught.value)
+    assert said.startswith(str(path))
+    assert "\n" not in said
+    return said
+
+
+def same(one, other):
+    for key in ("w", "b", "mu"):
+        assert getattr(one, key).tobytes() == getattr(other, key).tobytes()
+
+
+def put_matrix(group, name, matrix, storage):
+    """A sparse matrix in one of FCLIB's three storages."""
+    part = group.create_group(name)
+    kept = {"csc": sp.csc_array, "csr": sp.csr_array, "triplet": sp.coo_array}[storage](matrix)
+    part["x"] = kept.data
+    if storage == "triplet":
+        part["i"], part["p"] = kept.coords
+    else:
+        part["i"], part["p"] = kept.indices, kept.indptr
+    nz = {"csc": -1, "csr": -2, "triplet": kept.nnz}[storage]
+    for key, value in {"m": kept.shape[0], "n": kept.shape[1], "nz": nz, "nzmax": kept.nnz}.items():
+        part[key] = np.array([value], np.int32)
+
+
+def write_local(path, held, storage="csc", **more):
+    with h5py.File(path, "w") as file:
+        group = file.create_group("fclib_local")
+        group["spacedim"] = [3]
+        put_matrix(group, "W", held.w, storage)
+        for key, values in {"q": held.b, "mu": held.mu, **more}.items():
+            group[f"vectors/{key}"] = values
+
+
+def test_a_problem_comes_back_from_fclib_bit_for_bit(tmp_path):
+    held = problem()
+    held.w[0, 4] = held.w[4, 0] = 0.0
+    write_fclib(tmp_path / "p.hdf5", held, "a title")
+    same(read_problem(tmp_path / "p.hdf5"), held)
+
+
+def test_a_written_file_has_the_keys_and_types_that_the_fclib_library_reads(tmp_path):
+    """int32 scalars as arrays of one, indices int32, values float64, strings closed by a zero byte."""
+    path = tmp_path / "p.hdf5"
+    write_fclib(path, problem(), "a title", "from a test")
+    with h5py.File(path) as file:
+        group = file["fclib_local"]
+        for key in ("spacedim", "W/m", "W/n", "W/nz", "W/nzmax"):
+            assert (group[key].shape, group[key].dtype) == ((1,), np.int32)
+        assert group["W/p"].dtype == group["W/i"].dtype == np.int32
+        assert group["W/x"].dtype == group["vectors/q"].dtype == group["vectors/mu"].dtype == np.float64
+        assert len(group["W/x"]) == group["W/nzmax"][0]
+        for key, text in {"title": b"a title", "description": b"from a test"}.items():
+            assert group[f"info/{key}"][()] == text
+            assert group[f"info/{key}"].dtype.itemsize == len(text) + 1
+
+
+@pytest.mark.parametrize("storage", ["csc", "csr", "triplet"])
+def test_every_storage_gives_the_same_matrix(tmp_path, storage):
+    held = problem()
+    held.w[np.abs(held.w) < 1.0] = 0.0
+    write_local(tmp_path / "p.h5", held, storage)
+    same(read_problem(tmp_path / "p.h5"), held)
+
+
+def test_an_archive_comes_back_bit_for_bit(tmp_path):
+    held = problem()
+    np.savez(tmp_path / "p.npz", W=held.w, q=held.b, mu=held.mu)
+    same(read_problem(tmp_path / "p.npz"), held)
+
+
+def write_global(path, m, h, f, w, mu, g=None, b=None):
+    with h5py.File(path, "w") as file:
+        group = file.create_group("fclib_global")
+        group["spacedim"] = [3]
+        put_matrix(group, "M", m, "csc")
+        put_matrix(group, "H", h, "csr")
+        for key, values in {"f": f, "w": w, "mu": mu}.items():
+            group[f"vectors/{key}"] = values
+        if g is not None:
+            put_matrix(group, "G", g, "triplet")
+            group["vectors/b"] = b
+
+
+@pytest.mark.parametrize("bilateral", [False, True])
+def test_the_solution_of_a_global_problem_balances_the_global_equations(tmp_path, bilateral):
+    """M v = H r + G l + f and G^T v + b = 0, with u = H^T v + w the local u = W r + q."""
+    rng = np.random.default_rng(3)
+    size, n, p = 12, 3, 2
+    half = rng.normal(size=(size, size))
+    m, h, g = half @ half.T + np.eye(size), rng.normal(size=(size, 3 * n)), rng.normal(size=(size, p))
+    f, w, b = rng.normal(size=size), rng.normal(size=3 * n), rng.normal(size=p)
+    extra = {"g": g, "b": b} if bilateral else {}
+    write_global(tmp_path / "p.hdf5", m, h, f, w, np.full(n, 0.4), **extra)
+    local = read_problem(tmp_path / "p.hdf5")
+    r = solve(local, Stop(1e-12, 50000)).r
+    if bilateral:
+        # v of the constrained bodies, by projection on the null space of G^T
+        _, _, vt = np.linalg.svd(g.T)
+        null, start = vt[p:].T, np.linalg.lstsq(g.T, -b, rcond=None)[0]
+        v = start + null @ np.linalg.solve(null.T @ m @ null, null.T @ (h @ r + f - m @ start))
+    else:
+        v = np.linalg.solve(m, h @ r + f)
+    # two eliminations of a system of condition 1e3
+    np.testing.assert_allclose(local.w @ r + local.b, h.T @ v + w, rtol=0, atol=1e-11 * np.abs(v).max())
+
+
+def test_the_mixed_problem_is_the_global_one_with_its_bilateral_rows_kept(tmp_path):
+    """V^T r + R l + s = 0 eliminates to W - V R^-1 V^T and q - V R^-1 s."""
+    held, rng = problem(), np.random.default_rng(4)
+    v, r, s = rng.normal(size=(15, 2)), -np.diag([2.0, 3.0]), rng.normal(size=2)
+    write_local(tmp_path / "p.h5", held, s=s)
+    with h5py.File(tmp_path / "p.h5", "a") as file:
+        put_matrix(file["fclib_local"], "V", v, "csc")
+        put_matrix(file["fclib_local"], "R", r, "csc")
+    local = read_problem(tmp_path / "p.h5")
+    force = rng.normal(size=15)
+    multiplier = -np.linalg.solve(r, v.T @ force + s)
+    expected = held.w @ force + v @ multiplier + held.b
+    np.testing.assert_allclose(local.w @ force + local.b, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", [".hdf5", ".npz"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.95])
+def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path, suffix, share):
+    path, held = tmp_path / f"p{suffix}", problem(20)
+    if suffix == ".npz":
+        np.savez(path, W=held.w, q=held.b, mu=held.mu)
+    else:
+        write_fclib(path, held, "whole")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    assert suffix in refused(path)
+
+
+def damage(path, key, change):
+    with h5py.File(path, "a") as file:
+        values = change(file[key][()])
+        del file[key]
+        if values is not None:
+            file[key] = values
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "words"),
+    [
+        ("fclib_local/W/p", lambda v: None, ("fclib_local/W/p", "missing")),
+        ("fclib_local/vectors/mu", lambda v: None, ("vectors/mu", "missing")),
+        ("fclib_local/vectors/mu", lambda v: v[:-1], ("15 rows", "4 contacts")),
+        ("fclib_local/vectors/mu", lambda v: -1.0 - v, ("mu[", "negative")),
+        ("fclib_local/vectors/q", lambda v: v[:-1], ("vectors/q", "(14,)", "(15,)")),
+        ("fclib_local/vectors/q", lambda v: v * np.nan, ("vectors/q", "NaN")),
+        ("fclib_local/W/x", lambda v: v / 0.0, ("W/x", "infinity")),
+        ("fclib_local/W/i", lambda v: v + 1, ("W/i", "0 to 14")),
+        ("fclib_local/W/p", lambda v: v[::-1], ("W/p", "rise")),
+        ("fclib_local/W/nz", lambda v: v * 0 - 7, ("W/nz", "-7")),
+        ("fclib_local/W/x", lambda v: v + np.arange(v.size), ("symmetric", "largest entry")),
+        ("fclib_local/spacedim", lambda v: v * 0 + 2, ("spacedim", "2")),
+        ("fclib_local", lambda v: None, ("another kind",)),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_what_is_wrong_in_a_file_is_said_with_its_key(tmp_path, key, change, words):
+    path = tmp_path / "p.hdf5"
+    write_fclib(path, problem(), "good")
+    if key == "fclib_local":
+        with h5py.File(path, "w") as file:
+            file["nodes"] = np.zeros(3)
+    else:
+        damage(path, key, change)
+    said = refused(path)
+    assert all(word in said for word in words), said
+
+
+def test_an_unsymmetric_matrix_is_refused_with_how_much_and_where(tmp_path):
+    held = problem()
+    held.w[2, 5] += 0.01 * np.abs(held.w).max()
+    np.savez(tmp_path / "p.npz", W=held.w, q=held.b, mu=held.mu)
+    said = refused(tmp_path / "p.npz")
+    assert "W[2, 5]" in said
+    assert "0.01" in said
+
+
+def test_a_singular_mass_is_refused(tmp_path):
+    write_global(tmp_path / "p.h5", np.zeros((4, 4)), np.ones((4, 3)), np.ones(4), np.ones(3), np.ones(1))
+    assert "fclib_global/M is singular" in refused(tmp_path / "p.h5")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [("p.txt", b"", ".npz"), ("p.npz", b"no archive", "npz"), ("gone.h5", None, "no such")],
+)
+def test_other_files_are_refused(tmp_path, name, content, word):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert word in refused(tmp_path / name)
+
+
+def test_the_table_the_json_and_the_forces_tell_the_same(tmp_path, capsys):
+    out, told = tmp_path / "r.npz", tmp_path / "r.json"
+    names = ("best", "gauss-seidel", "uzawa-global-pseudopotential-rho_min-printed")
+    asked = [word for name in names for word in ("--solver", name)]
+    status = main(["solve", str(EASY), *asked, "--tol", "1e-9", "--json", str(told), "--out", str(out)])
+    summary, held, forces = json.loads(told.read_text()), read_problem(EASY), np.load(out)
+    table = capsys.readouterr().out
+    assert summary["exit_status"] == status == 0
+    assert [row["solver"] for row in summary["solvers"]] == ["anderson", *names[1:]] == list(forces)
+    for row in summary["solvers"]:
+        assert row["open"] + row["stick"] + row["slip"] == held.n_contacts == summary["contacts"]
+        assert row["solver"] in table
+        assert row["time_ms"] > 0.0
+    printed = summary["solvers"][-1]
+    assert not printed["consistent"]
+    assert f"{printed['solver']} *" in table
+    # one tolerance, one solution: well conditioned, so that the forces are as near as the residuals
+    np.testing.assert_allclose(
+        forces["anderson"], forces["gauss-seidel"], atol=1e-7 * forces["anderson"].max()
+    )
+
+
+def test_all_solvers_meet_a_stored_problem(tmp_path):
+    told = tmp_path / "r.json"
+    main(["solve", str(OWN / "hyperstatic_grip.npz"), "--solver", "all", "--json", str(told)])
+    summary = json.loads(told.read_text())
+    assert [row["solver"] for row in summary["solvers"]] == solver_names()
+    assert all(row["residual"] is not None for row in summary["solvers"])
+
+
+def test_a_solver_that_stops_short_gives_status_1_and_its_reason(tmp_path):
+    told = tmp_path / "r.json"
+    arguments = ["solve", str(OWN / "high_friction.npz"), "--json", str(told)]
+    assert main([*arguments, "--max-iterations", "3"]) == 1
+    summary = json.loads(told.read_text())
+    assert summary["failed"] == ["anderson"]
+    assert summary["solvers"][0]["reason"] == "iterations"
+    assert main([*arguments, "--tol", "1e-15", "--max-iterations", "1000000", "--time-cap", "1e-9"]) == 1
+    assert json.loads(told.read_text())["solvers"][0]["reason"] in ("time", "stalled")
+
+
+def test_one_that_solves_another_problem_does_not_decide_the_status():
+    assert not find_solver("penalty-explicit").consistent
+    assert main(["solve", str(EASY), "--solver", "penalty-explicit"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--solver", "anderso"], ("anderso", "anderson")),
+        (["--tol", "0"], ("--tol", "1e-8")),
+        (["--tol", "nan"], ("--tol",)),
+        (["--max-iterations", "0"], ("--max-iterations",)),
+        (["--time-cap", "-1"], ("--time-cap",)),
+        (["--out", "/tmp/forces.txt"], ("--out", ".npz")),
+        (["--json", "/no/such/dir/x.json"], ("--json",)),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(capsys, arguments, words):
+    assert main(["solve", str(EASY), *arguments]) == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said.startswith("palpo: ")
+    assert all(word in said for word in words), said

@@ -1,0 +1,335 @@
+"""The quasi-static servo: the off-line method tick by tick, the coupling in series, determinism, settings."""
+
+import ctypes
+import math
+
+import numpy as np
+import pytest
+from numba import carray, cfunc, types
+from numba.core.runtime import _nrt_python, rtsys
+from scipy.spatial.transform import Rotation
+
+from physics.bodies.conjugate_gradient import ConjugateGradientBody
+from physics.contact.problem import Stop
+from physics.errors import InputError
+from physics.exchange.buffer import acquire
+from physics.exchange.handle import Handle
+from physics.exchange.port import (
+    INFO_DEPTH,
+    INFO_HELD,
+    INFO_RESIDUAL,
+    INFO_SUM,
+    STATUS_CONTACTS,
+    STATUS_FLAGS,
+    STATUS_FRAME,
+    STATUS_SWEEPS,
+)
+from physics.exchange.quasistatic_frame import (
+    SET_FRICTION,
+    SET_LIVE,
+    SET_MODULUS,
+    SET_STYLUS_FRICTION,
+    SET_STYLUS_WEIGHT,
+    SET_SWEEPS,
+    SET_TIME_CAP,
+    SET_ZOOM_RANGE,
+    SET_ZOOM_SCALE,
+    publish_settings,
+)
+from physics.fem.material import Material
+from physics.systems.hapco import Detection, Interaction
+from physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
+from physics.systems.hapco_tick import (
+    OK,
+    SWEEPS_SPENT,
+    TIME_CAPS,
+    TIME_SPENT,
+    run_ticks,
+    tick,
+)
+from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
+
+EVERY = math.inf
+DT = 1e-3
+GAINS = (400.0, 2.0, 0.5, 1e-3)
+
+
+def servo(vertices=None, hold=None, tolerance=1e-12, sweeps=100000, mu=0.3, clock=0, two=None, live=None):
+    """(state, its handle) of the two blocks; every vertex of the bottom a contact."""
+    above, below = two or bodies()
+    hold = hold or Hold()
+    settings = default_settings(mu, tolerance, sweeps, collision=EVERY, gains=hold.gains)
+    for entry, value in (live or {}).items():
+        settings[entry] = value
+    detection = Detection(bottom() if vertices is None else vertices, tolerance=EVERY, edges=False)
+    state = make_servo(above, below, detection, hold, settings, DT, clock=clock)
+    return state, tick_data(state)
+
+
+def lead(state, handle, position, orientation=(1.0, 0.0, 0.0, 0.0)):
+    """One tick with the hand there; the force on it."""
+    state.port.position[:] = position
+    state.port.orientation[:] = orientation
+    assert tick(handle) == OK
+    return state.port.force.copy()
+
+
+def start(state):
+    return state.mobile.position.copy()
+
+
+def press_and_slide(centre, n=40, depth=1e-3, way=3e-3):
+    """Down, along x and back up to where nothing touches, n ticks each."""
+    t = np.linspace(0.0, 1.0, n)[:, None]
+    down, along = np.array([0.0, -depth, 0.0]), np.array([way, 0.0, 0.2 * way])
+    up = np.array([0.0, 1e-3, 0.0])
+    return centre + np.concatenate([t * down, down + t * along, down + along + t * (up - down)])
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, -9.81, 0.0)])
+def test_the_tick_is_the_flexibility_method_for_a_direct_hold(gravity):
+    """Same kernels, same forces along a path with friction and rotation, as far as the solver is exact.
+
+    Sliding starts and ends at other sweeps, which solve to 1e-12; nothing else differs.
+    """
+    state, handle = servo(two=bodies(gravity=gravity))
+    above, below = bodies(gravity=gravity)
+    hapco = Interaction(
+        above, below, Detection(bottom(), tolerance=EVERY, edges=False), 0.3, stop=Stop(1e-12, 100000)
+    )
+    largest = 0.0
+    for k, p in enumerate(press_and_slide(start(state))):
+        q = np.roll(Rotation.from_rotvec((0.0, 5e-4 * k, 1e-4 * k)).as_quat(), 1)
+        force, s = lead(state, handle, p, q), hapco.step(p, q)
+        largest = max(largest, np.linalg.norm(s.force))
+        np.testing.assert_allclose(force, s.force, atol=1e-8 * largest + 1e-15)
+        np.testing.assert_allclose(state.port.torque, s.torque, atol=1e-9 * largest + 1e-15)
+        np.testing.assert_allclose(state.mobile.x, above.positions(above.surface_nodes), atol=1e-11)
+        np.testing.assert_allclose(state.fixed.x, below.positions(below.surface_nodes), atol=1e-11)
+        assert state.port.status[STATUS_CONTACTS] == s.n_contacts - s.n_open
+    assert largest > 0.1 and not s.force.any()
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_hand_that_moves_freely_feels_nothing(direct):
+    state, handle = servo(hold=Hold(direct=direct, gains=GAINS))
+    centre = start(state) + np.array([0.0, 5e-3, 0.0])
+    for k in range(50):
+        turn = np.roll(Rotation.from_rotvec((0.0, 0.02 * k, 0.01 * k)).as_quat(), 1)
+        assert not lead(state, handle, centre + np.array([2e-4 * k, 1e-4 * k, 0.0]), turn).any()
+        assert not state.port.torque.any()
+
+
+def test_a_coupling_adds_its_compliance_in_series():
+    """At rest 1 / (1 / k + W), and with an arm a about the frame 1 / (1 / k + a^2 / k_turn + W)."""
+    for node, arm in ((4, 0.0), (1, 6e-3)):
+        state, handle = servo(bottom()[node : node + 1], Hold(direct=False, gains=GAINS), mu=0.0)
+        depth, centre = 1e-7, start(state)
+        for _ in range(200):
+            force = lead(state, handle, centre - np.array([0.0, depth, 0.0]))
+        w_contact = 1.0 / _stiffness_held_directly(node)
+        stiffness = 1.0 / (1.0 / GAINS[0] + arm**2 / GAINS[2] + w_contact)
+        # pressed off its axis the vertex slides by some 1e-7 m, of the 6e-3 m to the next node
+        assert force[1] / depth == pytest.approx(stiffness, rel=1e-5)
+        # the coupling's own force is what the hand feels
+        pull = GAINS[0] * (state.coupling.target - state.mobile.position)
+        np.testing.assert_allclose(pull, -force, atol=1e-9 * force[1])
+        turn = GAINS[2] * state.coupling.error[3:]
+        np.testing.assert_allclose(turn, -state.port.torque, atol=1e-5 * force[1] * max(arm, 1e-3))
+
+
+def _stiffness_held_directly(node):
+    state, handle = servo(bottom()[node : node + 1], mu=0.0)
+    return lead(state, handle, start(state) - np.array([0.0, 1e-6, 0.0]))[1] / 1e-6
+
+
+def test_the_damping_is_that_of_backward_euler():
+    """In free motion what the frame lags decays by (b / h) / (k + b / h) a tick, without force."""
+    state, handle = servo(hold=Hold(direct=False, gains=GAINS))
+    high = start(state) + np.array([0.0, 5e-3, 0.0])
+    lead(state, handle, high)
+    state.coupling.error[:3] = 1e-4, 0.0, -2e-4
+    state.coupling.error[3:] = 0.0
+    state.mobile.position[:] = state.coupling.target - state.coupling.error[:3]
+    share = (GAINS[1] / DT) / (GAINS[0] + GAINS[1] / DT)
+    for k in range(1, 6):
+        lead(state, handle, high)
+        np.testing.assert_allclose(
+            state.coupling.error[:3], np.array([1e-4, 0.0, -2e-4]) * share**k, rtol=1e-9, atol=1e-17
+        )
+
+
+def test_the_coupled_hand_feels_the_contacts_sum_and_moment():
+    state, handle = servo(hold=Hold(direct=False, gains=GAINS), mu=0.5)
+    for p in press_and_slide(start(state))[:80]:
+        force = lead(state, handle, p)
+    picture, slot = state.picture, acquire(state.picture_control)[0]
+    n = picture.n_contacts[slot]
+    forces, points = picture.contact_force[slot, :n], picture.contact_point[slot, :n]
+    assert np.linalg.norm(force) > 0.05
+    np.testing.assert_allclose(forces.sum(axis=0), force, atol=1e-15)
+    np.testing.assert_allclose(state.port.info[INFO_SUM : INFO_SUM + 3], force)
+    moment = np.cross(points - picture.position[slot], forces).sum(axis=0)
+    np.testing.assert_allclose(state.port.torque, moment, atol=1e-15)
+    np.testing.assert_array_equal(state.port.info[INFO_HELD : INFO_HELD + 3], picture.position[slot])
+    np.testing.assert_array_equal(picture.surface[slot], np.concatenate([state.mobile.x, state.fixed.x]))
+    # nothing sinks in beyond what the linearised rotation of a tick leaves
+    assert state.port.info[INFO_DEPTH] < 1e-9
+
+
+def record(state, handle, path):
+    """Every output of every tick."""
+    rows = []
+    for p in path:
+        lead(state, handle, p)
+        rows.append(np.concatenate([state.port.force, state.port.torque, state.port.info, state.port.status]))
+    return np.array(rows)
+
+
+def test_lock_step_repeats_bit_for_bit():
+    runs = [servo(tolerance=1e-4, sweeps=200, hold=Hold(direct=False, gains=GAINS)) for _ in range(2)]
+    first, second = (record(*run, press_and_slide(start(run[0]))) for run in runs)
+    assert np.array_equal(first, second) and np.abs(first[:, 1]).max() > 0.05
+
+
+@cfunc(types.int32(types.CPointer(types.int64)))
+def slow_clock(words):
+    """A machine on which every look at the clock comes 0.2 ms after the last, every fifth 0.7 ms."""
+    block = carray(words, (8,))
+    block[1] += 1
+    block[0] += 700_000 if block[1] % 5 == 0 else 200_000
+    return 0
+
+
+def test_a_tick_whose_time_ran_out_is_repeated_by_its_sweeps():
+    """The cap is of time; what a recording keeps of it is the sweeps made, and they are all it takes."""
+    state, handle = servo(tolerance=1e-10, clock=slow_clock.address, live={SET_TIME_CAP: 5e-4})
+    path = press_and_slide(start(state))
+    lived = record(state, handle, path)
+    flags, sweeps = lived[:, -8 + STATUS_FLAGS].astype(int), lived[:, -8 + STATUS_SWEEPS].astype(int)
+    capped = (flags & TIME_SPENT) != 0
+    assert capped.any() and not capped.all() and state.counter[TIME_CAPS] == capped.sum()
+    state, handle = servo(tolerance=1e-10)
+    for p, row, count, cut in zip(path, lived, sweeps, capped, strict=True):
+        state.live[SET_SWEEPS] = count if cut else 100000
+        lead(state, handle, p)
+        assert np.array_equal(state.port.force, row[:3]) and state.port.info[INFO_RESIDUAL] == row[6]
+
+
+def test_sweeps_that_run_out_are_counted_and_the_force_is_the_best_so_far():
+    state, handle = servo(tolerance=1e-14, sweeps=3)
+    lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
+    assert state.port.status[STATUS_FLAGS] & SWEEPS_SPENT and state.port.status[STATUS_SWEEPS] == 3
+    assert 0.0 < state.port.info[INFO_RESIDUAL] < 0.5 and state.port.force[1] > 0.0
+
+
+def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
+    state, handle = servo(mu=0.0)
+    path = start(state) + np.array([[0.0, -1e-3, 0.0], [1e-3, -1e-3, 0.0], [2e-3, -1e-3, 0.0]])
+    lead(state, handle, path[0])
+    smooth = lead(state, handle, path[1])
+    assert abs(smooth[0]) < 0.05 * smooth[1] and state.port.status[STATUS_FRAME] == 0
+    values = state.live.copy()
+    values[SET_FRICTION], values[SET_LIVE : SET_LIVE + 2] = 0.6, (0.5, 2.0)
+    publish_settings(state.settings, state.settings_control, values, 7)
+    rough = lead(state, handle, path[2])
+    assert -rough[0] > 0.2 * rough[1] and state.port.status[STATUS_FRAME] == 7
+    assert list(state.port.live) == [0.5, 2.0]
+
+
+def test_a_modulus_in_the_settings_is_that_modulus_in_the_body():
+    """W and the sag scale as 1 / E, exactly: half the fixed body's modulus, three times the mobile one's."""
+    gravity = (0.0, -9.81, 0.0)
+    materials = Material(3.0 * STIFF.youngs_modulus, 0.3, 1000.0), Material(1e4, 0.4, 1000.0)
+    built, built_handle = servo(two=bodies(materials=materials, gravity=gravity))
+    scaled, scaled_handle = servo(two=bodies(gravity=gravity))
+    scaled.live[SET_MODULUS : SET_MODULUS + 2] = 3.0, 0.5
+    assert TISSUE.youngs_modulus == 2e4
+    for p in press_and_slide(start(built))[:60]:
+        one, two = lead(built, built_handle, p), lead(scaled, scaled_handle, p)
+        np.testing.assert_allclose(two, one, atol=1e-8)
+    assert np.linalg.norm(one) > 0.02
+
+
+def test_the_stylus_is_made_up_for_beside_the_contacts():
+    state, handle = servo(live={SET_STYLUS_WEIGHT: 0.45, SET_STYLUS_FRICTION: 0.1})
+    state.port.velocity[:] = 0.3, 0.0, -0.4
+    force = lead(state, handle, start(state) + np.array([0.0, 5e-3, 0.0]))
+    np.testing.assert_allclose(force, [0.06, 0.45, -0.08], atol=1e-15)
+    assert not state.port.info[INFO_SUM : INFO_SUM + 3].any()
+    state.port.velocity[:] = 0.0
+    assert lead(state, handle, start(state) + np.array([0.0, 5e-3, 0.0]))[0] == 0.0
+
+
+def test_the_zoom_shrinks_the_hands_way_near_contact_continuously_and_gives_it_back():
+    state, handle = servo(live={SET_ZOOM_SCALE: 0.25, SET_ZOOM_RANGE: 2e-3})
+    top, step = start(state) + np.array([0.0, 4e-3, 0.0]), 1e-4
+    shares, before = [], None
+    for k in range(60):
+        lead(state, handle, top - np.array([0.0, step * k, 0.0]))
+        if before is not None:
+            shares.append((before - state.coupling.target[1]) / step)
+        before = state.coupling.target[1]
+    shares = np.array(shares)
+    assert shares[0] == pytest.approx(1.0) and shares[-1] == pytest.approx(0.25, abs=0.02)
+    # the share follows the gap: no step of the hand changes it by more than 0.75 step / range
+    assert np.abs(np.diff(shares)).max() < 1.1 * 0.75 * step / 2e-3
+    ahead = top[1] - 59 * step - state.coupling.target[1]
+    assert ahead < -5e-4
+    for k in range(200):
+        lead(state, handle, top - np.array([0.0, step * (59 - k), 0.0]))
+    assert abs(state.port.position[1] - state.coupling.target[1]) < 1e-3 * abs(ahead)
+
+
+def test_without_zoom_the_frame_is_exactly_where_the_hand_is():
+    state, handle = servo()
+    for p in press_and_slide(start(state)):
+        lead(state, handle, p)
+        np.testing.assert_allclose(state.mobile.position, p, atol=1e-17, rtol=0)
+
+
+def test_a_tick_allocates_nothing():
+    """Two arrays are passed to the compiled loop, whether it makes one tick or all."""
+    state, handle = servo(tolerance=1e-4, sweeps=200, hold=Hold(direct=False, gains=GAINS))
+    path = press_and_slide(start(state))
+    forces = np.zeros_like(path)
+    run_ticks(handle, path[:1], forces)
+    counts = []
+    _nrt_python.memsys_enable_stats()
+    try:
+        for part in (path[:1], path):
+            before = rtsys.get_allocation_stats().alloc
+            assert run_ticks(handle, part, forces) == len(part)
+            counts.append(rtsys.get_allocation_stats().alloc - before)
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert counts == [2, 2] and np.abs(forces).max() > 0.05
+
+
+def test_the_c_callback_is_the_tick():
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(hapco_tick.address)
+    (one, handle), (two, other) = servo(tolerance=1e-6), servo(tolerance=1e-6)
+    for p in press_and_slide(start(one))[::4]:
+        lead(one, handle, p)
+        two.port.position[:] = p
+        assert function(other.address) == OK
+        assert np.array_equal(one.port.force, two.port.force)
+    with pytest.raises(TypeError, match="not laid out as the compiled tick expects"):
+        tick_data(one._replace(value=one.value.astype(np.float32)))
+    assert isinstance(handle, Handle)
+
+
+def test_a_pose_that_is_no_number_is_reported():
+    state, handle = servo()
+    lead(state, handle, start(state))
+    state.port.position[0] = math.nan
+    assert tick(handle) != OK
+
+
+def test_what_the_servo_cannot_do_is_refused_in_words():
+    above, _ = bodies()
+    _, below = bodies(body=ConjugateGradientBody)
+    with pytest.raises(InputError, match=r"needs K\^-1 on the boundary"):
+        make_servo(above, below)
+    with pytest.raises(InputError, match=r"gain 0 is 0\.0 N/m; stiffnesses must be positive"):
+        Hold(gains=(0.0, 1.0, 1.0, 1.0))
