@@ -272,9 +272,7 @@ class LowRate:
         frame.gravity[f] = scene.numbers.gravity
         settings = frame.settings[f]
         settings[SET_TOLERANCE] = scene.numbers.tolerance
-        settings[SET_SWEEPS] = (
-            scene.numbers.sweeps_high if high is self.high else scene.numbers.sweeps_low
-        )
+        settings[SET_SWEEPS] = scene.numbers.sweeps_high if high is self.high else scene.numbers.sweeps_low
         settings[SET_HOLD : SET_HOLD + 4] = scene.hold.gain
         settings[SET_LIVE : SET_LIVE + 2] = scene.live
         frame.friction[f] = scene.mu
