@@ -43,8 +43,8 @@ ABOUT = {
     "zwidth": "largest stable coupling stiffness over damping, beside the passivity bound",
     "hapco-solvers": "001, chapter 3: every contact solver on three pairs of materials and two paths",
     "hapco-2008": "004, figures 6 to 9: Uzawa local and global, both errors, one clamp or two",
-    "hapco-contacts": "001, figures 3.43 to 3.46: time of a contact solve over 16 to 400 contacts, and its order",
-    "hapco-delassus": "001, section 4.2 and 4.3: contact forces with and without the Delassus operator",
+    "hapco-contacts": "001, figures 3.43 to 3.46: time of a solve over 16 to 400 contacts, and its order",
+    "hapco-delassus": "001, sections 4.2 and 4.3: contact forces with and without the Delassus operator",
     "hapco-haptic": "001, section 4.4.3: the six steps of the haptic trials with a simulated hand",
 }
 
