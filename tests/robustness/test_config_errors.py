@@ -192,7 +192,7 @@ REFUSED_HAPCO = [
     ("friction.pairs=[]", "friction.pairs = []: unknown key"),
     ("contact.tolerance=-1", "contact.tolerance = -1 is too small"),
     ("contact.normals=flat", 'contact.normals = "flat": '),
-    ("solver.name=uzawa", 'solver.name = "uzawa": choose "anderson"'),
+    ("solver.name=andersen", 'solver.name = "andersen": did you mean "anderson"?'),
     ("solver.time_cap=1 mm", "is a length where a time is needed"),
     ("hold.mode=loose", 'hold.mode = "loose": choose "coupling" or "direct"'),
     ("hold.node=3", "hold.node = 3: unknown key"),
