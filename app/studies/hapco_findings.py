@@ -54,9 +54,12 @@ def _rho_min_converges(data: Data) -> Iterator[Finding]:
     ):  # fmt: skip
         rows = _pick(data["steps"], symbol=symbol, stop=stop)
         lost = [row for row in rows if not row["met"]]
+        tight = _pick(data["steps"], symbol=symbol, stop="tight")
+        slow = sum(not row["met"] for row in tight)
         yield Finding(
             at_most(f"{words}: steps of {len(rows)} without convergence", len(lost), 0, "", "001, 3.10"),
-            said, f"It failed in {len(lost)} of {len(rows)} steps{_where(lost)}.",
+            said, f"It failed in {len(lost)} of {len(rows)} steps{_where(lost)}; asked for a residual of "
+            f"1e-8 in {slow} of {len(tight)}.",
             "" if symbol == "GB" else _exact_visits(data, lost),
         )  # fmt: skip
 
@@ -93,25 +96,20 @@ def _rho_alpha_fails(data: Data) -> Iterator[Finding]:
     )
     for pair, least, said in cases:
         rows = [row for row in _pick(data["solvers"], pair=pair) if row["mu"] >= least]
-        stars = [row for row in _pick(rows, stop="printed") if row["symbol"] in STARS]
-        printed = sum(_cell(row).diverges for row in stars)
-        failed = [row for row in stars if row["failed"]]
-        yield Finding(
-            at_least(f"{pair}, mu >= {least:g}: paths of {len(stars)} on which a * fails", len(failed),
-                     printed, "", f"001 marks {printed} with (Div)"),
-            f"{said}; {printed} of these {len(stars)} entries are marked (Div).",
-            f"{len(failed)} of {len(stars)} paths have a step that does not converge{_by_symbol(failed)}.",
-            _projection(rows),
-        )  # fmt: skip
+        for symbol in STARS:
+            own = _pick(rows, stop="printed", symbol=symbol)
+            printed = sum(_cell(row).diverges for row in own)
+            failed = sum(row["failed"] > 0 for row in own)
+            yield Finding(
+                at_least(f"{pair}, mu >= {least:g}: paths of {len(own)} on which {symbol} fails", failed,
+                         printed, "", f"001 marks {printed} with (Div)"),
+                f"{said}; {printed} of these {len(own)} entries of {symbol} are marked (Div).",
+                f"{failed} of {len(own)} paths have a step that does not converge.",
+                _projection(rows) if symbol == STARS[0] else "",
+            )  # fmt: skip
 
 
 STARS = ("G*B", "L*", "LS*")
-
-
-def _by_symbol(rows: Sequence[Row]) -> str:
-    counts = {symbol: sum(row["symbol"] == symbol for row in rows) for symbol in SYMBOLS}
-    parts = [f"{symbol} {count}" for symbol, count in counts.items() if count]
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _projection(rows: Sequence[Row]) -> str:

@@ -69,6 +69,11 @@ def write_page(path: Path, found: Sequence[Finding], data: Data, quick: bool) ->
     parts = [HEAD]
     if quick:
         parts.append("*A quick run: two frictions and every tenth step.*\n")
+    cut = sum(row["reason"] == "time" for row in data["steps"])
+    parts.append(
+        f"{cut} of {len(data['steps'])} solves were cut by the clock before their limit of sweeps and count "
+        "as failures.\n"
+    )
     parts.append(verdicts(found))
     parts.append("## Times\n\nMean of a path [ms], in brackets the thesis's; **×** where a step fails.\n")
     parts += [_table(data, pair, way) for pair, way in TABLES]

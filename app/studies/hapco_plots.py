@@ -231,7 +231,7 @@ def _convergence(figure: Figure, data: Data) -> None:
     ax.grid(visible=False)
     ax.set_xlabel("friction coefficient")
     figure.supxlabel(
-        "per cent of the steps that end at the tight stop: green all, red none.   "
+        "per cent of the steps that end at the tight stop; without a number green is all, red none.   "
         "† not consistent: ends at a force that is not the solution",
         fontsize=8.5,
     )
