@@ -107,7 +107,7 @@ class HapcoRig:
     """One scene for one run (app.system.Rig). The same object is driven in lock-step or by threads."""
 
     kind = KIND
-    latency = "none: everything is computed at the servo's rate"
+    latency = "none, as all is computed at the servo's rate"
 
     def __init__(
         self,

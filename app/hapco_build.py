@@ -14,20 +14,30 @@ from config.schema.geometry import VolumeFile
 from config.schema.hapco import BodyFile, ElasticBody, HapcoScene, HexBlock
 from physics.bodies.io import read_body
 from physics.bodies.quasistatic import QuasistaticBody
+from physics.contact.solvers.family import OUTER_STOPS
 from physics.exchange.quasistatic_frame import (
+    ANDERSON,
     SET_COLLISION,
+    SET_ERROR_KIND,
     SET_FRICTION,
+    SET_GAUSS_SEIDEL_ERROR,
     SET_HOLD,
     SET_LIVE,
     SET_MODULUS,
+    SET_RHO,
+    SET_RHO_FACTOR,
+    SET_SOLVER,
     SET_STYLUS_FRICTION,
     SET_STYLUS_WEIGHT,
     SET_SWEEPS,
     SET_TIME_CAP,
     SET_TOLERANCE,
+    SET_UZAWA_ERROR,
     SET_ZOOM_RANGE,
     SET_ZOOM_SCALE,
     SETTINGS,
+    UZAWA_GLOBAL,
+    UZAWA_LOCAL,
 )
 from physics.fem.material import Material
 from physics.mesh import io
@@ -36,6 +46,8 @@ from physics.mesh.hex import HexMesh
 from physics.mesh.tet import TetMesh
 from physics.systems.hapco import Detection
 from physics.systems.hapco_servo import Hold
+
+SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZAWA_LOCAL}
 
 
 def cache_folder() -> Path | None:
@@ -120,7 +132,11 @@ def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.floa
     solver = spec.solver
     values[SET_FRICTION] = spec.friction.default
     values[SET_TOLERANCE], values[SET_SWEEPS] = solver.tolerance, solver.sweeps
-    values[SET_TIME_CAP] = solver.time_cap
+    values[SET_TIME_CAP], values[SET_SOLVER] = solver.time_cap, SOLVERS[solver.name]
+    values[SET_RHO] = 0.0 if isinstance(solver.rho, str) else solver.rho
+    values[SET_RHO_FACTOR], values[SET_ERROR_KIND] = solver.rho_factor, OUTER_STOPS[solver.error_kind]
+    values[SET_GAUSS_SEIDEL_ERROR] = solver.gauss_seidel_error
+    values[SET_UZAWA_ERROR] = solver.uzawa_error
     values[SET_COLLISION] = spec.contact.tolerance
     for i, body in enumerate((spec.mobile, spec.fixed)):
         values[SET_MODULUS + i] = 1.0 if body.material is None else body.material.youngs_modulus / built[i]

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from config.load import ConfigError, parse_scene
-from config.schema.hapco import HapcoScene
+from config.schema.hapco import HapcoScene, HapcoSolver
 from config.schema.scene import BaseScene, SceneSpec
 from config.schema.solver import Solver
 from config.schema.tool import Grip
 from haptics.device import DEVICES
+
+RHO = tuple(f"{10.0**k:g}" for k in range(8))
+"""Values of rho to choose from [N/m]."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def _hapco_keys(spec: HapcoScene) -> list[Live]:
         Live("contact.tolerance", "contact", "tolerance", "m", 0.0, max(0.01, 2 * tolerance), tolerance,
              help="gap below which a vertex is a contact"),
         *_hold_keys("hold", spec.hold),
-        Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+        *_solver_keys(solver),
         Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
         Live("solver.time_cap", "solver", "most time", "s", 0.0, max(0.005, solver.time_cap), solver.time_cap,
              help="0 is no limit"),
@@ -86,6 +89,31 @@ def _hapco_keys(spec: HapcoScene) -> list[Live]:
         Live("zoom.scale", "zoom", "motion at contact", "", 0.01, 1.0, zoom.scale, True),
         Live("zoom.range", "zoom", "begins at", "m", 0.0, max(0.02, 2 * zoom.range), zoom.range),
     ]  # fmt: skip
+
+
+def _solver_keys(solver: HapcoSolver) -> list[Live]:
+    """Method and stops; rho is chosen by its power of ten, and the factor is what lies between."""
+    rho = solver.rho if isinstance(solver.rho, str) else f"{solver.rho:g}"
+    choices = ("computed", *RHO) if rho in RHO or rho == "computed" else ("computed", rho, *RHO)
+    return [
+        Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name, choices=_literals("name")),
+        Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+        Live("solver.rho", "solver", "rho_min, N/m", "", 0.0, 0.0, rho, choices=choices,
+             help="of Uzawa's method: computed from W, or imposed"),
+        Live("solver.rho_factor", "solver", "times", "", 0.01, max(100.0, solver.rho_factor),
+             solver.rho_factor, True, help="multiplies rho_min"),
+        Live("solver.error_kind", "solver", "Uzawa stops by", "", 0.0, 0.0, solver.error_kind,
+             choices=_literals("error_kind"),
+             help="residual: the tolerance; relative and physical: the Gauss-Seidel error"),
+        Live("solver.gauss_seidel_error", "solver", "Gauss-Seidel error", "", 1e-12, 0.5,
+             solver.gauss_seidel_error, True),
+        Live("solver.uzawa_error", "solver", "Uzawa error", "", 1e-12, 0.5, solver.uzawa_error, True,
+             help="at each contact, of uzawa-local"),
+    ]  # fmt: skip
+
+
+def _literals(key: str) -> tuple[str, ...]:
+    return get_args(HapcoSolver.model_fields[key].annotation)
 
 
 def _hold_keys(key: str, hold: Grip) -> list[Live]:

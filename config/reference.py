@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from config.load import list_scenes
 from config.schema.base import kind_of
+from config.schema.hapco import HapcoScene
 from config.schema.material import Material, library
 from config.schema.scene import SceneSpec
 from config.schema.units import UNITS, Quantity, in_words
@@ -34,6 +35,9 @@ Any key can be set for one run:
 Items of lists go by their number from 0, bodies by their name too: `friction.pairs.0.mu`,
 `bodies.wire.rate`.
 
+The key `system` says what computes a scene: `multirate`, which is meant where it is left out, or
+`hapco`. Both share most keys; those of `hapco` alone are headed so and stand after the others.
+
 This page is written by `make docs` from the specifications in `config/schema`; a test compares the
 two.
 """
@@ -56,9 +60,11 @@ def _sections() -> Iterator[str]:
     """One section for each specification, under the first key that uses it, outer before inner."""
     paths: dict[type[BaseModel], str] = {}
     users: dict[type[BaseModel], list[str]] = {}
-    _collect("", SceneSpec, paths, users)
-    for model, path in paths.items():
-        yield _section(path, model, users.get(model, []))
+    for scene, system in ((SceneSpec, ""), (HapcoScene, "hapco")):
+        known = len(paths)
+        _collect("", scene, paths, users)
+        for model, path in list(paths.items())[known:]:
+            yield _section(path, model, users.get(model, []), system)
 
 
 def _collect(
@@ -79,11 +85,13 @@ def _collect(
             _collect(f"{path}.{key}{many}".lstrip("."), inner, paths, users)
 
 
-def _section(path: str, model: type[BaseModel], users: list[str]) -> str:
+def _section(path: str, model: type[BaseModel], users: list[str], system: str) -> str:
     heading = "## The file"
     if path:
         kind = f', kind "{kind_of(model)}"' if _is_tagged(model) else ""
         heading = f"## `{path}`{kind}" + (f" ({', '.join(users)})" if kind and users else "")
+    if system:
+        heading += f" ({system})"
     lines = [
         heading,
         "",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from app.bench.hapco import hapco
 from app.bench.latency import latency
 from app.bench.low_step import low_step
 from app.bench.memory import memory
@@ -15,6 +16,7 @@ BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "servo": servo,
     "low-step": low_step,
     "solve": solve,
+    "hapco": hapco,
     "start": start,
     "memory": memory,
     "realtime": realtime,

@@ -368,7 +368,7 @@ def _liver(out: Path, lowered: Sequence[float]) -> list[Claim]:
             }
         )
     write_csv(out / "liver.csv", rows)
-    save_figure(out / "liver.png", 3.4, lambda figure: _draw_liver(figure, rows, pictures))
+    save_figure(out / "liver.png", 3.0, lambda figure: _draw_liver(figure, rows, pictures))
     return [
         at_most("liver: least gap of the bar if nothing held it", rows[0]["gap_without_contact_mm"], 0.0,
                 "mm", "its own weight brings it there"),

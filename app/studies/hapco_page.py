@@ -19,7 +19,8 @@ solution at a residual of 1e-12. Times are of the machine at hand; the thesis's 
 
 **Symbols.** G: Uzawa global, one step at each contact and sweep. L, LS: Uzawa local, to (3.6) or (3.7).
 B, P: bi- and pseudo-potential. Without *, rho_min; with *, rho_n and rho_t of each contact. The * and P are
-as the thesis prints them; with a prime they are corrected.
+as the thesis prints them; with a prime they are corrected. A visit of a local method starts from r = 0, as
+printed, or goes on from its last force: both readings are tried, with a length L of 1 cm.
 """
 
 FIGURES = (
@@ -39,19 +40,27 @@ class Finding:
 
     claim: Claim
     said: str
-    """By the thesis or the paper."""
+    """By the thesis or the paper; empty where the claim is our own."""
     found: str
     """Here, with numbers."""
     why: str = ""
+    topic: str = ""
+    """The larger finding that it is part of, as one sentence."""
 
 
 def verdicts(found: Sequence[Finding]) -> str:
-    """What holds and what does not, as Markdown."""
-    holding = [f for f in found if f.claim.holds]
-    parts = [f"## Verdicts\n\n{len(holding)} of {len(found)} hold.\n"]
-    for title, some in (("hold", holding), ("do not hold", [f for f in found if not f.claim.holds])):
-        parts.append(f"### Which {title}\n")
-        parts += [_finding(finding) for finding in some]
+    """A table of the topics, and under each its claims, as Markdown."""
+    topics = {
+        topic: [f for f in found if f.topic == topic] for topic in dict.fromkeys(f.topic for f in found)
+    }
+    lines = ["## Verdicts\n", "| finding | holds here | claims that hold |", "|---|---|---|"]
+    for topic, own in topics.items():
+        kept = sum(f.claim.holds for f in own)
+        word = "yes" if kept == len(own) else "in part" if kept else "no"
+        lines.append(f"| {topic} | {word} | {kept} of {len(own)} |")
+    parts = ["\n".join(lines) + "\n"]
+    for topic, own in topics.items():
+        parts += [f"### {topic}\n", *(_finding(finding) for finding in own)]
     return "\n".join(parts)
 
 
@@ -60,6 +69,11 @@ def write_page(path: Path, found: Sequence[Finding], data: Data, quick: bool) ->
     parts = [HEAD]
     if quick:
         parts.append("*A quick run: two frictions and every tenth step.*\n")
+    cut = sum(row["reason"] == "time" for row in data["steps"])
+    parts.append(
+        f"{cut} of {len(data['steps'])} solves were cut by the clock before their limit of sweeps and count "
+        "as failures.\n"
+    )
     parts.append(verdicts(found))
     parts.append("## Times\n\nMean of a path [ms], in brackets the thesis's; **×** where a step fails.\n")
     parts += [_table(data, pair, way) for pair, way in TABLES]
@@ -69,9 +83,10 @@ def write_page(path: Path, found: Sequence[Finding], data: Data, quick: bool) ->
 
 
 def _finding(finding: Finding) -> str:
+    said = f" *There:* {finding.said}" if finding.said else ""
     why = f" *Why:* {finding.why}" if finding.why else ""
     mark = "yes" if finding.claim.holds else "no"
-    return f"- **{finding.claim.name}** ({mark}). *There:* {finding.said} *Here:* {finding.found}{why}\n"
+    return f"- **{finding.claim.name}** ({mark}).{said} *Here:* {finding.found}{why}\n"
 
 
 def _table(data: Data, pair: str, path: str) -> str:

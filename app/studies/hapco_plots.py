@@ -54,14 +54,18 @@ def draw_all(out: Path, data: Data) -> None:
         save_figure(out / f"{name}.png", height, partial(draw, data=data))
 
 
-def _panels(figure: Figure, data: Data, fill: Callable[[Axes, str, str], None], **grid: Any) -> list[Axes]:
-    """One panel for each pair of materials and path, filled; all of them."""
+def _panels(
+    figure: Figure, data: Data, fill: Callable[[Axes, str, str], None], under: str, **grid: Any
+) -> list[Axes]:
+    """One panel for each pair of materials and path, filled; `under` names the abscissa."""
     pairs, paths = (list(dict.fromkeys(row[key] for row in data["paths"])) for key in ("pair", "path"))
     axes = figure.subplots(len(pairs), len(paths), squeeze=False, **grid)
     for line, pair in zip(axes, pairs, strict=True):
         for ax, path in zip(line, paths, strict=True):
             ax.set_title(f"{pair}, {path}", loc="left", fontsize=9.5)
             fill(ax, pair, path)
+    for ax in axes[-1]:
+        ax.set_xlabel(under, fontsize=9)
     return list(axes.ravel())
 
 
@@ -91,9 +95,8 @@ def _times(figure: Figure, data: Data) -> None:
                         marker="o" if kept else "x", ms=3.5 if kept else 6.0)  # fmt: skip
         ax.set_yscale("log")
 
-    axes = _panels(figure, data, fill, sharex=True, sharey=True)
+    axes = _panels(figure, data, fill, "friction coefficient", sharex=True, sharey=True)
     axes[-1].plot([], [], ls="", marker="x", ms=6, color=COLOURS["faint"], label="a step does not converge")
-    figure.supxlabel("friction coefficient", fontsize=9)
     figure.supylabel("mean time of a solve [ms], |dr| ≤ 1e-4 |r|", fontsize=9)
     _legend_below(figure, axes[-1], 5)
 
@@ -109,8 +112,7 @@ def _deviations(figure: Figure, data: Data) -> None:
                     color=colour, ls=stroke, lw=1.2, label=LABELS[symbol])  # fmt: skip
         ax.set_yscale("log")
 
-    axes = _panels(figure, data, fill, sharey=True)
-    figure.supxlabel("step of 0.1 cm", fontsize=9)
+    axes = _panels(figure, data, fill, "step of 0.1 cm", sharey=True)
     figure.supylabel("deviation from the solution at 1e-12 [%], mu = 0.3, |dr| ≤ 1e-4 |r|", fontsize=9)
     _legend_below(figure, axes[0])
 
@@ -127,8 +129,7 @@ def _forces(figure: Figure, data: Data) -> None:
                     ms=4, lw=1.2, label=f"mu = {mu:g}")  # fmt: skip
         ax.set_ylim(bottom=0.0)
 
-    axes = _panels(figure, data, fill)
-    figure.supxlabel("step of 0.1 cm", fontsize=9)
+    axes = _panels(figure, data, fill, "step of 0.1 cm")
     figure.supylabel("norm of the contact force, reference [N]", fontsize=9)
     _legend_below(figure, axes[0])
 
@@ -145,9 +146,8 @@ def _statuses(figure: Figure, data: Data) -> None:
             ax.plot([r["step"] for r in star], [r[key] for r in star], color=colour, ls="", marker="o", ms=4,
                     mfc="none", label=f"{name}, G*B as printed")  # fmt: skip
 
-    axes = _panels(figure, data, fill, sharey=True)
+    axes = _panels(figure, data, fill, "step of 0.1 cm", sharey=True)
     axes[0].set_ylim(-1, 37)
-    figure.supxlabel("step of 0.1 cm", fontsize=9)
     figure.supylabel("contacts of 36, mu = 0.3", fontsize=9)
     _legend_below(figure, axes[0])
 
@@ -193,9 +193,8 @@ def _factors(figure: Figure, data: Data) -> None:
         ax.set_xticks([0.5, 1, 1.5, 2, 3, 4], ["1/2", "1", "1.5", "2", "3", "4"])
         ax.minorticks_off()
 
-    axes = _panels(figure, data, fill, sharex=True, sharey=True)
+    axes = _panels(figure, data, fill, "factor on rho", sharex=True, sharey=True)
     axes[0].plot([], [], ls="", marker="x", ms=6, color=COLOURS["faint"], label="a step does not converge")
-    figure.supxlabel("factor on rho", fontsize=9)
     figure.supylabel("mean sweeps to |dr| ≤ 1e-8 |r|, at most 10000, mu = 0.3", fontsize=9)
     _legend_below(figure, axes[0])
 
@@ -219,13 +218,20 @@ def _convergence(figure: Figure, data: Data) -> None:
     ax.set_xticks(np.arange(len(places)) + 0.5, [f"{mu:g}" for _, _, mu in places], fontsize=8)
     for pair, path in dict.fromkeys((pair, path) for pair, path, _ in places):
         own = [k for k, place in enumerate(places) if place[:2] == (pair, path)]
-        ax.text(float(np.mean(own)) + 0.5, -0.2, f"{pair}\n{path}", ha="center", va="bottom", fontsize=8)
+        ax.text(
+            float(np.mean(own)) + 0.5,
+            -0.2,
+            "\n".join((*pair.split("-"), path)),
+            ha="center",
+            va="bottom",
+            fontsize=8,
+        )
         ax.axvline(own[0], color=COLOURS["monolithic"], lw=0.8)
     ax.invert_yaxis()
     ax.grid(visible=False)
     ax.set_xlabel("friction coefficient")
     figure.supxlabel(
-        "per cent of the steps that end at the tight stop: green all, red none.   "
+        "per cent of the steps that end at the tight stop; without a number green is all, red none.   "
         "† not consistent: ends at a force that is not the solution",
         fontsize=8.5,
     )

@@ -27,6 +27,11 @@ STUDIES: dict[str, Study] = {
     "multirate-accuracy": _lazy("multirate_accuracy"),
     "recorded-touch": _lazy("recording"),
     "zwidth": _lazy("zwidth"),
+    "hapco-solvers": _lazy("hapco_solvers"),
+    "hapco-2008": _lazy("hapco_2008"),
+    "hapco-contacts": _lazy("hapco_contacts"),
+    "hapco-delassus": _lazy("hapco_delassus"),
+    "hapco-haptic": _lazy("hapco_haptic"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
 
@@ -36,6 +41,11 @@ ABOUT = {
     "multirate-accuracy": "error of each interface kind against everything at 1 kHz",
     "recorded-touch": "a real hand's recording on the needle, the probe and a real liver's mesh",
     "zwidth": "largest stable coupling stiffness over damping, beside the passivity bound",
+    "hapco-solvers": "001, chapter 3: every contact solver on three pairs of materials and two paths",
+    "hapco-2008": "004, figures 6 to 9: Uzawa local and global, both errors, one clamp or two",
+    "hapco-contacts": "001, figures 3.43 to 3.46: time of a solve over 16 to 400 contacts, and its order",
+    "hapco-delassus": "001, sections 4.2 and 4.3: contact forces with and without the Delassus operator",
+    "hapco-haptic": "001, section 4.4.3: the six steps of the haptic trials with a simulated hand",
 }
 
 

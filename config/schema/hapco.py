@@ -1,6 +1,6 @@
 """Scenes of HapCo: one quasi-static body, moved by the hand, against another."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -20,7 +20,7 @@ from config.schema.material import Material
 from config.schema.scene import BaseScene
 from config.schema.solver import PlainFriction, Sweeps
 from config.schema.tool import Grip
-from config.schema.units import Angle, Force, Length, Number, Time
+from config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
 
 BODY_FILES = (".h5", ".hdf5")
 
@@ -127,14 +127,46 @@ class HapcoContact(Spec):
 
 
 class HapcoSolver(Spec):
-    """The contact solver of the servo and its stops."""
+    """The contact solver of the servo and its stops; rho and the errors are those of Uzawa's method."""
 
-    name: Literal["anderson"] = Field("anderson", description="Accelerated block Gauss-Seidel over contacts.")
+    name: Literal["anderson", "uzawa-global", "uzawa-local"] = Field(
+        "anderson",
+        description="Block Gauss-Seidel over contacts: accelerated, or with Uzawa's method and the "
+        "bi-potential in each, one step a visit (global) or steps to the Uzawa error (local).",
+    )
     tolerance: Number = Field(1e-4, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps: Sweeps = Field(1000, description="Most sweeps in a tick.")
     time_cap: Time = Field(
         0.0004, ge=0, description="Most time in a tick, where there is a clock; 0 is no limit."
     )
+    rho: Stiffness | Literal["computed"] = Field(
+        "computed",
+        description="A stiffness imposes rho, > 0; computed, it is rho_min, the least 1 / W_ii of a tick.",
+    )
+    rho_factor: Number = Field(1.0, gt=0, le=1000, description="Multiplies rho, computed or imposed.")
+    error_kind: Literal["residual", "relative", "physical"] = Field(
+        "residual",
+        description="Stop of the sweeps: the residual, at the tolerance; or what one changes, at the "
+        "Gauss-Seidel error: of the force (relative), or of L after division by rho (physical). L is the "
+        "largest free gap or slip.",
+    )
+    gauss_seidel_error: Number = Field(1e-4, gt=0, lt=1, description="Of the relative and the physical stop.")
+    uzawa_error: Number = Field(
+        1e-3, gt=0, lt=1, description="Change of a force over rho, in shares of L, that ends a local visit."
+    )
+
+    @field_validator("rho", mode="before")
+    @classmethod
+    def _rho(cls, rho: Any) -> Any:
+        if rho == "computed":
+            return rho
+        try:
+            value = Quantity("stiffness").to_si(rho)
+        except ValueError as error:
+            raise ValueError(f'{error}; or "computed"') from None
+        if value <= 0.0:
+            raise ValueError('is too small; it must be above 0, or "computed"')
+        return value
 
 
 class Stylus(Spec):

@@ -71,7 +71,9 @@ class FrictionPair(Spec):
 class PlainFriction(Spec):
     """Coulomb's coefficient."""
 
-    default: Number = Field(0.3, ge=0, le=10, description="Coefficient of every pair that is not listed.")
+    default: Number = Field(
+        0.3, ge=0, le=10, description="Coefficient of bodies that have none of their own."
+    )
 
 
 class Friction(PlainFriction):

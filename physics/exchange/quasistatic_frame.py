@@ -29,7 +29,19 @@ SET_STYLUS_WEIGHT, SET_STYLUS_FRICTION = 13, 14
 """Force upward, and force along the hand's velocity, that make up for the stylus's own [N]."""
 SET_ZOOM_SCALE, SET_ZOOM_RANGE = 15, 16
 """Share of the hand's motion that is left at contact (1: no zoom), and the gap where it begins [m]."""
-SETTINGS = 17
+SET_SOLVER = 17
+"""ANDERSON, UZAWA_GLOBAL or UZAWA_LOCAL."""
+SET_RHO, SET_RHO_FACTOR = 18, 19
+"""Of Uzawa's method: rho [N/m], 0 for rho_min of W, and what multiplies either [-]."""
+SET_ERROR_KIND, SET_GAUSS_SEIDEL_ERROR = 20, 21
+"""Stop of Uzawa's sweeps: RESIDUAL, RELATIVE or PHYSICAL of physics.contact.solvers.relaxation, and the error
+of the last two [-]; the residual's is the tolerance."""
+SET_UZAWA_ERROR = 22
+"""Stop of the local method at a contact, in shares of the largest free gap or slip [-]."""
+SETTINGS = 23
+
+ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL = range(3)
+"""Values of SET_SOLVER: accelerated sweeps; or Uzawa's, one step a visit, or steps to a stop."""
 
 
 class Settings(NamedTuple):

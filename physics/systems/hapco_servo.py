@@ -25,12 +25,15 @@ from physics.exchange.port import Port, make_port
 from physics.exchange.quasistatic_frame import (
     SET_COLLISION,
     SET_FRICTION,
+    SET_GAUSS_SEIDEL_ERROR,
     SET_HOLD,
     SET_LIVE,
     SET_MODULUS,
+    SET_RHO_FACTOR,
     SET_SWEEPS,
     SET_TIME_CAP,
     SET_TOLERANCE,
+    SET_UZAWA_ERROR,
     SET_ZOOM_SCALE,
     SETTINGS,
     make_picture,
@@ -77,7 +80,8 @@ def default_settings(
 ) -> NDArray[np.float64]:
     """Values of physics.exchange.quasistatic_frame.Settings, shape (SETTINGS,), to change some of.
 
-    time_cap: of the contact solver [s], 0 for none.
+    time_cap: of the contact solver [s], 0 for none. The solver is ANDERSON; Uzawa's method, where it is
+    chosen instead, has rho_min, the common residual as its stop, and the errors of 001 (chapter 3).
     """
     values = np.zeros(SETTINGS)
     values[SET_FRICTION], values[SET_TOLERANCE], values[SET_SWEEPS] = mu, tolerance, sweeps
@@ -85,7 +89,8 @@ def default_settings(
     values[SET_MODULUS : SET_MODULUS + 2] = 1.0
     values[SET_HOLD : SET_HOLD + 4] = gains
     values[SET_LIVE : SET_LIVE + 2] = math.nan
-    values[SET_ZOOM_SCALE] = 1.0
+    values[SET_ZOOM_SCALE] = values[SET_RHO_FACTOR] = 1.0
+    values[SET_GAUSS_SEIDEL_ERROR], values[SET_UZAWA_ERROR] = 1e-4, 1e-3
     return values
 
 
@@ -121,7 +126,7 @@ def make_servo(
     capacity = vertices + (EDGE_CONTACTS if detection.edges else 0)
     servo = QuasistaticServo(
         port=port or make_port(),
-        counter=np.zeros(8, np.int64),
+        counter=np.zeros(9, np.int64),
         value=np.array([dt, edge_reach(fixed, detection.tolerance) if detection.edges else 0.0]),
         live=np.array(settings, float),
         mobile=_side(mobile, capacity),
@@ -194,6 +199,7 @@ def _problem(capacity: int) -> Problem:
     return Problem(
         np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c), np.zeros(3 * c),
         np.zeros(c, np.int32), np.arange(c, dtype=np.int32), np.zeros((c, 3)), make_acceleration(c),
+        np.zeros((15, 3)),
     )  # fmt: skip
 
 

@@ -15,6 +15,12 @@ motion there is no force. The hand always feels F, for what holds a body without
 Rotations are linearised about the pose in which contacts are found: the frame's last one, moved as the hand
 has moved since.
 
+**Solver.** Anderson's method, or the bi-potential Uzawa's of 001 (N. Talbi's thesis, 2.8.2), whose parameters
+are those of its interface (section 4.4.2). Stopped short, either gives the force of the least residual met.
+Too large a rho makes the sweeps of the latter swing or grow; a relative residual does not tell a force of
+that kind from a small one, so that in newtons it must be no worse than the starting force, which is given
+otherwise.
+
 **Time.** The solver ends at its tolerance, at its sweeps, or when the time lent to it is over; the clock is
 looked at after every CHUNK sweeps only. So a tick whose sweeps a recording has kept is repeated bit for bit
 without a clock, by giving it those sweeps as its limit.
@@ -47,9 +53,19 @@ from physics.collision.mobile_vertices import (
 )
 from physics.contact.anchors import Anchors
 from physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
-from physics.contact.residual import RUNAWAY
+from physics.contact.residual import RUNAWAY, natural_map_norm
 from physics.contact.solvers.anderson import CONTINUE, RESIDUAL, SWEEPS, Acceleration, advance, begin
 from physics.contact.solvers.block import set_offset
+from physics.contact.solvers.relaxation import (
+    DIVERGED,
+    PHYSICAL,
+    UZAWA,
+    Local,
+    least_stiffness,
+    relative_residual,
+    relax_sweeps,
+)
+from physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
 from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from physics.exchange.lent_clock import LentClock, read_clock
 from physics.exchange.port import (
@@ -68,18 +84,26 @@ from physics.exchange.port import (
     Port,
 )
 from physics.exchange.quasistatic_frame import (
+    ANDERSON,
     SET_COLLISION,
+    SET_ERROR_KIND,
     SET_FRICTION,
+    SET_GAUSS_SEIDEL_ERROR,
     SET_HOLD,
     SET_LIVE,
     SET_MODULUS,
+    SET_RHO,
+    SET_RHO_FACTOR,
+    SET_SOLVER,
     SET_STYLUS_FRICTION,
     SET_STYLUS_WEIGHT,
     SET_SWEEPS,
     SET_TIME_CAP,
     SET_TOLERANCE,
+    SET_UZAWA_ERROR,
     SET_ZOOM_RANGE,
     SET_ZOOM_SCALE,
+    UZAWA_LOCAL,
     Picture,
     Settings,
 )
@@ -96,17 +120,22 @@ from physics.math3 import (
 OK, NOT_FINITE = 0, 1
 """Status of a tick."""
 
-SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST = 2, 4, 8
-"""Flags of a tick: the solver used up its sweeps, or its time; contacts did not fit the capacity."""
+SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 2, 4, 8, 16
+"""Flags of a tick: the solver used up its sweeps, or its time; contacts did not fit the capacity; the
+solver's force grew past all measure, or was worse than the one at the start."""
 
 CHUNK = 16
 """Sweeps between two looks at the clock."""
+
+LOCAL_STEPS = 20
+"""Most steps of a local visit, which the next one goes on from: between two looks at the clock 66 contacts
+make some 2e4."""
 
 SLOW = 5e-3
 """Speed of the hand below which friction is made up for in proportion [m/s]."""
 
 # Entries of QuasistaticServo.counter
-TICK, SETTINGS_ID, SWEEP_CAPS, TIME_CAPS, LOST_CONTACTS, DIRECT, TURNS, FACETED = range(8)
+TICK, SETTINGS_ID, SWEEP_CAPS, TIME_CAPS, LOST_CONTACTS, DIRECT, TURNS, FACETED, DIVERGENCES = range(9)
 # Entries of QuasistaticServo.value
 STEP, EDGE_REACH = range(2)
 
@@ -156,6 +185,8 @@ class Problem(NamedTuple):
     order: NDArray[np.int32]  # (c,) 0, 1, 2, ...
     force: NDArray[np.float64]  # (c, 3) on the mobile body [N], world axes
     acceleration: Acceleration
+    """Of Anderson's method; Uzawa's keeps its sweeps, rho, best force and residual in the same places."""
+    work: NDArray[np.float64]  # (15, 3) scratch of Uzawa's method
 
 
 class QuasistaticServo(NamedTuple):
@@ -391,8 +422,12 @@ def _solve(s, w):
     if n == 0:
         return flags
     limit, cap = int(s.live[SET_SWEEPS]), 1e9 * s.live[SET_TIME_CAP]
-    began = read_clock(s.clock)
+    began, uzawa = read_clock(s.clock), s.live[SET_SOLVER] != ANDERSON
     begin(w, p.b, mu, p.r, p.u, 0, a)
+    at_start = 0.0
+    if uzawa:
+        at_start = _error(s, w, p.r)
+        _set_rho(s, w)
     bound, code = _bound(w, p.b, p.r, 3 * n), CONTINUE
     while code == CONTINUE:
         left = limit - a.count[SWEEPS]
@@ -404,13 +439,76 @@ def _solve(s, w):
             flags |= TIME_SPENT
             s.counter[TIME_CAPS] += 1
             break
-        code = advance(w, p.b, mu, p.r, p.u, 0, s.live[SET_TOLERANCE], bound, min(CHUNK, left), a)
+        if uzawa:
+            code = _relax(s, w, bound, min(CHUNK, left))
+        else:
+            code = advance(w, p.b, mu, p.r, p.u, 0, s.live[SET_TOLERANCE], bound, min(CHUNK, left), a)
+    if uzawa:
+        code = _end_uzawa(s, w, code, at_start)
+    if code == DIVERGED:
+        flags |= SOLVE_DIVERGED
+        s.counter[DIVERGENCES] += 1
     for i in range(3 * n):
         p.r[i] = a.best[i]
     set_offset(w, p.b, p.r, p.u, 0, 3 * n)
     s.port.status[STATUS_SWEEPS] = a.count[SWEEPS]
     s.port.info[INFO_RESIDUAL] = a.least[RESIDUAL]
     return flags
+
+
+@njit(nogil=True, cache=True)
+def _set_rho(s, w):
+    """rho of every contact: imposed, or rho_min of W; times the factor."""
+    rho = s.live[SET_RHO] if s.live[SET_RHO] > 0.0 else least_stiffness(w)
+    s.problem.acceleration.step[: s.contacts.count[0]] = s.live[SET_RHO_FACTOR] * rho
+
+
+@njit(nogil=True, cache=True)
+def _relax(s, w, bound, sweeps):
+    """Up to `sweeps` sweeps more of Uzawa's method after `begin`; returns as `advance`."""
+    p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
+    length = 0.0  # L: the largest free gap or slip [m]
+    for i in range(3 * n):
+        length = max(length, abs(p.b[i]))
+    kind, limit = int(s.live[SET_ERROR_KIND]), s.live[SET_GAUSS_SEIDEL_ERROR]
+    rule = DISPLACEMENT if s.live[SET_SOLVER] == UZAWA_LOCAL else ONCE
+    local = Local(UZAWA, BIPOTENTIAL, rule, s.live[SET_UZAWA_ERROR] * length, False, LOCAL_STEPS)
+    code, done, a.least[RESIDUAL] = relax_sweeps(
+        w, p.b, p.mu[:n], a.step, local, kind, limit * length if kind == PHYSICAL else limit,
+        s.live[SET_TOLERANCE], bound, sweeps, p.r[: 3 * n], p.u[: 3 * n], a.best[: 3 * n],
+        a.least[RESIDUAL], p.work,
+    )  # fmt: skip
+    a.count[SWEEPS] += done
+    return code
+
+
+@njit(nogil=True, cache=True)
+def _error(s, w, r):
+    """|| r - Proj(r - rho (u + mu |u_t| n)) || [N] of the force r, shape (3 n,) at least; u follows it."""
+    p, n = s.problem, s.contacts.count[0]
+    set_offset(w, p.b, r, p.u, 0, 3 * n)
+    return natural_map_norm(w, p.mu, r, p.u, 0, n, p.work)[0]
+
+
+@njit(nogil=True, cache=True)
+def _end_uzawa(s, w, code, at_start):
+    """a.best becomes the force to give, and p.r is spent; DIVERGED where that is the one at the start."""
+    p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
+    ended = code != CONTINUE and code != DIVERGED
+    if code != DIVERGED:
+        set_offset(w, p.b, p.r, p.u, 0, 3 * n)
+        error = relative_residual(w, p.mu[:n], p.r[: 3 * n], p.u[: 3 * n], p.work)
+        if ended or error < a.least[RESIDUAL]:
+            a.least[RESIDUAL] = error
+            for i in range(3 * n):
+                a.best[i] = p.r[i]
+    if ended or _error(s, w, a.best) <= at_start:
+        return code
+    sweeps = a.count[SWEEPS]
+    _start(s)
+    begin(w, p.b, p.mu[:n], p.r, p.u, 0, a)
+    a.count[SWEEPS] = sweeps
+    return DIVERGED
 
 
 @njit(nogil=True, cache=True)
@@ -461,9 +559,9 @@ def _press(side, softness, sense, contacts, slots, weights, force):
 
 
 @njit(nogil=True, cache=True)
-def _equilibrium(s):
-    """The frame yields, both bodies take their shapes, and what sticks holds on."""
-    contacts, c, mobile, fixed, p = s.contacts, s.coupling, s.mobile, s.fixed, s.problem
+def _yield_frame(s):
+    """The contact forces on the mobile body, and its frame's pose under them."""
+    contacts, c, mobile, p = s.contacts, s.coupling, s.mobile, s.problem
     n, arm, moment = contacts.count[0], c.vectors[0], c.vectors[1]
     contact_forces(contacts, p.r, p.force)
     if s.counter[DIRECT] == 0:
@@ -482,11 +580,27 @@ def _equilibrium(s):
         rotate_by(moment, mobile.orientation)
         quat_to_matrix(mobile.orientation, mobile.rotation)
         quat_difference(c.target_q, mobile.orientation, c.error[3:6])
+
+
+@njit(nogil=True, cache=True)
+def _shape(s):
+    """Both bodies under the contact forces and their weight."""
+    contacts, mobile, fixed, p = s.contacts, s.mobile, s.fixed, s.problem
     _press(mobile, 1.0 / s.live[SET_MODULUS], 1.0, contacts, contacts.slots[0], contacts.weights[0], p.force)
     _press(
         fixed, 1.0 / s.live[SET_MODULUS + 1], -1.0, contacts, contacts.slots[1], contacts.weights[1], p.force
     )
-    hold_on(contacts, p.force, p.status, mobile.x, s.surface, fixed.x, fixed.rotation, s.anchors, s.tracker)
+
+
+@njit(nogil=True, cache=True)
+def _equilibrium(s):
+    """The frame yields, both bodies take their shapes, and what sticks holds on."""
+    _yield_frame(s)
+    _shape(s)
+    hold_on(
+        s.contacts, s.problem.force, s.problem.status, s.mobile.x, s.surface, s.fixed.x, s.fixed.rotation,
+        s.anchors, s.tracker,
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)

@@ -33,7 +33,10 @@ def test_scenes_are_listed_with_a_line_each(capsys):
 
 def test_the_schema_is_json(capsys):
     assert main(["scenes", "--schema"]) == 0
-    assert "bodies" in json.loads(capsys.readouterr().out)["properties"]
+    schema = json.loads(capsys.readouterr().out)
+    of_systems = {one["$ref"].rpartition("/")[2] for one in schema["anyOf"]}
+    assert of_systems == {"SceneSpec", "HapcoScene"} <= set(schema["$defs"])
+    assert "bodies" in schema["$defs"]["SceneSpec"]["properties"]
 
 
 def test_listing_scenes_needs_no_compiler():

@@ -1,6 +1,7 @@
 """A scene that cannot be used is refused in one sentence: file, key path, value, what would be right."""
 
 import json
+import re
 import tomllib
 
 import pytest
@@ -148,6 +149,82 @@ REFUSED = [
     ("device.path=[[0,0,0]]", "device.path[0] = [0, 0, 0] has too few items; give at least 4"),
     ("device.model=tuch", 'device.model = "tuch": did you mean "touch"?'),
 ]
+
+
+HAPCO = """
+system = "hapco"
+title = "A punch on a block"
+
+[mobile]
+name = "punch"
+geometry = { kind = "hexes", size = [0.01, 0.02, 0.01] }
+placement = { position = [0, 0.03, 0] }
+material = "aluminium"
+clamped = [{ box = [[-1, 0.039, -1], [1, 1, 1]] }]
+
+[fixed]
+name = "block"
+geometry = { kind = "block", size = [0.05, 0.02, 0.05] }
+material = "soft-tissue"
+clamped = [{ nodes = [0, 1, 2] }]
+"""
+
+REFUSED_HAPCO = [
+    ("system=hapcoo", 'system = "hapcoo": did you mean "hapco"?'),
+    ("system=3", 'system = 3: choose "multirate" or "hapco"'),
+    ("system=multirate", 'mobile: unknown key; it belongs to the other system; write system = "hapco"'),
+    ("bodies=[]", 'bodies = []: unknown key; it belongs to system = "multirate"; a hapco scene has [mobile]'),
+    ("tool={}", 'it belongs to system = "multirate"'),
+    ("mobile.fixed=[]", "mobile.fixed = []: unknown key; nodes that follow the hand or stay where they are"),
+    ("fixed.contact=[]", "fixed.contact = []: unknown key"),
+    ("mobile.mass=1", "mobile.mass = 1: unknown key; a quasi-static body has the density of its material"),
+    ("fixed.clamped=[]", "fixed.clamped = []: the key is missing (nodes that hold the body: without them"),
+    ("fixed.clamped=[{end='last'}]", 'fixed.clamped[0].end = "last": only a beam has ends; choose box,'),
+    ("mobile.contact=[{end='last'}]", 'mobile.contact[0].end = "last": only a beam has ends; choose box,'),
+    ("fixed.name=punch", 'fixed.name = "punch": the mobile body has this name already'),
+    ("fixed={name='a',geometry={kind='sphere',radius=1},clamped=[]}", "fixed.material: the key is missing"),
+    ("fixed.geometry={kind='hexs'}", 'fixed.geometry.kind = "hexs": did you mean "hexes"?'),
+    ("fixed.geometry={kind='body',path='a.msh'}", "ending that is not read here; use .h5 or .hdf5"),
+    ("fixed.geometry={kind='body',path='no.h5'}", 'fixed.geometry.path = "no.h5" is not there'),
+    ("fixed.integration=half", 'fixed.integration = "half": choose "bbar", "selective" or "full"'),
+    ("fixed.material.poisson_ratio=0.5", "poisson_ratio = 0.5 is too large; it must be below 0.5"),
+    ("friction.default=-1", "friction.default = -1 is too small; it must be at least 0"),
+    ("friction.pairs=[]", "friction.pairs = []: unknown key"),
+    ("contact.tolerance=-1", "contact.tolerance = -1 is too small"),
+    ("contact.normals=flat", 'contact.normals = "flat": '),
+    ("solver.name=andersen", 'solver.name = "andersen": did you mean "anderson"?'),
+    ("solver.time_cap=1 mm", "is a length where a time is needed"),
+    ("hold.mode=loose", 'hold.mode = "loose": choose "coupling" or "direct"'),
+    ("hold.node=3", "hold.node = 3: unknown key"),
+    ("zoom.scale=0", "zoom.scale = 0 is too small; it must be above 0"),
+    ("stylus.weigth=1", 'stylus.weigth = 1: unknown key; did you mean "weight"?'),
+]
+
+
+@pytest.mark.parametrize(("override", "said"), REFUSED_HAPCO, ids=[override for override, _ in REFUSED_HAPCO])
+def test_a_refused_key_of_a_hapco_scene_is_told_in_the_same_way(override, said):
+    with pytest.raises(ConfigError) as refusal:
+        parse_scene(HAPCO, "punch.toml", [override])
+    sentence = str(refusal.value)
+    assert sentence.startswith("punch.toml: ") and said in sentence
+    assert "\n" not in sentence
+
+
+def test_a_body_file_brings_its_material_and_its_clamps_and_keeps_its_axes(tmp_path):
+    (tmp_path / "block.h5").touch()
+    own = f"fixed={{name='block',geometry={{kind='body',path='{tmp_path}/block.h5'}}}}"
+    assert parse_scene(HAPCO, "punch.toml", [own]).fixed.material is None
+    for more, said in (
+        ("fixed.material=liver", "fixed.material = "),
+        ("fixed.clamped=[{nodes=[1]}]", "fixed.clamped = "),
+        ("fixed.placement.scale=2", "fixed.placement: a body file keeps its axes and its size"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            parse_scene(HAPCO, "punch.toml", [own, more])
+
+
+def test_the_hapco_scene_that_refusals_start_from_is_valid():
+    assert parse_scene(HAPCO, "punch.toml").mobile.name == "punch"
 
 
 @pytest.mark.parametrize(("override", "said"), REFUSED, ids=[override for override, _ in REFUSED])

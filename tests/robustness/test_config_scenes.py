@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -10,10 +11,11 @@ from config.schema.material import Material, library
 from config.schema.rates import Rates
 
 SHIPPED = ["beams", "needle", "probe", "wire"]
+HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "rubber", "soft"]
 
 
 def test_every_shipped_scene_is_listed_with_one_line():
-    assert list(list_scenes()) == SHIPPED
+    assert list(list_scenes()) == sorted(SHIPPED + [f"hapco-{name}" for name in HAPCO])
     assert all(line and "\n" not in line for line in list_scenes().values())
 
 
@@ -40,6 +42,19 @@ def test_the_hand_accelerates_no_more_than_the_contacts_allow(name):
     # A minimum-jerk stroke of length d and duration T peaks at 10/sqrt(3) d/T^2.
     for (t, *a), (u, *b) in zip(scene.device.path, scene.device.path[1:], strict=False):
         assert 10.0 / math.sqrt(3.0) * math.dist(a, b) / (u - t) ** 2 <= scene.contact.max_acceleration
+
+
+@pytest.mark.parametrize("name", HAPCO)
+def test_the_hand_of_a_hapco_scene_starts_and_ends_free_of_contact_and_moves_at_a_hands_speed(name):
+    scene = load_scene(f"hapco-{name}")
+    path = np.array(scene.device.path)
+    assert tuple(path[0, 1:]) == tuple(path[1, 1:]) == scene.workspace.offset
+    # it hovers over what it presses on by more than the gap at which contacts are found
+    assert min(path[0, 2], path[-1, 2]) - path[:, 2].min() > 0.01 + scene.contact.tolerance
+    # a minimum-jerk stroke of length d and duration T peaks at 15/8 d/T; an unhurried hand
+    strokes = np.linalg.norm(np.diff(path[:, 1:], axis=0), axis=1) / np.diff(path[:, 0])
+    assert 15 / 8 * strokes.max() < 0.1
+    assert 4.0 <= path[-1, 0] <= 8.0
 
 
 def test_a_specification_cannot_be_changed():
@@ -107,6 +122,9 @@ def test_a_mesh_file_is_looked_for_beside_the_scene(tmp_path):
 
 def test_the_json_schema_names_units_and_is_closed():
     schema = json_schema()
-    assert schema["additionalProperties"] is False
+    systems = [schema["$defs"][one["$ref"].rpartition("/")[2]] for one in schema["anyOf"]]
+    assert [one["properties"]["system"]["const"] for one in systems] == ["multirate", "hapco"]
+    assert all(one["additionalProperties"] is False for one in systems)
+    assert "system" not in systems[0]["required"] and "system" in systems[1]["required"]
     assert schema["$defs"]["Rates"]["properties"]["low_hz"]["unit"] == "Hz"
     assert "liver" in str(schema["$defs"]["Material"])

@@ -10,7 +10,9 @@ from numba.core.runtime import _nrt_python, rtsys
 from scipy.spatial.transform import Rotation
 
 from physics.bodies.conjugate_gradient import ConjugateGradientBody
+from physics.contact.laws import project_cone
 from physics.contact.problem import Stop
+from physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
 from physics.errors import InputError
 from physics.exchange.buffer import acquire
 from physics.exchange.handle import Handle
@@ -25,22 +27,33 @@ from physics.exchange.port import (
     STATUS_SWEEPS,
 )
 from physics.exchange.quasistatic_frame import (
+    ANDERSON,
+    SET_ERROR_KIND,
     SET_FRICTION,
+    SET_GAUSS_SEIDEL_ERROR,
     SET_LIVE,
     SET_MODULUS,
+    SET_RHO,
+    SET_RHO_FACTOR,
+    SET_SOLVER,
     SET_STYLUS_FRICTION,
     SET_STYLUS_WEIGHT,
     SET_SWEEPS,
     SET_TIME_CAP,
+    SET_UZAWA_ERROR,
     SET_ZOOM_RANGE,
     SET_ZOOM_SCALE,
+    UZAWA_GLOBAL,
+    UZAWA_LOCAL,
     publish_settings,
 )
 from physics.fem.material import Material
 from physics.systems.hapco import Detection, Interaction
 from physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
 from physics.systems.hapco_tick import (
+    DIVERGENCES,
     OK,
+    SOLVE_DIVERGED,
     SWEEPS_SPENT,
     TIME_CAPS,
     TIME_SPENT,
@@ -201,26 +214,154 @@ def slow_clock(words):
     return 0
 
 
-def test_a_tick_whose_time_ran_out_is_repeated_by_its_sweeps():
+@pytest.mark.parametrize("solver", [ANDERSON, UZAWA_GLOBAL])
+def test_a_tick_whose_time_ran_out_is_repeated_by_its_sweeps(solver):
     """The cap is of time; what a recording keeps of it is the sweeps made, and they are all it takes."""
-    state, handle = servo(tolerance=1e-10, clock=slow_clock.address, live={SET_TIME_CAP: 5e-4})
+    state, handle = servo(
+        tolerance=1e-10, clock=slow_clock.address, live={SET_SOLVER: solver, SET_TIME_CAP: 5e-4}
+    )
     path = press_and_slide(start(state))
     lived = record(state, handle, path)
     flags, sweeps = lived[:, -8 + STATUS_FLAGS].astype(int), lived[:, -8 + STATUS_SWEEPS].astype(int)
     capped = (flags & TIME_SPENT) != 0
     assert capped.any() and not capped.all() and state.counter[TIME_CAPS] == capped.sum()
-    state, handle = servo(tolerance=1e-10)
+    state, handle = servo(tolerance=1e-10, live={SET_SOLVER: solver})
     for p, row, count, cut in zip(path, lived, sweeps, capped, strict=True):
         state.live[SET_SWEEPS] = count if cut else 100000
         lead(state, handle, p)
         assert np.array_equal(state.port.force, row[:3]) and state.port.info[INFO_RESIDUAL] == row[6]
 
 
-def test_sweeps_that_run_out_are_counted_and_the_force_is_the_best_so_far():
-    state, handle = servo(tolerance=1e-14, sweeps=3)
+@pytest.mark.parametrize("solver", [ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL])
+def test_sweeps_that_run_out_are_counted_and_the_force_is_the_best_so_far(solver):
+    state, handle = servo(tolerance=1e-14, sweeps=3, live={SET_SOLVER: solver})
     lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
     assert state.port.status[STATUS_FLAGS] & SWEEPS_SPENT and state.port.status[STATUS_SWEEPS] == 3
     assert 0.0 < state.port.info[INFO_RESIDUAL] < 0.5 and state.port.force[1] > 0.0
+
+
+@pytest.mark.parametrize(("code", "reach"), [(UZAWA_GLOBAL, "global"), (UZAWA_LOCAL, "local")])
+def test_uzawa_in_the_servo_is_the_off_line_method(code, reach):
+    """Two answers of residual e differ by e times a condition number, of some 1e2 on this bench."""
+    tolerance, largest = 1e-10, 0.0
+    state, handle = servo(tolerance=tolerance, live={SET_SOLVER: code})
+    above, below = bodies()
+    hapco = Interaction(
+        above, below, Detection(bottom(), tolerance=EVERY, edges=False), 0.3,
+        f"uzawa-{reach}-bipotential-rho_min", stop=Stop(tolerance, 100000),
+    )  # fmt: skip
+    for p in press_and_slide(start(state))[::4]:
+        force, s = lead(state, handle, p), hapco.step(p)
+        largest = max(largest, np.linalg.norm(s.force))
+        np.testing.assert_allclose(force, s.force, atol=1e3 * tolerance * largest)
+        assert state.port.info[INFO_RESIDUAL] <= tolerance and not state.port.status[STATUS_FLAGS]
+    assert largest > 0.1
+
+
+def sweeps_of_first_touch(live, tolerance=1e-8):
+    """Sweeps from no force to 1 mm of press, and the force."""
+    state, handle = servo(tolerance=tolerance, live=live)
+    force = lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
+    assert not state.port.status[STATUS_FLAGS]
+    return state.port.status[STATUS_SWEEPS], force, state
+
+
+def test_an_imposed_rho_is_that_rho_and_the_computed_one_is_the_least_stiffness():
+    sweeps, force, state = sweeps_of_first_touch({SET_SOLVER: UZAWA_GLOBAL})
+    n = int(state.contacts.count[0])
+    rho_min = 1.0 / state.problem.w[: 9 * n * n].reshape(3 * n, 3 * n).diagonal().max()
+    imposed = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO: rho_min}
+    assert np.array_equal(sweeps_of_first_touch(imposed)[1], force)
+    for share in (0.5, 0.25, 0.125):
+        # far below rho_min the error falls by about 1 - rho lmin(W) a sweep
+        more, same, _ = sweeps_of_first_touch({SET_SOLVER: UZAWA_GLOBAL, SET_RHO: share * rho_min})
+        assert 1.4 * sweeps < more < 2.8 * sweeps
+        np.testing.assert_allclose(same, force, atol=1e-5 * force[1])
+        factor = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: share}
+        assert np.array_equal(sweeps_of_first_touch(factor)[1], same)
+        sweeps = more
+
+
+def test_one_frictionless_contact_loses_1_minus_rho_w_nn_of_its_error_a_sweep():
+    """Held far above by soft springs it yields most along its tangents, whose W gives rho_min: rho_min W_nn
+    is small, and twice the rho takes about half the sweeps."""
+    tolerance, counts = 1e-8, []
+    for times in (1.0, 2.0):
+        state, handle = servo(
+            bottom()[4:5], Hold(direct=False, gains=(4000.0, 0.0, 0.01, 0.0)), tolerance, mu=0.0,
+            live={SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: times},
+        )  # fmt: skip
+        lead(state, handle, start(state) - np.array([0.0, 1e-5, 0.0]))
+        diagonal = state.problem.w[:9].reshape(3, 3).diagonal()
+        left = 1.0 - times * diagonal[0] / diagonal.max()
+        # from r = 0: r = (1 - left^k) r*, and the residual is W_nn / mean(W_ii) left^k r* over it
+        share = tolerance / (diagonal[0] / diagonal.mean())
+        counts.append(int(state.port.status[STATUS_SWEEPS]))
+        assert counts[-1] == math.ceil(math.log(share / (1.0 + share)) / math.log(left))
+    assert counts[1] < 0.6 * counts[0]
+
+
+def test_the_local_method_takes_fewer_sweeps_the_smaller_its_own_error():
+    counts = [
+        sweeps_of_first_touch({SET_SOLVER: UZAWA_LOCAL, SET_UZAWA_ERROR: e, SET_RHO_FACTOR: 0.5})[0]
+        for e in (0.3, 1e-3, 1e-9)
+    ]
+    assert counts[0] > counts[1] > counts[2]
+
+
+@pytest.mark.parametrize("kind", [RELATIVE, PHYSICAL])
+def test_the_gauss_seidel_error_ends_the_sweeps(kind):
+    """The residual that it leaves goes with it, and the tolerance has no part in it."""
+    live = {SET_SOLVER: UZAWA_GLOBAL, SET_ERROR_KIND: kind}
+    residuals = []
+    for error in (1e-2, 1e-4, 1e-6):
+        _, _, state = sweeps_of_first_touch(live | {SET_GAUSS_SEIDEL_ERROR: error}, tolerance=1e-14)
+        residuals.append(state.port.info[INFO_RESIDUAL] / error)
+    assert min(residuals) > 0.02 and max(residuals) < 50.0
+
+
+@pytest.mark.parametrize("times", [1e3, 1e6, 1e30, 1e300])
+def test_a_rho_past_all_stability_is_reported_and_the_hand_keeps_the_last_equilibriums_force(times):
+    state, handle = servo(tolerance=1e-8, sweeps=500, live={SET_SOLVER: UZAWA_GLOBAL})
+    press, side = np.array([0.0, 1e-3, 0.0]), np.array([1e-4, 0.0, 0.0])
+    before = lead(state, handle, start(state) - press)
+    state.live[SET_RHO_FACTOR] = times
+    after = lead(state, handle, state.port.position - press * 0.1 + side)
+    assert state.port.status[STATUS_FLAGS] & SOLVE_DIVERGED and state.counter[DIVERGENCES] == 1
+    # the contacts' axes may have turned between the two
+    np.testing.assert_allclose(after, before, atol=0.02 * before[1])
+    for k in range(state.contacts.count[0]):
+        own, image = state.problem.r[3 * k : 3 * k + 3], np.empty(3)
+        project_cone(own, 0.3, image)
+        np.testing.assert_allclose(image, own, atol=1e-12)
+    state.live[SET_RHO_FACTOR] = 1.0
+    assert lead(state, handle, state.port.position)[1] > 1.02 * before[1]
+    assert not state.port.status[STATUS_FLAGS]
+
+
+def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
+    def run():
+        state, handle = servo(tolerance=1e-6, sweeps=2000)
+        rows, changes = [], {20: (SET_SOLVER, UZAWA_GLOBAL), 40: (SET_RHO_FACTOR, 1.5), 60: (SET_RHO, 300.0),
+                             80: (SET_SOLVER, UZAWA_LOCAL), 100: (SET_SOLVER, ANDERSON)}  # fmt: skip
+        for k, p in enumerate(press_and_slide(start(state))):
+            if k in changes:
+                values = state.live.copy()
+                values[changes[k][0]] = changes[k][1]
+                publish_settings(state.settings, state.settings_control, values, k)
+            rows.append(record(state, handle, [p])[0])
+        return np.array(rows)
+
+    first = run()
+    assert np.array_equal(first, run())
+    assert list(np.unique(first[:, -8 + STATUS_FRAME])) == [0, 20, 40, 60, 80, 100]
+
+
+def test_the_parameters_of_uzawas_method_are_nothing_to_andersons():
+    others = {SET_RHO: 3.0, SET_RHO_FACTOR: 0.1, SET_ERROR_KIND: PHYSICAL, SET_GAUSS_SEIDEL_ERROR: 0.5}
+    runs = [servo(tolerance=1e-6, sweeps=200, live=live) for live in ({}, others)]
+    first, second = (record(*run, press_and_slide(start(run[0]))) for run in runs)
+    assert np.array_equal(first, second)
 
 
 def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
@@ -288,9 +429,11 @@ def test_without_zoom_the_frame_is_exactly_where_the_hand_is():
         np.testing.assert_allclose(state.mobile.position, p, atol=1e-17, rtol=0)
 
 
-def test_a_tick_allocates_nothing():
+@pytest.mark.parametrize("solver", [ANDERSON, UZAWA_LOCAL])
+def test_a_tick_allocates_nothing(solver):
     """Two arrays are passed to the compiled loop, whether it makes one tick or all."""
-    state, handle = servo(tolerance=1e-4, sweeps=200, hold=Hold(direct=False, gains=GAINS))
+    hold = Hold(direct=False, gains=GAINS)
+    state, handle = servo(tolerance=1e-4, sweeps=200, hold=hold, live={SET_SOLVER: solver})
     path = press_and_slide(start(state))
     forces = np.zeros_like(path)
     run_ticks(handle, path[:1], forces)

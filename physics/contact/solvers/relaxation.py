@@ -81,11 +81,12 @@ def _visit(local, block, free, mu, rho_n, rho_t, own, work):
 
 
 @njit(nogil=True, cache=True)
-def _sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, best, least, work):
+def relax_sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, best, least, work):
     """Up to `sweeps` sweeps on r (3 n,). Returns (why it ended, sweeps done, least residual so far).
 
-    best holds the force of the least residual; limit = eps of the relative stop, eps L [m] of the physical
-    one.
+    w (3 n, 3 n), b and u = W r + b (3 n,), mu (n,), rho (n, 2); work (15, 3). best (3 n,) is the force of the
+    least residual. limit = eps of the relative stop, eps L [m] of the physical one. DIVERGED where |r| passes
+    `bound` [N], and r is of no use then.
     """
     n = mu.shape[0]
     last = 3 * n
@@ -112,11 +113,11 @@ def _sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, 
         elif outer == PHYSICAL:
             still = still or moved <= limit * limit
         if still or change <= (NEAR * tolerance) ** 2 * size or sweep % OFTEN == OFTEN - 1:
-            error = _residual(w, mu, r, u, work)
+            error = relative_residual(w, mu, r, u, work)
             if error <= tolerance and outer == RESIDUAL:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, 0, last)
-                error = _residual(w, mu, r, u, work)
+                error = relative_residual(w, mu, r, u, work)
                 if error <= tolerance:
                     return CONVERGED, sweep + 1, error
             if error < least:
@@ -128,7 +129,8 @@ def _sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, 
 
 
 @njit(inline="always")
-def _residual(w, mu, r, u, work):
+def relative_residual(w, mu, r, u, work):
+    """The natural map's residual over |r|, or by itself [N] where r is zero; u = W r + b."""
     error, size = natural_map_norm(w, mu, r, u, 0, mu.shape[0], work[2:])
     return error / size if size > 0.0 else error
 
@@ -149,6 +151,15 @@ def starting_force(problem: ContactProblem) -> NDArray[np.float64]:
     return r
 
 
+@njit(nogil=True, cache=True)
+def least_stiffness(w):
+    """rho_min = min 1 / W_ii [N/m] over all rows (3.1); 1 where nothing yields."""
+    most = 0.0
+    for i in range(w.shape[0]):
+        most = max(most, w[i, i])
+    return 1.0 / most if most > 0.0 else 1.0
+
+
 def stiffnesses(problem: ContactProblem, rho: str | float, factor: float = 1.0) -> NDArray[np.float64]:
     """rho_n and rho_t of each contact [N/m], shape (n, 2), times `factor`.
 
@@ -156,8 +167,7 @@ def stiffnesses(problem: ContactProblem, rho: str | float, factor: float = 1.0) 
     two eigenvalues of its symmetric part, lmin taken no smaller than SLENDER lmax; a number is imposed.
     """
     n = problem.n_contacts
-    most = float(problem.w.diagonal().max(initial=0.0))
-    least = 1.0 / most if most > 0.0 else 1.0
+    least = least_stiffness(problem.w)
     if rho != "rho_alpha":
         return np.full((n, 2), factor * (least if rho == "rho_min" else float(rho)))
     i = 3 * np.arange(n)
@@ -199,7 +209,7 @@ def relax(
         if done and perf_counter() - started >= stop.seconds:
             reason = "time"
             break
-        code, sweeps, least = _sweeps(
+        code, sweeps, least = relax_sweeps(
             w, b, mu, rho, local, outer, limit, stop.tolerance, bound,
             min(chunk, stop.max_iterations - done), r, u, best, least, work,
         )  # fmt: skip

@@ -149,7 +149,7 @@ class Moves(NamedTuple):
 
 @njit(inline="always")
 def _is_last(ending, change, moved, size):
-    """Whether a sweep moved nothing but roundings, or met the outer stop (relaxation._sweeps)."""
+    """Whether a sweep moved nothing but roundings, or met the outer stop (relaxation.relax_sweeps)."""
     if ending.outer == RELATIVE and change <= ending.limit * size:
         return True
     if ending.outer == PHYSICAL and moved <= ending.limit:

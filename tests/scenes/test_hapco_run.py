@@ -1,0 +1,360 @@
+"""Runs of HapCo's scenes: their contacts and forces, what an operator changes, and that all of it repeats."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.hapco_build import cache_folder, settings_of
+from app.live import change_text, changed, live_keys
+from app.outcome import FAILED, FINISHED
+from app.publish import take_pictures
+from app.replay import replay
+from app.session import Options, Session, run
+from config.load import ConfigError, load_scene
+from haptics.errors import HapticsError
+from haptics.limits import PAUSING, STOPPING
+from haptics.recording import read_recording
+from haptics.servo import is_frozen, tick_count
+from physics.bodies.io import BodyFile, write_body
+from physics.contact.io import read_problem
+from physics.contact.residual import natural_map_residual
+from physics.exchange.snapshot import OPEN, SLIP, STICK
+from physics.systems.hapco_tick import CONTACTS_LOST, SWEEPS_SPENT, TIME_SPENT
+from render.gl import RenderUnavailable
+
+CONTACTS = {
+    "hapco-16": 16,
+    "hapco-2008-both": 36,
+    "hapco-2008-left": 36,
+    "hapco-66": 66,
+    "hapco-block": 36,
+    "hapco-delassus": 36,
+    "hapco-liver": None,  # whatever of the bar comes near the organ
+    "hapco-rubber": 36,
+    "hapco-soft": 36,
+}
+# Pressed, dragged and lifted within half a second, on the coarser mesh.
+QUICK = (
+    "safety.fade_in=0.05",
+    "device.path=[[0, 0, 0.0555, 0], [0.15, 0, 0.045, 0], [0.35, 0.006, 0.045, 0], [0.5, 0.006, 0.056, 0]]",
+    "mobile.placement.position=[0, 0.0355, 0]",
+    "mobile.clamped=[{box=[[-1, 0.0554, -1], [1, 1, 1]]}]",
+    "mobile.contact=[{box=[[-1, -1, -1], [1, 0.0156, 1]]}]",
+    "workspace.offset=[0, 0.0555, 0]",
+)
+BLOCK = Options("hapco-16", QUICK, device="mock", lock_step=True, baseline=False)
+THREADS = replace(BLOCK, lock_step=False, duration=0.6)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    """K^-1 of these tests stays with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def columns_of(path):
+    return read_recording(path).columns
+
+
+def force(columns, kind="force"):
+    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+
+
+def act(session, *steps):
+    """Run a session while somebody acts after ticks: (tick, what)."""
+    waiting = list(steps)
+
+    def watch(_state, _fresh):
+        if waiting and tick_count(session.rig.servo) >= waiting[0][0]:
+            waiting.pop(0)[1]()
+        time.sleep(1e-3)
+
+    session.prepare()
+    done = session.run(watch)
+    assert not waiting
+    return done
+
+
+@pytest.mark.parametrize("scene", CONTACTS)
+def test_a_scene_is_felt_along_its_path_and_its_solver_keeps_its_tolerance(scene, tmp_path):
+    path = tmp_path / "run.h5"
+    done = run(Options(scene, device="mock", lock_step=True, record=path))
+    assert done.status == FINISHED
+    c, spec = columns_of(path), load_scene(scene)
+    assert all(np.isfinite(values).all() for values in c.values())
+    if CONTACTS[scene] is not None:
+        assert c["rows"].max() == 3 * CONTACTS[scene]
+    flags = c["tick_flags"].astype(int)
+    assert not (flags & (CONTACTS_LOST | TIME_SPENT)).any()
+    spent = (flags & SWEEPS_SPENT) != 0
+    assert c["residual"][~spent].max() <= spec.solver.tolerance
+    # a change of statuses now and then takes more sweeps than a tick has, and is near by then
+    assert spent.sum() <= 1e-3 * len(spent) and c["residual"].max() < 1e-3
+    # free at both ends, and between them a force that a hand can feel and the device can give
+    running = (c["flags"].astype(int) & STOPPING) == 0
+    hand = np.linalg.norm(force(c, "sent"), axis=1)
+    assert not force(c)[:300].any() and not force(c)[running][-1].any()
+    assert 0.5 < hand.max() < 7.9
+    assert hand.max() == pytest.approx(
+        (spec.workspace.force_scale or 1.0) * np.linalg.norm(force(c), axis=1).max(), rel=1e-9
+    )
+
+
+def test_friction_pulls_against_the_hand_and_at_zero_there_is_none(tmp_path):
+    session = Session(replace(BLOCK, record=tmp_path / "run.h5", overrides=(*QUICK, "friction.default=0")))
+    session.prepare()
+    session.run()
+    pictures = [state for _, state in session.album.states()]
+    touching = [state for state in pictures if (state.contact_state != OPEN).any()]
+    assert touching and all((state.contact_state != STICK).all() for state in touching)
+    # without friction a contact pushes along its normal, so that none of them can stick
+    assert any((state.contact_state == SLIP).any() for state in touching)
+
+
+def test_twice_the_moduli_are_twice_the_force(tmp_path):
+    """Displacements that are imposed do not know the moduli; without gravity forces are proportional."""
+    forces = []
+    for k, factor in enumerate((1.0, 2.0)):
+        moduli = (
+            f"mobile.material.youngs_modulus={69e9 * factor}",
+            f"fixed.material.youngs_modulus={45e3 * factor}",
+        )
+        # the hand is led past its spring: a table that no force moves
+        path = tmp_path / f"{k}.h5"
+        table = tmp_path / "hand.csv"
+        t = np.linspace(0.0, 0.4, 41)
+        y = np.interp(t, [0.0, 0.2, 0.4], [0.0555, 0.045, 0.045])
+        np.savetxt(table, np.c_[t, 0.02 * t, y, 0 * t], delimiter=",", header="t,x,y,z", comments="")
+        run(replace(BLOCK, record=path, device=f"replay:{table}", overrides=(*QUICK, *moduli)))
+        forces.append(force(columns_of(path)))
+    size = np.abs(forces[0]).max()
+    assert size > 0.1
+    # both solves end at the same sweep of the same problem in other units
+    np.testing.assert_allclose(forces[1], 2.0 * forces[0], atol=1e-9 * size)
+
+
+@pytest.fixture(scope="module")
+def changed_run(tmp_path_factory, own_cache):
+    """A run in lock-step whose operator changes things at low steps 10 and 20."""
+    path = tmp_path_factory.mktemp("run") / "run.h5"
+    session = Session(replace(BLOCK, record=path))
+    session.prepare()
+    steps = iter(range(10**6))
+    latest = session.visual.latest
+
+    def look():
+        step = next(steps)
+        if step == 10:
+            session.change("friction.default", 0.0)
+        if step == 14:
+            session.change("fixed.material.youngs_modulus", 90e3)
+        return latest()
+
+    session.visual.latest = look
+    return path, session.run(), session
+
+
+def test_a_change_takes_effect_at_the_next_low_step_and_not_before(changed_run):
+    path, done, session = changed_run
+    assert done.status == FINISHED
+    recording = read_recording(path)
+    (softer, friction), (stiffer, modulus) = recording.changes
+    assert friction.startswith("friction.default=") and modulus.startswith("fixed.material.youngs_modulus=")
+    c, ratio = recording.columns, session.rig.ratio
+    assert np.array_equal(c["frame"], 1 + np.arange(len(c["frame"])) // ratio)
+    plain = run(replace(BLOCK, record=path.with_name("plain.h5")))
+    assert plain.status == FINISHED
+    before = columns_of(path.with_name("plain.h5"))
+    same = (force(before) == force(c)).all(axis=1)
+    assert same[: softer * ratio].all() and not same[softer * ratio]
+    # twice the modulus at one pose is twice the normal force of a tick
+    up = np.array([0, 1])
+    jump = np.linalg.norm(force(c)[stiffer * ratio + up - 1], axis=1)
+    assert jump[1] == pytest.approx(2 * jump[0], rel=0.05)
+
+
+def test_a_run_with_changes_is_repeated_bit_for_bit(changed_run):
+    again = replay(changed_run[0])
+    assert again.status == FINISHED
+    assert again.result["replay"]["equal"] and again.result["replay"]["ticks"] > 500
+
+
+def test_a_run_in_threads_with_a_time_cap_changes_and_a_pause_is_repeated_bit_for_bit(tmp_path):
+    """A microsecond ends every solve that needs more than its first sweeps."""
+    path = tmp_path / "run.h5"
+    session = Session(
+        replace(THREADS, record=path, overrides=(*QUICK, "solver.time_cap=1e-6", "solver.tolerance=1e-12"))
+    )
+    servo = lambda: session.rig.servo  # noqa: E731
+    done = act(
+        session,
+        (150, lambda: session.change("friction.default", 0.8)),
+        (200, lambda: session.pause(True)),
+        (230, lambda: session.step_once() if is_frozen(servo()) else None),
+        (240, lambda: session.pause(False)),
+        (400, lambda: session.change("solver.time_cap", 0.0)),
+    )
+    assert done.status == FINISHED
+    c = columns_of(path)
+    cut = (c["tick_flags"].astype(int) & TIME_SPENT) != 0
+    assert 10 < cut.sum() < len(cut) and (c["flags"] & PAUSING).any()
+    assert done.result["warnings"][-1].startswith(f"In {cut.sum()} ticks the solver's")
+    again = replay(path)
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+    assert again.result["replay"]["ticks"] == len(cut)
+
+
+def test_another_scene_is_felt_under_a_recorded_hand(changed_run):
+    again = replay(changed_run[0], "hapco-soft")
+    assert again.status == FINISHED and "replay" not in again.result
+    assert 0.0 < again.result["force_N"]["max_norm"] < 5.0
+
+
+@pytest.mark.parametrize("scene", CONTACTS)
+def test_every_live_key_of_every_scene_reaches_the_servo(scene):
+    spec = load_scene(scene)
+    built = tuple(body.material.youngs_modulus for body in (spec.mobile, spec.fixed))
+    before = settings_of(spec, built)
+    for live in live_keys(spec):
+        value: float | str = 0.3 * live.lower + 0.7 * live.upper
+        if live.choices:
+            value = next(choice for choice in live.choices if choice != live.value)
+        else:
+            assert live.lower <= live.value <= live.upper, live.key
+        after = changed(spec, change_text(spec, live.key, value))
+        same = np.isclose(settings_of(after, built), before, rtol=1e-12, atol=0.0, equal_nan=True)
+        assert (~same).sum() == 1, live.key
+
+
+def test_the_coupling_has_its_gains_among_the_live_keys_and_a_direct_hold_none():
+    keys = {live.key for live in live_keys(load_scene("hapco-block", ["hold={mode='coupling'}"]))}
+    gains = {f"hold.{a}{b}" for a in ("", "rotational_") for b in ("stiffness", "damping")}
+    assert gains <= keys
+    assert not gains & {live.key for live in live_keys(load_scene("hapco-block"))}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fixed.material.poisson_ratio=0.3", "part of K.-1; give it with --set when the scene begins"),
+        ("fixed.integration=full", "cannot be changed while it runs; what can be is friction.default"),
+        ("friction.default=-1", "friction.default = -1 is too small"),
+    ],
+)
+def test_what_cannot_be_changed_while_it_runs_is_refused_in_words(text, said):
+    with pytest.raises(ConfigError, match=said):
+        changed(load_scene("hapco-block"), text)
+
+
+def test_an_interface_is_refused_for_a_scene_of_one_rate():
+    with pytest.raises(HapticsError, match="--interface krylov: a hapco scene has one rate"):
+        Session(replace(BLOCK, interface="krylov"))
+
+
+def test_a_scene_whose_cache_cannot_be_written_runs_all_the_same(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert run(replace(BLOCK, duration=0.01)).status == FINISHED
+    assert not cache_folder().exists()
+
+
+def test_a_body_from_a_file_is_felt_as_the_one_that_was_written(tmp_path):
+    session = Session(replace(BLOCK, duration=0.3, record=tmp_path / "made.h5"))
+    session.prepare()
+    _, fixed = session.rig.bodies
+    inverse = np.array(fixed.boundary.compliance)
+    write_body(
+        tmp_path / "body.h5", BodyFile(fixed.mesh, fixed.material, fixed.clamped, None, fixed.K, inverse)
+    )
+    session.run()
+    own = f"fixed={{name='read',geometry={{kind='body',path='{tmp_path}/body.h5'}}}}"
+    run(replace(BLOCK, duration=0.3, record=tmp_path / "read.h5", overrides=(*QUICK, own)))
+    made, read = (force(columns_of(tmp_path / f"{name}.h5")) for name in ("made", "read"))
+    assert np.abs(made).max() > 0.1
+    assert np.array_equal(made, read)
+
+
+# ---- export
+
+
+def test_an_exported_problem_is_the_servos_own_and_its_force_solves_it(tmp_path):
+    path = tmp_path / "problem.h5"
+    session = Session(replace(BLOCK, export=path, export_at=0.3, duration=0.3))
+    session.prepare()
+    held = []
+    take = session._take_problem
+    session._take_problem = lambda: (take(), held.append(session.rig.state.problem.r.copy()))
+    done = session.run()
+    assert done.result["export"] == f"{path}: 16 contacts at 0.3 s"
+    problem = read_problem(path)
+    assert problem.mu.tolist() == 16 * [0.3]
+    (r,) = held
+    left = natural_map_residual(problem.w, problem.b, problem.mu, r[: problem.b.size])
+    assert left <= session.spec.solver.tolerance * (1 + 1e-9)
+
+
+def test_the_last_ticks_problem_of_a_run_in_threads_is_exported(tmp_path):
+    path = tmp_path / "problem.h5"
+    done = run(replace(THREADS, export=path, duration=0.3))
+    assert done.status == FINISHED
+    assert read_problem(path).mu.size == 16
+
+
+def test_a_multi_rate_scene_exports_its_contacts_with_the_attachments_eliminated(tmp_path):
+    path = tmp_path / "problem.h5"
+    done = run(Options("wire", device="mock", lock_step=True, duration=0.2, export=path))
+    assert done.status == FINISHED
+    problem = read_problem(path)
+    assert problem.mu.size > 0 and np.linalg.eigvalsh(problem.w).min() > 0.0
+
+
+def test_a_run_without_the_problem_that_was_asked_for_says_so_and_fails(tmp_path):
+    path = tmp_path / "problem.h5"
+    for at, why in ((0.01, "nothing is in contact in this tick"), (9.0, "the run ended before 9 s")):
+        done = run(replace(BLOCK, export=path, export_at=at, duration=0.05))
+        assert done.status == FAILED and why in done.result["warnings"][-1]
+        assert not path.exists()
+    with pytest.raises(
+        HapticsError, match="--export-at 1: give a positive time, with --export FILE and --lock"
+    ):
+        Session(replace(THREADS, export=path, export_at=1.0))
+
+
+# ---- pictures
+
+
+def coloured(picture, colour):
+    """Pixels of nearly that hue and saturation: the light changes a body's brightness only."""
+    p = picture.astype(float) + 1e-9
+    share, wanted = p / p.sum(axis=2, keepdims=True), np.array(colour) / np.sum(colour)
+    return int((np.abs(share - wanted).max(axis=2) < 0.012).sum())
+
+
+def test_a_picture_shows_both_bodies_and_the_contacts_by_their_state():
+    colours = "mobile.colour=[0.2, 0.3, 0.9]", "fixed.colour=[0.9, 0.6, 0.2]"
+    done = run(replace(BLOCK, overrides=(*QUICK, *colours)))
+    try:
+        pictures = take_pictures(done.geometry, done.states, done.view)
+    except RenderUnavailable as why:
+        pytest.skip(str(why))
+    shown = dict(zip((title for title, _ in pictures), (p for _, p in pictures), strict=True))
+    pressed = next(title for title in shown if title.startswith("Largest force"))
+    state = dict(done.states)[pressed]
+    for picture in shown.values():
+        assert coloured(picture, (0.2, 0.3, 0.9)) > 2000 and coloured(picture, (0.9, 0.6, 0.2)) > 20000
+    # the punch dents what it presses on, and its contacts lie on it
+    mobile, fixed = done.geometry.drawables
+    assert np.abs(state.vertices[fixed.span] - done.geometry.rest[fixed.span]).max() > 2e-3
+    assert len(state.contact_point) == 16 and (state.contact_state != OPEN).any()
+    tip = state.vertices[mobile.span]
+    near = np.linalg.norm(state.contact_point[:, None] - tip, axis=2).min(axis=1)
+    assert near.max() < 1e-12
+    # arrows end in a colour of their own, which a picture without contact lacks
+    assert len(mobile.fixed) == 16 and len(fixed.fixed) == 66
+    np.testing.assert_allclose(
+        state.contact_force.sum(axis=0), state.hand_force, atol=1e-12 * np.abs(state.hand_force).max()
+    )
