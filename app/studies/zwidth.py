@@ -31,6 +31,7 @@ from app.studies.sampled_wall import IdealDevice, closed_loop, decays, exact_bou
 from app.studies.tables import COLOURS, save_figure, write_csv
 from config.load import list_scenes, load_scene, parse_scene
 from config.schema.device import Hand
+from config.schema.scene import SceneSpec
 from config.schema.tool import Hold
 from haptics.backends.mock import make_mock
 from haptics.device import DEVICES, DeviceSpec
@@ -298,8 +299,10 @@ def _couplings() -> dict[str, tuple[float, float, str]]:
     hold = Hold()
     found = {"default": (hold.stiffness, hold.damping, "constraints")}
     for name in list_scenes():
-        tool = load_scene(name).tool
-        if tool.hold.mode == "coupling":
+        scene = load_scene(name)
+        # the bodies of HapCo have no inertia: their coupling is a compliance, not a tool on a spring
+        if isinstance(scene, SceneSpec) and scene.tool.hold.mode == "coupling":
+            tool = scene.tool
             found[name] = (tool.hold.stiffness, tool.hold.damping, tool.feedback)
     names: dict[tuple[float, float, str], list[str]] = {}
     for name, coupling in found.items():
