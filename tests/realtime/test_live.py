@@ -110,7 +110,7 @@ def act(session, *steps):
 
 def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_path):
     path = tmp_path / "run.h5"
-    session = Session(replace(PROBE, record=path))
+    session = Session(replace(PROBE, record=path, duration=60))
     stood = []
 
     def step():
@@ -126,6 +126,9 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
         (lambda: tick_count(session.rig.servo) == stood[0] + 20, lambda: session.pause(False)),
         (600, lambda: session.change("safety.max_force", 0.1)),
         (650, lambda: session.change("tool.hold.stiffness", 250.0)),
+        (lambda: session.rig.servo.port.live[LIVE_MAX_FORCE] == 0.1, lambda: None),
+        (lambda: session.rig.spec.tool.hold.stiffness == 250.0, lambda: None),
+        (lambda: session.rig.high.hold.gain[0] == 250.0, session.end),
     )
     assert done.status == FINISHED
     recording = read_recording(path)
