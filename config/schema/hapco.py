@@ -197,7 +197,7 @@ class HapcoScene(BaseScene):
     loops: Literal["servo", "multirate"] = Field(
         "servo",
         description="Where contacts are found and W is gathered: in the servo, or at the low rate, for "
-        "hundreds of contacts; contact.tolerance must then exceed what the hand approaches in two low periods.",
+        "hundreds of contacts; contact.tolerance must then exceed the hand's way in two low periods.",
     )
     mobile: MobileBody = Field(description="The body that the hand moves.")
     fixed: ElasticBody = Field(description="The body that it touches.")
