@@ -122,7 +122,8 @@ def test_a_frame_is_visible_one_low_period_after_its_step_begins():
 def test_the_force_steps_at_a_frame_by_little_of_what_the_hand_has_moved():
     """Beside the step that the servo alone makes, by less than a tenth of stiffness times way in a period.
 
-    What is frozen varies over the 6 mm between nodes, the period's way is 0.2 mm. At rest the steps die out with the frames.
+    What is frozen varies over the 6 mm between nodes, the period's way is 0.2 mm. At rest the steps die out
+    with the frames.
     """
     ratio, marks = 20, path()[1]
     one, (two, seen, _) = servo_run(0.3, Hold())[:, :3], multirate_run(0.3, Hold(), ratio)
