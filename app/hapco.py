@@ -1,5 +1,5 @@
 """HapCo ready to run: everything is computed by the servo, so that the low loop only carries settings and
-pictures.
+pictures; or, in a scene of two loops, it finds the contacts (physics.systems.hapco_multirate).
 
 Settings travel as frames do in the multi-rate system: one each low period, under a number that the servo's
 rows name, so that a replay finds where each was adopted.
@@ -23,8 +23,18 @@ from haptics.servo import Servo, compile_servo, make_servo, servo_run
 from haptics.workspace import Workspace
 from physics.contact.problem import ContactProblem
 from physics.errors import InputError
-from physics.exchange.buffer import published_count, taken_count
+from physics.exchange.buffer import published_count, reader_slot, taken_count
 from physics.exchange.quasistatic_frame import publish_settings
+from physics.systems.hapco_multirate import (
+    CALLS,
+    ContactLock,
+    ContactLoop,
+    MultirateServo,
+    frame_matrix,
+    make_multirate,
+    multirate_tick,
+)
+from physics.systems.hapco_multirate import tick_data as multirate_data
 from physics.systems.hapco_servo import hapco_tick, tick_data
 from physics.systems.hapco_servo import make_servo as make_quasistatic
 from physics.systems.hapco_tick import (
@@ -107,7 +117,6 @@ class HapcoRig:
     """One scene for one run (app.system.Rig). The same object is driven in lock-step or by threads."""
 
     kind = KIND
-    latency = "none, as all is computed at the servo's rate"
 
     def __init__(
         self,
@@ -127,15 +136,23 @@ class HapcoRig:
         self.held: NDArray[np.float64] = mobile.centre.copy()
         self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
         values = settings_of(spec, self._built)
-        self.state = make_quasistatic(
-            mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt,
-            clock=machine_clock.address if threads else 0,
-        )  # fmt: skip
-        self.low = HapcoLow(self.state, values)
-        self.lock = HapcoLock(self.low, self.ratio)
-        self._data = tick_data(self.state)
+        contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
+        clock = machine_clock.address if threads else 0
+        self.loops: MultirateServo | None = None
+        self.low: HapcoLow | ContactLoop
+        self.lock: HapcoLock | ContactLock
+        if spec.loops == "multirate":
+            self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
+            self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
+            tick, self._data = multirate_tick, multirate_data(self.loops)
+        else:
+            self.state = make_quasistatic(*contacts, clock=clock)
+            self.low = HapcoLow(self.state, values)
+            self.lock = HapcoLock(self.low, self.ratio)
+            tick, self._data = hapco_tick, tick_data(self.state)
+        self._threads = threads
         self.servo: Servo = make_servo(
-            hapco_tick.address, self._data.address, self.state.port, device_at(self.held), limits, workspace,
+            tick.address, self._data.address, self.state.port, device_at(self.held), limits, workspace,
             rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
         )  # fmt: skip
 
@@ -145,9 +162,16 @@ class HapcoRig:
         return HapcoVisual(self.spec, self.bodies, self.state)
 
     @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        if self.loops is None:
+            return "none, as all is computed at the servo's rate"
+        return "as long as a low step takes" if self._threads else "one low period"
+
+    @property
     def waited(self) -> int:
-        """No tick waits for a frame."""
-        return 0
+        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        return 0 if self.loops is None else int(self.loops.counter[CALLS] - self.state.counter[TICK])
 
     def masses(self) -> dict[str, float]:
         """Mass of each body [kg]."""
@@ -184,7 +208,10 @@ class HapcoRig:
         n, p = int(self.state.contacts.count[0]), self.state.problem
         if n == 0:
             raise InputError("nothing is in contact in this tick, so that it has no contact problem")
-        w = p.w[: 9 * n * n].reshape(3 * n, 3 * n)
+        if self.loops is None:
+            w = p.w[: 9 * n * n].reshape(3 * n, 3 * n)
+        else:
+            w = frame_matrix(self.loops, reader_slot(self.loops.frame_control))
         return ContactProblem(w.copy(), p.b[: 3 * n].copy(), p.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:

@@ -52,7 +52,7 @@ LEADING = Stop(1e-6, 20000)
 BENCH_NAMES = ("main-16", "main", "66")
 SIDES, QUICK_SIDES = (4, 6, 8, 10, 14, 20), (4, 6, 8, 10)
 """Contacts along an edge of the tip of the refined family."""
-TIMED, QUICK_TIMED = 8, 4
+TIMED, QUICK_TIMED = 8, 3
 """Steps of a path whose problems are timed, evenly spread."""
 PATIENCE = 0.1
 """Time that repeating one solve may take [s]; it is solved at least once and at most REPEATS times."""

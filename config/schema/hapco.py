@@ -184,7 +184,7 @@ class Zoom(Spec):
 
 
 class HapcoScene(BaseScene):
-    """A HapCo scene: two quasi-static bodies, all of it computed at the servo's rate."""
+    """A HapCo scene: two quasi-static bodies, their contact forces computed at the servo's rate."""
 
     misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
         ("bodies", "tool", "interface", "attachments"),
@@ -193,6 +193,11 @@ class HapcoScene(BaseScene):
 
     system: Literal["hapco"] = Field(
         description="What computes the scene: two quasi-static bodies in contact, at the servo's rate."
+    )
+    loops: Literal["servo", "multirate"] = Field(
+        "servo",
+        description="Where contacts are found and W is gathered: in the servo, or at the low rate, for "
+        "hundreds of contacts; contact.tolerance must then exceed the hand's way in two low periods.",
     )
     mobile: MobileBody = Field(description="The body that the hand moves.")
     fixed: ElasticBody = Field(description="The body that it touches.")

@@ -339,6 +339,16 @@ def test_a_rho_past_all_stability_is_reported_and_the_hand_keeps_the_last_equili
     assert not state.port.status[STATUS_FLAGS]
 
 
+@pytest.mark.parametrize("times", [10.0, 100.0])
+def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
+    """The right force along this path is at most 0.46 N; a swinging one has a residual as good as any."""
+    live = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: times}
+    state, handle = servo(tolerance=1e-6, sweeps=2000, live=live)
+    for p in press_and_slide(start(state))[::4]:
+        assert np.linalg.norm(lead(state, handle, p)) < 1.0
+    assert state.counter[DIVERGENCES] > 0
+
+
 def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
     def run():
         state, handle = servo(tolerance=1e-6, sweeps=2000)

@@ -1,0 +1,65 @@
+"""What the two loops of HapCo exchange: contacts with their W, slow to fast; an equilibrium, fast to slow.
+
+Every array has the three slots of a triple buffer as its leading dimension; at most c contacts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.exchange.buffer import SLOTS
+from physics.exchange.quasistatic_frame import SETTINGS
+
+
+class ContactFrame(NamedTuple):
+    """Contacts found at one pose, slow loop to servo; see physics.collision.mobile_vertices.Contacts."""
+
+    id: NDArray[np.int64]  # (3,) 1, 2, ...
+    settings: NDArray[np.float64]  # (3, SETTINGS) of physics.exchange.quasistatic_frame
+    mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
+    fixed_u: NDArray[np.float64]  # (3, s2, 3)
+    nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (3, 2) contacts, and those lost to the capacity
+    identity: NDArray[np.int64]  # (3, c)
+    triangle: NDArray[np.int32]  # (3, c)
+    slots: NDArray[np.int32]  # (3, 2, c, 3)
+    weights: NDArray[np.float64]  # (3, 2, c, 3)
+    axes: NDArray[np.float64]  # (3, c, 3, 3) rows n, t1, t2, world axes
+    w: NDArray[np.float64]  # (3, 9 c^2) W of n contacts [m/N], packed in the first 9 n^2 entries
+
+
+class Equilibrium(NamedTuple):
+    """The bodies at the end of a tick, servo to slow loop."""
+
+    calls: NDArray[np.int64]  # (3,) calls of the tick done, -1 before the first
+    position: NDArray[np.float64]  # (3, 3) [m] of the mobile body's frame
+    orientation: NDArray[np.float64]  # (3, 4)
+    n_contacts: NDArray[np.int64]  # (3,)
+    identity: NDArray[np.int64]  # (3, c)
+    triangle: NDArray[np.int32]  # (3, c)
+    slots: NDArray[np.int32]  # (3, 2, c, 3)
+    weights: NDArray[np.float64]  # (3, 2, c, 3)
+    force: NDArray[np.float64]  # (3, c, 3) [N] on the mobile body, world axes
+    status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
+
+
+def make_contact_frame(n_mobile: int, n_fixed: int, contacts: int) -> ContactFrame:
+    """No contacts between bodies of that many boundary nodes."""
+    c = contacts
+    return ContactFrame(
+        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, SETTINGS)), np.zeros((SLOTS, n_mobile, 3)),
+        np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf), np.zeros((SLOTS, 2), np.int64),
+        np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c), np.int32), np.zeros((SLOTS, 2, c, 3), np.int32),
+        np.zeros((SLOTS, 2, c, 3)), np.zeros((SLOTS, c, 3, 3)), np.zeros((SLOTS, 9 * c * c)),
+    )  # fmt: skip
+
+
+def make_equilibrium(contacts: int) -> Equilibrium:
+    """Nothing has been computed yet."""
+    c = contacts
+    return Equilibrium(
+        np.full(SLOTS, -1, np.int64), np.zeros((SLOTS, 3)), np.zeros((SLOTS, 4)), np.zeros(SLOTS, np.int64),
+        np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c), np.int32), np.zeros((SLOTS, 2, c, 3), np.int32),
+        np.zeros((SLOTS, 2, c, 3)), np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, c), np.int32),
+    )  # fmt: skip
