@@ -39,6 +39,7 @@ from physics.systems.hapco_servo import hapco_tick, tick_data
 from physics.systems.hapco_servo import make_servo as make_quasistatic
 from physics.systems.hapco_tick import (
     CHUNK,
+    DIVERGENCES,
     LOST_CONTACTS,
     SWEEP_CAPS,
     TICK,
@@ -217,7 +218,11 @@ class HapcoRig:
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""
         counter = self.state.counter
-        return {"sweeps used up": int(counter[SWEEP_CAPS]), "time used up": int(counter[TIME_CAPS])}
+        return {
+            "sweeps used up": int(counter[SWEEP_CAPS]),
+            "time used up": int(counter[TIME_CAPS]),
+            "solves diverged": int(counter[DIVERGENCES]),
+        }
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on contacts without room and on solves that stopped short."""
@@ -226,12 +231,17 @@ class HapcoRig:
             found.append(f"{self.state.counter[LOST_CONTACTS]} contacts found no room.")
         if counts["sweeps used up"]:
             found.append(
-                f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach "
-                f"{solver.tolerance:g}; raise solver.sweeps or solver.tolerance."
+                f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach the solver's "
+                f"stop; raise solver.sweeps or the error that it stops at."
             )
         if counts["time used up"]:
             found.append(
                 f"In {counts['time used up']} ticks the solver's {1e3 * solver.time_cap:g} ms were over "
-                f"before it reached {solver.tolerance:g}."
+                f"before it reached its stop."
+            )
+        if counts["solves diverged"]:
+            found.append(
+                f"In {counts['solves diverged']} ticks the solver diverged and the last force was kept; "
+                f"lower solver.rho or solver.rho_factor."
             )
         return found
