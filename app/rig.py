@@ -17,7 +17,8 @@ def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
     if isinstance(spec, HapcoScene):
         if kind is not None:
             raise HapticsError(
-                f"--interface {kind}: a hapco scene has one rate, with no interface to another; leave it out"
+                f"--interface {kind}: the kinds are those of the multi-rate system; a hapco scene has the "
+                f"key loops instead, so leave it out"
             )
         return KIND
     chosen = kind or str(spec.interface.kind)

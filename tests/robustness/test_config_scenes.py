@@ -11,7 +11,7 @@ from config.schema.material import Material, library
 from config.schema.rates import Rates
 
 SHIPPED = ["beams", "needle", "probe", "wire"]
-HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "rubber", "soft"]
+HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "many", "rubber", "soft"]
 
 
 def test_every_shipped_scene_is_listed_with_one_line():

@@ -250,8 +250,8 @@ def test_what_cannot_be_changed_while_it_runs_is_refused_in_words(text, said):
         changed(load_scene("hapco-block"), text)
 
 
-def test_an_interface_is_refused_for_a_scene_of_one_rate():
-    with pytest.raises(HapticsError, match="--interface krylov: a hapco scene has one rate"):
+def test_an_interface_is_refused_for_a_scene_of_hapco():
+    with pytest.raises(HapticsError, match="--interface krylov: the kinds are those of the multi-rate system"):
         Session(replace(BLOCK, interface="krylov"))
 
 
