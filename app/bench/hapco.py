@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from app.bench.timing import Figures, bare_loop_us, microseconds, within
+from app.bench.timing import Figures, bare_loop_us, lap, microseconds, within
 from app.hapco import HapcoRig
 from app.progress import Silent
 from app.studies.runs import scene_path
@@ -148,31 +148,24 @@ def time_stages(s, positions, ns, scratch):
         _take_settings(s)
         _pose(s)
         _free_frame(s)
-        now = _lap(at, 0, now, scratch)
+        now = lap(at, 0, now, scratch)
         _detect(s)
-        now = _lap(at, 1, now, scratch)
+        now = lap(at, 1, now, scratch)
         _free_motion(s)
-        now = _lap(at, 2, now, scratch)
+        now = lap(at, 2, now, scratch)
         w = _matrix(s)
         _delassus(s, w)
-        now = _lap(at, 3, now, scratch)
+        now = lap(at, 3, now, scratch)
         _start(s)
         flags = _solve(s, w)
         _judge(s, w)
-        now = _lap(at, 4, now, scratch)
+        now = lap(at, 4, now, scratch)
         _equilibrium(s)
-        now = _lap(at, 5, now, scratch)
+        now = lap(at, 5, now, scratch)
         if _feedback(s, flags) != OK:
             return k
         s.counter[TICK] += 1
-        now = _lap(at, 6, now, scratch)
+        now = lap(at, 6, now, scratch)
         _publish(s)
-        _lap(at, 7, now, scratch)
+        lap(at, 7, now, scratch)
     return ns.shape[0]
-
-
-@njit(inline="always")
-def _lap(at, stage, before, scratch):
-    now = now_ns(scratch)
-    at[stage] = now - before
-    return now

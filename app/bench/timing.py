@@ -52,31 +52,32 @@ def time_stages(s, ns, scratch):
     for i in range(ns.shape[0]):
         at, now = ns[i], now_ns(scratch)
         _h1_pose(s)
-        now = _lap(at, 0, now, scratch)
+        now = lap(at, 0, now, scratch)
         if _h2_free_motion(s) != OK:
             return i
-        now = _lap(at, 1, now, scratch)
+        now = lap(at, 1, now, scratch)
         f = _take_frame(s)
-        now = _lap(at, 2, now, scratch)
+        now = lap(at, 2, now, scratch)
         _h3_violation(s, f)
-        now = _lap(at, 3, now, scratch)
+        now = lap(at, 3, now, scratch)
         _h4_compliance(s, f)
-        now = _lap(at, 4, now, scratch)
+        now = lap(at, 4, now, scratch)
         if _h5_solve(s) != OK:
             return i
-        now = _lap(at, 5, now, scratch)
+        now = lap(at, 5, now, scratch)
         _h6_correct(s, f)
-        now = _lap(at, 6, now, scratch)
+        now = lap(at, 6, now, scratch)
         if _feedback(s) != OK:
             return i
         s.counter[TICK] += 1
         _publish(s)
-        _lap(at, 7, now, scratch)
+        lap(at, 7, now, scratch)
     return ns.shape[0]
 
 
 @njit(inline="always")
-def _lap(at, stage, before, scratch):
+def lap(at, stage, before, scratch):
+    """Book the time since `before` as that stage's [ns]; returns the time now."""
     now = now_ns(scratch)
     at[stage] = now - before
     return now
