@@ -252,19 +252,6 @@ def tick(m):
 
 
 @njit(nogil=True, cache=True)
-def run_ticks(m, positions, forces):
-    """A tick for each of positions (n, 3) [m], the feedback to forces (n, 3) [N]; how many were well."""
-    for k in range(positions.shape[0]):
-        for i in range(3):
-            m.servo.port.position[i] = positions[k, i]
-        if tick(m) != OK:
-            return k
-        for i in range(3):
-            forces[k, i] = m.servo.port.force[i]
-    return positions.shape[0]
-
-
-@njit(nogil=True, cache=True)
 def _anchor(low, state, g):
     """What touches in the state of slot g holds on to the points of the last frame, or to the servo's own."""
     anchors, contacts = low.anchors, low.contacts
