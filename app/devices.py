@@ -112,6 +112,11 @@ class ServoDriver(Protocol):
         """Whether it still turns."""
         ...
 
+    @property
+    def reason(self) -> str:
+        """Why it stopped, in words; a lost device says what became of it."""
+        ...
+
     def start(self) -> object:
         """Begin; returns once it turns."""
         ...

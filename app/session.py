@@ -122,7 +122,7 @@ class Session:
         self.notes: list[str] = []
         """What the device and the threads had to say, for the summary's warnings."""
         self._signal = self._path_ticks = 0
-        self._broken = ""
+        self._broken = self._why = ""
         self._open = ExitStack()
 
     def prepare(self) -> None:
@@ -272,6 +272,7 @@ class Session:
             servo.join(PATIENCE)
             slow.join(PATIENCE)
             self._hear(servo)
+            self._why = servo.reason
         self.album.look(self.visual.latest()[0])
 
     def _servo_thread(self) -> devices.ServoDriver:
@@ -402,7 +403,7 @@ class Session:
         if reason == STOP_EMERGENCY:
             return "emergency stop", FINISHED
         if reason not in (RUNNING, STOP_REQUESTED):
-            return f"the servo stopped: {REASONS[reason]}", FAILED
+            return f"the servo stopped: {self._why or REASONS[reason]}", FAILED
         if self._signal == signal.SIGINT:
             return "interrupted", INTERRUPTED
         if self._signal == signal.SIGTERM:

@@ -5,11 +5,14 @@ import ctypes
 import numpy as np
 import pytest
 
+from app.outcome import FAILED
+from app.session import Options, run
 from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from haptics.backends.openhaptics_library import BAD_READING, ERRORS, WARN, Library, explain
 from haptics.backends.openhaptics_tick import touch_callback
 from haptics.errors import HapticsError
 from haptics.limits import STOP_DEVICE_LOST
+from haptics.recording import read_recording
 from haptics.servo import drain_rows, finished_reason, tick_count
 from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
 from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, fresh_stand_in
@@ -265,3 +268,14 @@ def test_closing_twice_disables_once(stand_in):
     device.close()
     device.close()
     assert stand_in.counts["illegal"] == 0
+
+
+def test_a_whole_run_whose_device_is_unplugged_ends_in_the_device_s_own_words(stand_in, tmp_path):
+    stand_in.unplug(DEFAULT, 600)
+    path = tmp_path / "run.h5"
+    done = run(Options("probe", device="touch", record=path, baseline=False, duration=30.0))
+    assert done.status == FAILED
+    lost = "the device was lost; check its cable and power (HD_COMM_ERROR, -1)"
+    assert done.result["exit_reason"] == f"the servo stopped: {lost}"
+    assert done.result["servo"]["stop_reason"] == "the device was lost"
+    assert read_recording(path).closed
