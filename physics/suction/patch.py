@@ -1,0 +1,137 @@
+"""A piece of a surface with inserted vertices: one wall of a cavity.
+
+The patch of a step is written beside the stored mesh, whose topology is never touched: its vertices are
+barycentric points of the surface, so it moves with it, and forgetting it undoes the step (000, 3.2.7).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+VERTICES, TRIANGLES, BORDER, LOOPS, LOST = 0, 1, 2, 3, 4
+"""Entries of `Patch.size`."""
+
+
+class Patch(NamedTuple):
+    """A piece of a surface of n vertices x (n, 3), in arrays of fixed capacity.
+
+    Every border loop is closed (its last vertex precedes its first), visits no vertex twice, and runs as the
+    triangles do: with the patch on its left, seen from outside the body. The outer border of a patch that is
+    a disc so turns counter-clockwise, the loop around a pillar within it clockwise. A patch may consist of
+    several pieces; loops of one piece need not follow each other.
+    """
+
+    size: NDArray[np.int64]  # (5,) vertices, triangles, border vertices, loops, entries lost to a capacity
+    parents: NDArray[np.int64]  # (k, 3) vertices of the surface; a vertex v of the surface itself is v, v, v
+    weights: NDArray[np.float64]  # (k, 3) barycentric; 1, 0, 0 for a vertex of the surface
+    triangles: NDArray[np.int64]  # (t, 3) vertices of the patch, oriented as the surface's
+    border: NDArray[np.int64]  # (b,) vertices of the patch, loop after loop
+    loops: NDArray[np.int64]  # (l + 1,) loop i is border[loops[i]:loops[i + 1]]
+
+
+def make_patch(vertices: int, triangles: int, border: int, loops: int) -> Patch:
+    """An empty patch of these capacities."""
+    return Patch(
+        size=np.zeros(5, np.int64),
+        parents=np.zeros((vertices, 3), np.int64),
+        weights=np.zeros((vertices, 3)),
+        triangles=np.zeros((triangles, 3), np.int64),
+        border=np.zeros(border, np.int64),
+        loops=np.zeros(loops + 1, np.int64),
+    )
+
+
+@njit(inline="always")
+def clear(patch):
+    """Empty the patch."""
+    patch.size[:] = 0
+    patch.loops[0] = 0
+
+
+@njit(nogil=True, cache=True)
+def add_point(patch, a, b, c, wa, wb, wc):
+    """Number of a new vertex at weights wa, wb, wc of the surface's vertices a, b, c; -1 if it is lost."""
+    k = patch.size[VERTICES]
+    if k == patch.parents.shape[0]:
+        patch.size[LOST] += 1
+        return -1
+    patch.parents[k, 0], patch.parents[k, 1], patch.parents[k, 2] = a, b, c
+    patch.weights[k, 0], patch.weights[k, 1], patch.weights[k, 2] = wa, wb, wc
+    patch.size[VERTICES] = k + 1
+    return k
+
+
+@njit(inline="always")
+def add_vertex(patch, v):
+    """Number of a new vertex at the surface's vertex v; -1 if it is lost."""
+    return add_point(patch, v, v, v, 1.0, 0.0, 0.0)
+
+
+@njit(nogil=True, cache=True)
+def add_triangle(patch, a, b, c):
+    """Add a triangle of three vertices of the patch, lost if one of them is."""
+    t = patch.size[TRIANGLES]
+    if t == patch.triangles.shape[0] or a < 0 or b < 0 or c < 0:
+        patch.size[LOST] += 1
+        return
+    patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2] = a, b, c
+    patch.size[TRIANGLES] = t + 1
+
+
+@njit(nogil=True, cache=True)
+def add_loop(patch, loop, count):
+    """Add a border loop: loop[:count] are vertices of the patch in order."""
+    first, number = patch.size[BORDER], patch.size[LOOPS]
+    if first + count > patch.border.size or number + 1 == patch.loops.size:
+        patch.size[LOST] += 1
+        return
+    patch.border[first : first + count] = loop[:count]
+    patch.size[BORDER] = first + count
+    patch.size[LOOPS] = number + 1
+    patch.loops[number + 1] = first + count
+
+
+@njit(nogil=True, cache=True)
+def place_points(patch, x, out):
+    """out (k, 3) = positions [m] of the patch's vertices on the surface x (n, 3)."""
+    for k in range(patch.size[VERTICES]):
+        for i in range(3):
+            out[k, i] = 0.0
+            for j in range(3):
+                out[k, i] += patch.weights[k, j] * x[patch.parents[k, j], i]
+
+
+@njit(nogil=True, cache=True)
+def add_wall_areas(patch, points, out):
+    """out (n, 3) += outward area vectors [m2] of the wall, shared out over the surface's vertices.
+
+    points (k, 3): from `place_points`. A triangle's area vector goes in thirds to its corners and from an
+    inserted vertex, by its weights, to its parents: all of it arrives. The gradient of the cavity's volume
+    is minus this, since the surface's normals point into the cavity.
+    """
+    for t in range(patch.size[TRIANGLES]):
+        a, b, c = patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2]
+        p, q, r = points[a], points[b], points[c]
+        ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
+        vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
+        sx, sy, sz = (uy * vz - uz * vy) / 6.0, (uz * vx - ux * vz) / 6.0, (ux * vy - uy * vx) / 6.0
+        for k in (a, b, c):
+            for j in range(3):
+                v, w = patch.parents[k, j], patch.weights[k, j]
+                out[v, 0] += w * sx
+                out[v, 1] += w * sy
+                out[v, 2] += w * sz
+
+
+@njit(nogil=True, cache=True)
+def wall_area(patch, points):
+    """Area of the wall [m2]; points (k, 3): from `place_points`."""
+    total = 0.0
+    for t in range(patch.size[TRIANGLES]):
+        a, b, c = points[patch.triangles[t, 0]], points[patch.triangles[t, 1]], points[patch.triangles[t, 2]]
+        ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+        vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+        total += 0.5 * ((uy * vz - uz * vy) ** 2 + (uz * vx - ux * vz) ** 2 + (ux * vy - uy * vx) ** 2) ** 0.5
+    return total
