@@ -9,6 +9,7 @@ Points are rounded to a grid of barycentric coordinates, on which every orientat
 triangles come out strictly positive, cover the triangle without gap or overlap, and no tolerance decides.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -43,8 +44,8 @@ def make_split(points: int) -> Split:
 @njit(nogil=True, cache=True)
 def snap(weights):
     """Round barycentric weights (3,) to the grid, in place: they sum to 1 and zeros stay zeros, exactly."""
-    u = min(max(np.int64(np.floor(weights[1] * GRID + 0.5)), 0), GRID)
-    v = min(max(np.int64(np.floor(weights[2] * GRID + 0.5)), 0), GRID)
+    u = min(max(math.floor(weights[1] * GRID + 0.5), 0), GRID)
+    v = min(max(math.floor(weights[2] * GRID + 0.5), 0), GRID)
     if weights[0] == 0.0 or u + v > GRID:
         v = GRID - u
     weights[0], weights[1], weights[2] = (GRID - u - v) / GRID, u / GRID, v / GRID

@@ -56,7 +56,9 @@ def _weights(point):
 
 def assert_carries(segment, triangles, fixed, same_as, points):
     """The fixed edges on a segment run from its one end to its other."""
-    marked = {s for s, f in zip(sides(triangles), fixed.ravel().tolist(), strict=True) if f}
+    half = sides(triangles)
+    marked = {s for s, f in zip(half, fixed.ravel().tolist(), strict=True) if f}
+    assert all((b, a) in marked for a, b in marked if (b, a) in half)
     marked |= {(b, a) for a, b in marked}
     a, b = (int(same_as[k]) for k in segment)
     way = (points[b] - points[a]).tolist()
