@@ -41,7 +41,7 @@ def block(
     index = np.indices(cells).reshape(3, -1)
     # Mirroring a cell along one axis exchanges the corners along it; neighbours then agree on their face.
     odd = index.sum(axis=0) % 2
-    return _tets_of_cells(nodes, cells, index, np.stack([odd, 0 * odd, 0 * odd]), FIVE_TETS)
+    return tets_of_cells(nodes, cells, index, np.stack([odd, 0 * odd, 0 * odd]), FIVE_TETS)
 
 
 def hex_block(
@@ -71,7 +71,7 @@ def ellipsoid(radii: Sequence[float], n_radial: int) -> TetMesh:
     cube = np.abs(grid).max(axis=1)
     ball = np.linalg.norm(grid, axis=1)
     nodes = grid * np.divide(cube, ball, out=np.zeros_like(ball), where=ball > 0.0)[:, None] * semi_axes
-    return _tets_of_cells(nodes, (n, n, n), index, (index < n // 2).astype(int), SIX_TETS)
+    return tets_of_cells(nodes, (n, n, n), index, (index < n // 2).astype(int), SIX_TETS)
 
 
 def sphere(radius: float, n_radial: int) -> TetMesh:
@@ -155,7 +155,7 @@ def _grid(
     return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3), cells
 
 
-def _tets_of_cells(
+def tets_of_cells(
     nodes: NDArray[np.float64],
     cells: tuple[int, int, int],
     index: NDArray[np.int64],
@@ -189,12 +189,16 @@ def _disc(n_around: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         angle = 2.0 * np.pi * np.arange(count) / count
         points.append(ring / n_rings * np.stack([np.cos(angle), np.sin(angle)], axis=1))
     for ring in range(n_rings):
-        triangles.append(_zip_rings(counts[ring], counts[ring + 1]) + sum(counts[:ring]))
+        triangles.append(zip_rings(counts[ring], counts[ring + 1]) + sum(counts[:ring]))
     return np.concatenate(points), np.concatenate(triangles)
 
 
-def _zip_rings(inner: int, outer: int) -> NDArray[np.int64]:
-    """Triangles between rings of equally spaced nodes; the outer ring is numbered after the inner one."""
+def zip_rings(inner: int, outer: int) -> NDArray[np.int64]:
+    """Triangles between rings of `inner` and `outer` equally spaced nodes, shape (m, 3).
+
+    The outer ring is numbered after the inner one, both counter-clockwise; one inner node is a centre. Each
+    triangle names nodes of the inner ring first, and those of one ring counter-clockwise.
+    """
     near = np.floor((np.arange(outer) + 0.5) * inner / outer + 0.5).astype(int)
     j = np.arange(outer)
     onto_inner = np.stack([near % inner, inner + j, inner + (j + 1) % outer], axis=1)
@@ -203,7 +207,7 @@ def _zip_rings(inner: int, outer: int) -> NDArray[np.int64]:
     # The inner side from i to i + 1 sees the outer node between those that see i and i + 1.
     i = np.arange(inner)
     between = np.searchsorted(near, i, side="right")
-    onto_outer = np.stack([i, inner + between % outer, (i + 1) % inner], axis=1)
+    onto_outer = np.stack([i, (i + 1) % inner, inner + between % outer], axis=1)
     return np.concatenate([onto_inner, onto_outer])
 
 
