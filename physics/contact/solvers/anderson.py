@@ -101,11 +101,8 @@ def make_acceleration(n_contacts: int, differences: int = DIFFERENCES) -> Accele
 
 
 @njit(nogil=True, cache=True)
-def begin(w, b, mu, r, u, first, a):
-    """Start the acceleration a on the contacts in the rows from `first` on, at the force r in the cones.
-
-    w (rows, rows), b, r and u (rows,), contiguous; mu (n,). Sets u = W r + b there.
-    """
+def prepare(w, mu, r, first, a):
+    """Steps of the contacts in the rows from `first` on, and an acceleration a that remembers no sweep."""
     for k in range(mu.shape[0]):
         i = first + 3 * k
         half = 0.5 * (w[i + 1, i + 1] + w[i + 2, i + 2])
@@ -119,6 +116,15 @@ def begin(w, b, mu, r, u, first, a):
     a.count[:] = 0
     a.count[WAIT], a.count[PAUSE] = PLAIN, 1
     a.least[:] = np.inf
+
+
+@njit(nogil=True, cache=True)
+def begin(w, b, mu, r, u, first, a):
+    """Start the acceleration a on the contacts in the rows from `first` on, at the force r in the cones.
+
+    w (rows, rows), b, r and u (rows,), contiguous; mu (n,). Sets u = W r + b there.
+    """
+    prepare(w, mu, r, first, a)
     last = first + 3 * mu.shape[0]
     a.best[: last - first] = r[first:last]
     set_offset(w, b, r, u, first, last)
@@ -139,11 +145,11 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
     last = first + rows
     ahead, force = u[first:last], r[first:last]
     for done in range(1, sweeps + 1):
-        move, size = _sweep(w, mu, r, ahead, first, a.step, a.before)
+        move, size = sweep(w, mu, r, ahead, first, a.step, a.before)
         a.count[SWEEPS] += 1
         bounded = size <= bound * bound  # and not NaN
-        if a.count[EXTRAPOLATED] and not (bounded and move <= GROWTH * GROWTH * a.least[MOVE]):
-            _take_back(force, ahead, a)
+        if strayed(move, bounded, a):
+            take_back(force, ahead, a)
             continue
         if not bounded:
             return DIVERGED
@@ -159,23 +165,39 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
                     return CONVERGED
             if still:
                 return STALLED
-        if move < a.least[MOVE]:
-            a.least[MOVE] = move
-            a.count[PAUSE] = 1
-        a.count[EXTRAPOLATED] = 0
-        if a.count[WAIT] > 0:
-            a.count[WAIT] -= 1
-            if a.count[WAIT] > 0 and a.count[TAKEN_BACK] % 2 == 1:
-                _carry_on(force, ahead, a)
-        else:
-            _extrapolate(force, ahead, a)
+        go_on(force, ahead, move, a)
     return CONTINUE
 
 
+@njit(inline="always")
+def strayed(move, bounded, a):
+    """Whether the sweep just done, of squared length `move`, shows its start to be extrapolated too far."""
+    return a.count[EXTRAPOLATED] == 1 and not (bounded and move <= GROWTH * GROWTH * a.least[MOVE])
+
+
+@njit(inline="always")
+def go_on(force, ahead, move, a):
+    """From `force`, where a sweep of squared length `move` has led: extrapolate, carry on or pause.
+
+    a.before holds the force before the sweep; `ahead` is u = W r + b, and follows.
+    """
+    if move < a.least[MOVE]:
+        a.least[MOVE] = move
+        a.count[PAUSE] = 1
+    a.count[EXTRAPOLATED] = 0
+    if a.count[WAIT] > 0:
+        a.count[WAIT] -= 1
+        if a.count[WAIT] > 0 and a.count[TAKEN_BACK] % 2 == 1:
+            _carry_on(force, ahead, a)
+    else:
+        _extrapolate(force, ahead, a)
+
+
 @njit(nogil=True, cache=True)
-def _sweep(w, mu, r, ahead, first, step, before):
+def sweep(w, mu, r, ahead, first, step, before):
     """One visit to each contact: its normal law, then its tangential step, projected on the disc.
 
+    ahead: u from `first` on, over the contacts' rows and any that follow. before: r before the sweep.
     Returns (|g - r|^2, |g|^2). One step, not the local solution: the next sweep finishes it for less.
     """
     last = first + ahead.shape[0]
@@ -284,7 +306,7 @@ def _carry_on(force, ahead, a):
 
 
 @njit(inline="always")
-def _take_back(force, ahead, a):
+def take_back(force, ahead, a):
     """Return to the sweep before the extrapolation, drop the differences, pause longer than the last time."""
     for i in range(force.shape[0]):
         force[i], ahead[i] = a.g[i], a.u[i]

@@ -1,0 +1,428 @@
+"""Contact, friction and the pressures of cavities in one block Gauss-Seidel (000, section 3.3.4).
+
+One row a cavity follows the contacts' rows. With x = (r, p - P_atm), forces [N] and gauge pressures [Pa],
+
+    u = W x + b = (gaps and offsets [m], volumes [m3] at the step's end),    b = (b_c, V_free)
+    W_cc = h^2 H_c A^-1 H_c^T [m/N],   W_cp = h^2 H_c A^-1 H_p^T [m/Pa],   W_pp = h^2 H_p A^-1 H_p^T [m3/Pa]
+
+and H_p = dV/dx, so that W is symmetric. The contacts obey Signorini's and Coulomb's laws, a passive cavity
+
+    p V = (n + dn) R T,    0 <= P_max - p  perp  -dn >= 0    (3.8, 3.14; EQUATIONS.md, section 4)
+
+and an active one has its p given. Without friction this minimises the convex function
+x W x / 2 + b x - sum n R T log p.
+
+A sweep visits each contact, then all cavities until their laws hold together: whatever ends a solve, its
+pressures solve their equations. dn follows from the n of the step's start and the last volume, in `finish`
+alone: carried from sweep to sweep, as algorithm 2 prints it, it would let transients leak air for ever. The
+sweeps are extrapolated as in physics.contact.solvers.anderson.
+"""
+
+import math
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.contact.problem import ContactProblem, Reason, Stop
+from physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm
+from physics.contact.solvers.anderson import (
+    CHUNK,
+    CONTINUE,
+    CONVERGED,
+    DIVERGED,
+    NEAR,
+    OFTEN,
+    PLAIN,
+    REASONS,
+    RESIDUAL,
+    STALLED,
+    STILL,
+    SWEEPS,
+    WAIT,
+    Acceleration,
+    go_on,
+    make_acceleration,
+    prepare,
+    strayed,
+    sweep,
+    take_back,
+)
+from physics.contact.solvers.block import add_row, set_offset
+from physics.contact.solvers.relaxation import project_cones
+from physics.errors import InputError
+from physics.suction.gas import Air, gas_law_error, held_amount, pressure_root
+
+SOLVED = 1e-10
+"""Relative error of the gas law p V = n R T at which a pressure solves it."""
+
+VISITS = 50
+"""Most visits to each cavity in a sweep: cavities that share walls settle in a few."""
+
+FIXED_SWEEPS = Stop(tolerance=0.0, max_iterations=50)
+"""The thesis's stop: 50 sweeps, whatever they have reached."""
+
+
+class Gas(NamedTuple):
+    """The cavities of a solve, k of them, and their air."""
+
+    active: NDArray[np.bool_]
+    """(k,) whether the pressure is given."""
+    pressure: NDArray[np.float64]
+    """(k,) [Pa], absolute: given where active, else start and result."""
+    amount: NDArray[np.float64]
+    """(k,) n [mol] at the step's start; `finish` makes it that of the step's end."""
+    volume: NDArray[np.float64]
+    """(k,) [m3] at the step's end, written by `finish`."""
+    area: NDArray[np.float64]
+    """(k,) [m2] by which rows are divided during a solve: force and displacement of an equal piston."""
+    atmosphere: float
+    """P_atm [Pa]."""
+    largest: float
+    """P_max [Pa]."""
+    rt: float
+    """R T [J/mol]."""
+
+
+def make_gas(air: Air, amount: NDArray, pressure: NDArray, active: NDArray) -> Gas:
+    """Fresh arrays of k cavities from n [mol], p [Pa] and whether p is given, all (k,)."""
+    k = len(amount)
+    return Gas(
+        np.array(active, bool), np.array(pressure, float), np.array(amount, float), np.zeros(k), np.ones(k),
+        float(air.atmosphere), float(air.largest), air.rt,
+    )  # fmt: skip
+
+
+def make_workspace(n_contacts: int, n_cavities: int) -> Acceleration:
+    """Room for a solve of up to that many contacts and cavities."""
+    return make_acceleration(n_contacts + -(-n_cavities // 3))
+
+
+@njit(nogil=True, cache=True)
+def begin(w, b, mu, x, u, gas, accelerated, a):
+    """Start a solve of n contacts and k cavities; returns the |r| past which it has diverged [N].
+
+    w (3 n + k, 3 n + k), b, x and u (3 n + k,), contiguous; mu (n,). x[:3 n] is the force to start from, in
+    the cones. The cavities' rows of w and b are divided by gas.area until `finish`: a power of two, so that
+    it gives them back to the bit.
+    """
+    n, k = mu.shape[0], gas.area.shape[0]
+    first, last = 3 * n, 3 * n + k
+    _choose_areas(w, n, gas.area)
+    for j in range(k):
+        _scale_row(w, b, first + j, last, 1.0 / gas.area[j])
+        x[first + j] = gas.area[j] * (gas.pressure[j] - gas.atmosphere)
+    prepare(w, mu, x, 0, a)
+    if not accelerated:
+        a.count[WAIT] = np.iinfo(np.int64).max
+    trace, free, size = 0.0, 0.0, 0.0
+    for i in range(first):
+        trace += w[i, i]
+        free += b[i] * b[i]
+    for i in range(first):
+        size += x[i] * x[i]
+    for j in range(k):
+        size += (gas.area[j] * max(gas.pressure[j], gas.atmosphere)) ** 2
+    set_offset(w, b, x, u, 0, last)
+    a.best[:last] = x[:last]
+    a.before[first:last] = x[first:last]
+    _balance(w, x, u, first, gas, a.before)
+    _residual(w, mu, x, u, gas, 0.0, a)
+    return RUNAWAY * (free**0.5 * (first / trace if trace > 0.0 else 1.0) + size**0.5)
+
+
+@njit(nogil=True, cache=True)
+def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
+    """Up to `sweeps` sweeps more after `begin`.
+
+    Returns CONVERGED where the contacts' natural map has a relative residual of at most `tolerance` and each
+    gas law one of at most SOLVED, STALLED where a sweep moves nothing and they have not, DIVERGED past
+    `bound`, else CONTINUE. a.best is the x of the least residual.
+    """
+    first, last = 3 * mu.shape[0], 3 * mu.shape[0] + gas.area.shape[0]
+    force, ahead = x[:last], u[:last]
+    for done in range(1, sweeps + 1):
+        a.before[first:last] = x[first:last]
+        move, size = sweep(w, mu, x, ahead, 0, a.step, a.before)
+        pushed, pushing = _balance(w, x, u, first, gas, a.before)
+        move += pushed
+        size += pushing
+        a.count[SWEEPS] += 1
+        bounded = size <= bound * bound  # and not NaN
+        if strayed(move, bounded, a):
+            take_back(force, ahead, a)
+            continue
+        if not bounded:
+            return DIVERGED
+        still = move <= STILL * STILL * size
+        near = move <= (NEAR * tolerance) ** 2 * size
+        if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
+            error = _residual(w, mu, x, u, gas, tolerance, a)
+            if error <= tolerance:
+                # u has gathered roundings: judge by a fresh one
+                set_offset(w, b, x, u, 0, last)
+                a.least[RESIDUAL] = np.inf
+                if _residual(w, mu, x, u, gas, tolerance, a) <= tolerance:
+                    return CONVERGED
+            if still:
+                return STALLED
+        go_on(force, ahead, move, a)
+    return CONTINUE
+
+
+@njit(nogil=True, cache=True)
+def finish(w, b, mu, x, u, gas, a):
+    """End a solve with the x of the least residual: x, u, gas.pressure, gas.volume, and n + dn.
+
+    x[3 n:] is then p - P_atm [Pa] and u[3 n:] the volume [m3], negative where the walls have passed each
+    other: such a cavity holds no air. Returns the largest relative error of the gas law.
+    """
+    first, k = 3 * mu.shape[0], gas.area.shape[0]
+    last = first + k
+    x[:last] = a.best[:last]
+    set_offset(w, b, x, u, 0, last)
+    a.before[first:last] = x[first:last]
+    _balance(w, x, u, first, gas, a.before)
+    error = _gas_error(u, first, gas)
+    for j in range(k):
+        i = first + j
+        p, volume = gas.pressure[j], gas.area[j] * u[i]
+        if gas.active[j]:
+            gas.amount[j] = max(0.0, p * volume / gas.rt)
+        else:
+            gas.amount[j] = held_amount(p, volume, gas.amount[j], gas.largest, gas.rt)
+        gas.volume[j] = volume
+        x[i], u[i] = p - gas.atmosphere, volume
+        _scale_row(w, b, i, last, gas.area[j])
+    return error
+
+
+@njit(nogil=True, cache=True)
+def _choose_areas(w, n, area):
+    """area (k,) = the piston as yielding as the contacts' normals, sqrt(W_pp / mean W_nn), to a power of two.
+
+    In newtons on such pistons pressures weigh as much as contact forces do, which the extrapolation needs.
+    """
+    mean = 0.0
+    for i in range(0, 3 * n, 3):
+        mean += w[i, i] / n
+    for j in range(area.shape[0]):
+        own = w[3 * n + j, 3 * n + j]
+        area[j] = 2.0 ** round(0.5 * math.log2(own / mean)) if own > 0.0 and mean > 0.0 else 1.0
+
+
+@njit(inline="always")
+def _scale_row(w, b, i, last, factor):
+    b[i] *= factor
+    for c in range(last):
+        w[i, c] *= factor
+        w[c, i] *= factor
+
+
+@njit(nogil=True, cache=True)
+def _balance(w, x, u, first, gas, before):
+    """Solve the gas laws of all passive cavities with the contact forces held; u = W x + b follows.
+
+    The cavities see each other through W: visit after visit, as for contacts. The contacts' rows follow once.
+    Returns the squares of the change since `before` and of the result, as forces on the pistons [N^2].
+    """
+    k = gas.area.shape[0]
+    for _ in range(VISITS):
+        largest_step = 0.0
+        for j in range(k):
+            if gas.active[j]:
+                continue
+            i, s = first + j, gas.area[j]
+            own = w[i, i]
+            others = u[i] - own * x[i]
+            p = min(
+                gas.largest,
+                pressure_root(own * s * s, s * (others - own * s * gas.atmosphere), gas.amount[j] * gas.rt),
+            )
+            if not p < np.inf:  # NaN, or walls that never yield: the error tells
+                continue
+            gas.pressure[j] = p
+            step = s * (p - gas.atmosphere) - x[i]
+            if step != 0.0:
+                x[i] += step
+                for m in range(first, first + k):
+                    u[m] += step * w[i, m]
+                largest_step = max(largest_step, abs(step) / (s * p) if p > 0.0 else 0.0)
+        if largest_step <= STILL or k == 1:
+            break
+    move, size = 0.0, 0.0
+    ahead = u[:first]
+    for i in range(first, first + k):
+        step = x[i] - before[i]
+        size += x[i] * x[i]
+        if step != 0.0:
+            move += step * step
+            add_row(ahead, w[i, :first], step)
+    return move, size
+
+
+@njit(inline="always")
+def _gas_error(u, first, gas):
+    """Largest relative error of the gas law over the passive cavities."""
+    worst = 0.0
+    for j in range(gas.area.shape[0]):
+        if not gas.active[j]:
+            nrt = gas.amount[j] * gas.rt
+            error = gas_law_error(gas.pressure[j], gas.area[j] * u[first + j], nrt, gas.largest)
+            if nrt > 0.0 and not error <= worst * nrt:
+                worst = error / nrt if error < np.inf else np.inf
+    return worst
+
+
+@njit(inline="always")
+def _residual(w, mu, x, u, gas, tolerance, a):
+    """The contacts' relative residual, or the gas laws' in its measure if that is worse; keeps the best x."""
+    first = 3 * mu.shape[0]
+    error, size = natural_map_norm(w, mu, x, u, 0, mu.shape[0], a.scratch)
+    if error > 0.0:
+        error = error / size if size > 0.0 else np.inf
+    error = max(error, _gas_error(u, first, gas) * tolerance / SOLVED)
+    if error < a.least[RESIDUAL]:
+        a.least[RESIDUAL] = error
+        for i in range(first + gas.area.shape[0]):
+            a.best[i] = x[i]
+    return error
+
+
+@dataclass(frozen=True, eq=False)
+class PressureProblem:
+    """n contacts, rows (n, t1, t2) each, and k cavities, one row each; see the module for W and b.
+
+    Raises InputError for shapes that do not agree, values that are not finite, a W that is not symmetric or
+    has a negative diagonal, a negative mu or amount, and a pressure that is not positive.
+    """
+
+    w: NDArray[np.float64]
+    """(3 n + k, 3 n + k), symmetric positive semidefinite [m/N, m/Pa, m3/Pa]."""
+    b: NDArray[np.float64]
+    """(3 n + k,) gaps and offsets [m], then volumes [m3], at x = 0: no contact, the atmosphere inside."""
+    mu: NDArray[np.float64]
+    """(n,) friction coefficient of each contact."""
+    amount: NDArray[np.float64]
+    """(k,) n [mol] at the step's start; of no account where active."""
+    pressure: NDArray[np.float64]
+    """(k,) p [Pa], absolute: given where active, a start elsewhere."""
+    active: NDArray[np.bool_]
+    """(k,) whether the pressure is given."""
+    air: Air
+    warm: NDArray[np.float64] | None = None
+    """(3 n,) force to start from [N]."""
+
+    def __post_init__(self) -> None:
+        k, rows = self.n_cavities, 3 * self.n_contacts
+        shapes = (self.w.shape, self.b.shape, self.pressure.shape, self.active.shape)
+        if shapes != ((rows + k, rows + k), (rows + k,), (k,), (k,)):
+            raise InputError(
+                f"a problem of {self.n_contacts} contacts and {k} cavities needs W and b of {rows + k} rows, "
+                f"pressure and active of shape {(k,)}; got {', '.join(str(s) for s in shapes)}"
+            )
+        if not np.isfinite(self.b[rows:]).all() or not np.isfinite(self.w[rows:]).all():
+            raise InputError("the rows of the cavities must be finite; they hold NaN or infinity")
+        ContactProblem(self.w[:rows, :rows], self.b[:rows], self.mu, self.warm)
+        if k and self.w.diagonal()[rows:].min() < 0.0:
+            raise InputError(f"W_pp = {self.w.diagonal()[rows:].min():.3g} m3/Pa is negative")
+        if k and not (np.isfinite(self.amount).all() and self.amount.min() >= 0.0):
+            raise InputError(f"a cavity holds {self.amount.min():.3g} mol of air; it must be 0 or more")
+        if k and not (np.isfinite(self.pressure).all() and self.pressure.min() > 0.0):
+            raise InputError(f"a cavity's pressure is {self.pressure.min():.6g} Pa; it must be positive")
+        stiff = (self.w.diagonal()[rows:] <= 0.0) & (self.b[rows:] <= 0.0) & ~np.asarray(self.active, bool)
+        if stiff.any():
+            raise InputError(
+                f"cavity {stiff.argmax()} has a volume of {self.b[rows:][stiff][0]:.3g} m3 and walls that do "
+                "not yield; its volume must be positive"
+            )
+
+    @property
+    def n_contacts(self) -> int:
+        """Number of contacts."""
+        return len(self.mu)
+
+    @property
+    def n_cavities(self) -> int:
+        """Number of cavities."""
+        return len(self.amount)
+
+
+@dataclass(frozen=True, eq=False)
+class PressureResult:
+    """What `solve` found; finite and in the cones, and its pressures solve their laws, whatever ended it."""
+
+    r: NDArray[np.float64]
+    """Contact forces [N], shape (3 n,), order (n, t1, t2)."""
+    status: NDArray[np.int32]
+    """OPEN, STICK or SLIP of each contact, shape (n,)."""
+    pressure: NDArray[np.float64]
+    """p [Pa], absolute, shape (k,)."""
+    volume: NDArray[np.float64]
+    """V [m3] at the step's end, shape (k,), as u = W x + b has it; negative where walls pass each other."""
+    amount: NDArray[np.float64]
+    """n + dn [mol] at the step's end, shape (k,)."""
+    iterations: int
+    """Sweeps."""
+    residual: float
+    """Relative natural-map residual of the contacts."""
+    gas_residual: float
+    """Largest |p V - n R T| / n R T of the passive cavities."""
+    converged: bool
+    reason: Reason
+    seconds: float
+
+    @property
+    def negative_volumes(self) -> int:
+        """Cavities whose walls pass each other: their air is lost."""
+        return int((self.volume < 0.0).sum())
+
+
+def solve(problem: PressureProblem, stop: Stop, *, accelerated: bool = True) -> PressureResult:
+    """Sweep until the contacts' residual is at most `stop.tolerance` and each gas law's at most SOLVED.
+
+    accelerated: extrapolate from the last sweeps; else plain block Gauss-Seidel, which with FIXED_SWEEPS is
+    the thesis's algorithm 2 but for dn. Gives back the x of the least residual, whatever ended it.
+    """
+    started = perf_counter()
+    n, k, mu = problem.n_contacts, problem.n_cavities, problem.mu
+    rows = 3 * n
+    w, b = np.array(problem.w, float, order="C"), np.array(problem.b, float)
+    x, u = np.zeros(rows + k), np.zeros(rows + k)
+    if problem.warm is not None:
+        x[:rows] = problem.warm
+        project_cones(mu, x)
+    gas = make_gas(problem.air, problem.amount, problem.pressure, problem.active)
+    a = make_workspace(n, k)
+    bound = begin(w, b, mu, x, u, gas, accelerated, a)
+    chunk = stop.max_iterations
+    if math.isfinite(stop.seconds):
+        chunk = max(1, int(CHUNK / (rows + k + 1) ** 2))
+    code, done = CONTINUE, 0
+    reason: Reason = "iterations"
+    while code == CONTINUE and done < stop.max_iterations:
+        if done and perf_counter() - started >= stop.seconds:
+            reason = "time"
+            break
+        sweeps = min(chunk, stop.max_iterations - done)
+        code = advance(w, b, mu, x, u, gas, stop.tolerance, bound, sweeps, a)
+        done = int(a.count[SWEEPS])
+    gas_error = finish(w, b, mu, x, u, gas, a)
+    error, size = natural_map_norm(w, mu, x, u, 0, n, a.scratch)
+    error = error / size if size > 0.0 else error
+    converged = code != DIVERGED and error <= stop.tolerance and gas_error <= SOLVED
+    if converged:
+        reason = "converged"
+    elif code in (STALLED, DIVERGED):
+        reason = REASONS[code]
+    elif code == CONVERGED:
+        reason = "stalled"
+    status = np.zeros(n, np.int32)
+    contact_statuses(w, mu, x, u, status)
+    return PressureResult(
+        x[:rows], status, gas.pressure, gas.volume, gas.amount, done, error, gas_error, converged, reason,
+        perf_counter() - started,
+    )  # fmt: skip
