@@ -1,0 +1,60 @@
+"""Cavities as closed surfaces: a wall on each body and the ribbon between their borders.
+
+Closing each wall at its own border's centroid, as thesis 000 does, leaves out the slab between a border and
+its projection; the ribbon takes it in. A quadrilateral of the ribbon is bent, so it is there twice, cut along
+either diagonal, and each counts half: the volume under it is that of the ruled surface, and a symmetric
+cavity has a symmetric gradient.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+COUNT, VERTICES, TRIANGLES, CLAMPED, LOST = 0, 1, 2, 3, 4
+"""Entries of `Cavities.size`."""
+
+WALL_A, WALL_B, RIBBON, RIBBON_AGAIN, END = 0, 1, 2, 3, 4
+"""Columns of `Cavities.span`: where a cavity's walls and ribbons begin, and where it ends."""
+
+
+class Cavities(NamedTuple):
+    """The closed surfaces of a step's cavities, one after the other; triangles face into the cavity."""
+
+    size: NDArray[np.int64]  # (5,) cavities, vertices, triangles; volumes clamped; cavities lost for room
+    first: NDArray[np.int64]  # (c + 1,) first vertex of each cavity
+    span: NDArray[np.int64]  # (c, 5) first triangle of each part; WALL_A to RIBBON_AGAIN is a closed surface
+    body: NDArray[np.int64]  # (k,) 0 for a vertex on body A, 1 on body B
+    parents: NDArray[np.int64]  # (k, 3) vertices of that body's surface
+    weights: NDArray[np.float64]  # (k, 3) barycentric
+    points: NDArray[np.float64]  # (k, 3) positions [m]
+    triangles: NDArray[np.int64]  # (t, 3) vertices
+    volume: NDArray[np.float64]  # (c,) [m3], not negative
+
+
+def make_cavities(count: int, vertices: int, triangles: int) -> Cavities:
+    """Room for so many cavities, and for so many vertices and triangles of all of them."""
+    return Cavities(
+        size=np.zeros(5, np.int64),
+        first=np.zeros(count + 1, np.int64),
+        span=np.zeros((count, 5), np.int64),
+        body=np.zeros(vertices, np.int64),
+        parents=np.zeros((vertices, 3), np.int64),
+        weights=np.zeros((vertices, 3)),
+        points=np.zeros((vertices, 3)),
+        triangles=np.zeros((triangles, 3), np.int64),
+        volume=np.zeros(count),
+    )
+
+
+@njit(nogil=True, cache=True)
+def place_cavity(cavities, c, x_a, x_b):
+    """Move cavity c with its bodies' surfaces x_a, x_b (n, 3) [m]; its topology stays."""
+    for k in range(cavities.first[c], cavities.first[c + 1]):
+        for i in range(3):
+            total = 0.0
+            for j in range(3):
+                v = cavities.parents[k, j]
+                total += cavities.weights[k, j] * (x_b[v, i] if cavities.body[k] else x_a[v, i])
+            cavities.points[k, i] = total

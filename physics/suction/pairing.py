@@ -1,0 +1,358 @@
+"""From inner surfaces of body A to cavities: their borders projected on body B, filled there, and closed.
+
+Thesis 000, section 3.2.4. Each wall of A is tried alone: its border bounds a part of B, or the air escapes.
+Walls from which it escapes may still hold it together, such as two cups over the two mouths of a tunnel: then
+the part of B between their borders, the tunnel, is wall of one cavity. A single cup over both mouths needs no
+such care, since the flood fill passes through the tunnel and back; over one mouth it finds its way outside.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+import physics.suction.cavity as cavity
+import physics.suction.patch as wall_patch
+from physics.suction.cavity import Cavities, make_cavities, place_cavity
+from physics.suction.connectivity import Connectivity
+from physics.suction.imprint import Imprint, imprint, make_imprint
+from physics.suction.patch import Patch, clear, make_patch, place_points
+from physics.suction.projection import CLOSED, Path, WalkScratch, make_path, project_border, walk_scratch
+from physics.suction.volume import signed_volume
+from physics.suction.winding import (
+    AT_RIM,
+    BOUNDED,
+    ESCAPED,
+    NONE,
+    Winding,
+    enter,
+    flood,
+    gain,
+    make_winding,
+    release,
+)
+
+SEALED, NO_ROOM = BOUNDED, 3
+"""Outcomes of a wall besides ESCAPED and AT_RIM: part of a cavity; lost to a capacity."""
+
+WALLS, LOST, DETOURS, FORCED = 0, 1, 2, 3
+"""Entries of `Pairing.size`."""
+
+
+class Pairing(NamedTuple):
+    """The walls of body A in one patch, what becomes of them, and scratch for n vertices of body B."""
+
+    size: NDArray[
+        np.int64
+    ]  # (4,) walls; walls lost for room; walks astray; corners clipped that were no ears
+    walls: Patch  # their k vertices and l loops
+    span: NDArray[np.int64]  # (w + 1, 3) first vertex, triangle and loop of each wall
+    outcome: NDArray[np.int64]  # (w,) SEALED, ESCAPED, AT_RIM or NO_ROOM
+    cavity: NDArray[np.int64]  # (w,) cavity that a wall belongs to, NONE if it is not sealed
+    group: NDArray[np.int64]  # (w,) walls that lead to each other hold the same air
+    leaks: NDArray[np.bool_]  # (w,) whether the air of a group escapes
+    base: NDArray[np.int64]  # (w,) vertex of the cavities minus vertex of the walls
+    of_loop: NDArray[np.int64]  # (l,) wall of each loop
+    active: NDArray[np.bool_]  # (l,)
+    points: NDArray[np.float64]  # (k, 3) [m]
+    region: NDArray[np.int64]  # (n,) vertices of B that lead to each other are not parted by borders
+    region_wall: NDArray[np.int64]  # (n,) a wall that holds the air of a region, or NONE
+    region_leaks: NDArray[np.bool_]  # (n,)
+    path: Path
+    walk: WalkScratch
+    winding: Winding
+    imprint: Imprint
+    patch: Patch  # the present wall on B
+
+
+def make_pairing(
+    surface_a: Connectivity, surface_b: Connectivity, walls: int = 16
+) -> tuple[Pairing, Cavities]:
+    """Room for that many walls of A; paths may cross as many edges as both surfaces have."""
+    n_a, n_b = len(surface_a.rim), len(surface_b.rim)
+    m_a, m_b = len(surface_a.triangles), len(surface_b.triangles)
+    edges, loops = len(surface_a.edges), 8 * walls
+    points = edges + len(surface_b.edges)
+    pairing = Pairing(
+        size=np.zeros(4, np.int64),
+        walls=make_patch(n_a + edges, 3 * m_a, 2 * edges, loops),
+        span=np.zeros((walls + 1, 3), np.int64),
+        outcome=np.zeros(walls, np.int64),
+        cavity=np.full(walls, NONE, np.int64),
+        group=np.zeros(walls, np.int64),
+        leaks=np.zeros(walls, np.bool_),
+        base=np.zeros(walls, np.int64),
+        of_loop=np.zeros(loops, np.int64),
+        active=np.zeros(loops, np.bool_),
+        points=np.zeros((n_a + edges, 3)),
+        region=np.zeros(n_b, np.int64),
+        region_wall=np.zeros(n_b, np.int64),
+        region_leaks=np.zeros(n_b, np.bool_),
+        path=make_path(points, loops),
+        walk=walk_scratch(m_b),
+        winding=make_winding(n_b, m_b, len(surface_b.edges), points),
+        imprint=make_imprint(n_b, points, loops),
+        patch=make_patch(n_b + points, m_b + 4 * points, points, loops),
+    )
+    vertices, triangles = n_a + edges + n_b + points, 3 * m_a + m_b + 8 * points
+    return pairing, make_cavities(walls, vertices, triangles)
+
+
+@njit(nogil=True, cache=True)
+def clear_walls(pairing):
+    """Forget the walls of the last step."""
+    pairing.size[:] = 0
+    clear(pairing.walls)
+    pairing.span[0] = 0
+
+
+@njit(nogil=True, cache=True)
+def add_wall(pairing, patch):
+    """Add an inner surface of A, all of whose triangles hold the same air; its number, NONE if it is lost."""
+    walls, w = pairing.walls, pairing.size[WALLS]
+    size, more = walls.size, patch.size
+    if (
+        w == pairing.outcome.size
+        or more[wall_patch.LOST] > 0
+        or size[wall_patch.VERTICES] + more[wall_patch.VERTICES] > walls.parents.shape[0]
+        or size[wall_patch.TRIANGLES] + more[wall_patch.TRIANGLES] > walls.triangles.shape[0]
+        or size[wall_patch.BORDER] + more[wall_patch.BORDER] > walls.border.size
+        or size[wall_patch.LOOPS] + more[wall_patch.LOOPS] >= walls.loops.size
+    ):
+        pairing.size[LOST] += 1
+        return NONE
+    v, t = size[wall_patch.VERTICES], size[wall_patch.TRIANGLES]
+    b, first = size[wall_patch.BORDER], size[wall_patch.LOOPS]
+    for k in range(more[wall_patch.VERTICES]):
+        walls.parents[v + k], walls.weights[v + k] = patch.parents[k], patch.weights[k]
+    for k in range(more[wall_patch.TRIANGLES]):
+        for j in range(3):
+            walls.triangles[t + k, j] = patch.triangles[k, j] + v
+    for k in range(more[wall_patch.BORDER]):
+        walls.border[b + k] = patch.border[k] + v
+    for k in range(more[wall_patch.LOOPS]):
+        walls.loops[first + k + 1] = patch.loops[k + 1] + b
+        pairing.of_loop[first + k] = w
+    size += more
+    pairing.size[WALLS] = w + 1
+    span = pairing.span[w + 1]
+    span[0], span[1], span[2] = size[wall_patch.VERTICES], size[wall_patch.TRIANGLES], size[wall_patch.LOOPS]
+    return w
+
+
+@njit(nogil=True, cache=True)
+def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
+    """Find the cavities between the walls that were added and the surface of body B.
+
+    surface, boxes: connectivity of B and its boxes, fitted to x_b. x_a, x_b (n, 3): positions [m]. What
+    became of each wall is in pairing.outcome and pairing.cavity.
+    """
+    n_walls, path = pairing.size[WALLS], pairing.path
+    cavities.size[:] = 0
+    place_points(pairing.walls, x_a, pairing.points)
+    project_border(pairing.walls, pairing.points, surface, boxes, x_b, path, pairing.walk)
+    pairing.size[DETOURS] = path.size[1]
+    escaped = 0
+    for w in range(n_walls):
+        pairing.group[w] = w
+        pairing.cavity[w] = NONE
+        pairing.outcome[w] = _try_loops(pairing, w)
+        if pairing.outcome[w] == SEALED:
+            pairing.outcome[w] = _try(pairing, surface, w, x_a, x_b, cavities)
+        escaped += pairing.outcome[w] == ESCAPED
+    if escaped > 1:
+        _group_escaped(pairing, surface)
+        for w in range(n_walls):
+            if pairing.outcome[w] == ESCAPED and pairing.group[w] == w and not pairing.leaks[w]:
+                _try(pairing, surface, w, x_a, x_b, cavities)
+
+
+@njit(inline="always")
+def _try_loops(pairing, w):
+    """Whether all borders of wall w are closed on B; a wall without borders holds nothing."""
+    start, stop = pairing.span[w, 2], pairing.span[w + 1, 2]
+    outcome = SEALED if stop > start else ESCAPED
+    for loop in range(start, stop):
+        if pairing.path.outcome[loop] != CLOSED:
+            outcome = AT_RIM if pairing.path.size[2] == 0 else NO_ROOM
+    return outcome
+
+
+@njit(nogil=True, cache=True)
+def _try(pairing, surface, leader, x_a, x_b, cavities):
+    """Make a cavity of the walls in the leader's group if they hold the air; SEALED or why not."""
+    n_loops = pairing.walls.size[wall_patch.LOOPS]
+    for loop in range(n_loops):
+        pairing.active[loop] = pairing.group[pairing.of_loop[loop]] == leader
+        if pairing.active[loop]:
+            enter(surface, pairing.path, loop, pairing.winding)
+    outcome = flood(surface, pairing.path, pairing.winding)
+    if outcome == BOUNDED:
+        pairing.size[FORCED] += imprint(
+            surface, pairing.path, pairing.active[:n_loops], pairing.winding, pairing.imprint, pairing.patch
+        )
+        if not _close(pairing, leader, cavities):
+            outcome = NO_ROOM
+    release(surface, pairing.path, pairing.winding)
+    if outcome == SEALED:
+        c = cavities.size[cavity.COUNT] - 1
+        place_cavity(cavities, c, x_a, x_b)
+        volume = signed_volume(cavities, c, cavities.points[cavities.first[c]])
+        cavities.volume[c] = max(volume, 0.0)
+        cavities.size[cavity.CLAMPED] += volume < 0.0
+        for w in range(pairing.size[WALLS]):
+            if pairing.group[w] == leader:
+                pairing.cavity[w], pairing.outcome[w] = c, SEALED
+    return outcome
+
+
+@njit(inline="always")
+def _add_vertices(patch, start, stop, body, cavities):
+    """Append vertices of a patch on a body; returns what to add to their numbers."""
+    n = cavities.size[cavity.VERTICES]
+    for k in range(start, stop):
+        cavities.body[n] = body
+        cavities.parents[n], cavities.weights[n] = patch.parents[k], patch.weights[k]
+        n += 1
+    cavities.size[cavity.VERTICES] = n
+    return n - stop
+
+
+@njit(inline="always")
+def _add_triangle(cavities, a, b, c):
+    t = cavities.size[cavity.TRIANGLES]
+    cavities.triangles[t, 0], cavities.triangles[t, 1], cavities.triangles[t, 2] = a, b, c
+    cavities.size[cavity.TRIANGLES] = t + 1
+
+
+@njit(inline="always")
+def _has_room(pairing, leader, cavities):
+    vertices, triangles = pairing.patch.size[wall_patch.VERTICES], pairing.patch.size[wall_patch.TRIANGLES]
+    for w in range(pairing.size[WALLS]):
+        if pairing.group[w] == leader:
+            vertices += pairing.span[w + 1, 0] - pairing.span[w, 0]
+            triangles += pairing.span[w + 1, 1] - pairing.span[w, 1]
+    ribbon = 4 * pairing.path.size[0]
+    return (
+        pairing.patch.size[wall_patch.LOST] == 0
+        and cavities.size[cavity.COUNT] < cavities.volume.size
+        and cavities.size[cavity.VERTICES] + vertices <= cavities.body.size
+        and cavities.size[cavity.TRIANGLES] + triangles + ribbon <= cavities.triangles.shape[0]
+    )
+
+
+@njit(nogil=True, cache=True)
+def _close(pairing, leader, cavities):
+    """Append the closed surface: walls of a group, the patch on B, the ribbons; False without room."""
+    if not _has_room(pairing, leader, cavities):
+        cavities.size[cavity.LOST] += 1
+        return False
+    walls, patch, size = pairing.walls, pairing.patch, cavities.size
+    c = size[cavity.COUNT]
+    span = cavities.span[c]
+    cavities.first[c] = size[cavity.VERTICES]
+    span[cavity.WALL_A] = size[cavity.TRIANGLES]
+    for w in range(pairing.size[WALLS]):
+        if pairing.group[w] == leader:
+            base = _add_vertices(walls, pairing.span[w, 0], pairing.span[w + 1, 0], 0, cavities)
+            pairing.base[w] = base
+            for t in range(pairing.span[w, 1], pairing.span[w + 1, 1]):
+                corner = walls.triangles[t]
+                _add_triangle(cavities, base + corner[0], base + corner[1], base + corner[2])
+    span[cavity.WALL_B] = size[cavity.TRIANGLES]
+    base = _add_vertices(patch, 0, patch.size[wall_patch.VERTICES], 1, cavities)
+    for t in range(patch.size[wall_patch.TRIANGLES]):
+        corner = patch.triangles[t]
+        _add_triangle(cavities, base + corner[0], base + corner[1], base + corner[2])
+    for again in range(2):
+        span[cavity.RIBBON + again] = size[cavity.TRIANGLES]
+        for loop in range(walls.size[wall_patch.LOOPS]):
+            if pairing.active[loop]:
+                _add_ribbon(pairing, loop, base, again, cavities)
+    span[cavity.END] = size[cavity.TRIANGLES]
+    size[cavity.COUNT] = c + 1
+    cavities.first[c + 1] = size[cavity.VERTICES]
+    return True
+
+
+@njit(inline="always")
+def _add_ribbon(pairing, loop, base_b, again, cavities):
+    """Triangles between a border and its path; `again`: with the other diagonals."""
+    walls, path = pairing.walls, pairing.path
+    base_a = pairing.base[pairing.of_loop[loop]]
+    start, stop = path.loops[loop], path.loops[loop + 1]
+    for k in range(start, stop):
+        following = k + 1 if k + 1 < stop else start
+        source = path.source[k]
+        source_2 = source - 1 if source > walls.loops[loop] else walls.loops[loop + 1] - 1
+        a, a_2 = base_a + walls.border[source], base_a + walls.border[source_2]
+        b, b_2 = base_b + pairing.imprint.point[k], base_b + pairing.imprint.point[following]
+        _add_triangle(cavities, a_2 if again else a, b_2, b)
+        # once per segment of the border: where the path reaches its end, or leaves its start
+        if again and path.edge[k] < 0:
+            _add_triangle(cavities, b, a, a_2)
+        elif not again and path.edge[following] < 0:
+            _add_triangle(cavities, b_2, a, a_2)
+
+
+@njit(inline="always")
+def _find(leads, i):
+    """Who leads in the end, with the way there halved."""
+    while leads[i] != i:
+        leads[i] = leads[leads[i]]
+        i = leads[i]
+    return i
+
+
+@njit(inline="always")
+def _unite(leads, i, j):
+    i, j = _find(leads, i), _find(leads, j)
+    leads[max(i, j)] = min(i, j)
+
+
+@njit(inline="always")
+def _bound(pairing, v, w, inside):
+    """Note that a border of wall w bounds the region of vertex v, on its inside or its outside."""
+    r = _find(pairing.region, v)
+    if not inside:
+        pairing.region_leaks[r] = True
+    elif pairing.region_wall[r] == NONE:
+        pairing.region_wall[r] = w
+    else:
+        _unite(pairing.group, pairing.region_wall[r], w)
+
+
+@njit(nogil=True, cache=True)
+def _group_escaped(pairing, surface):
+    """Group the escaped walls by the regions into which all their borders part B; which of them leak.
+
+    A region leaks where it meets the rim of B or the outside of a border.
+    """
+    path, winding = pairing.path, pairing.winding
+    for loop in range(pairing.walls.size[wall_patch.LOOPS]):
+        if pairing.outcome[pairing.of_loop[loop]] == ESCAPED:
+            enter(surface, path, loop, winding)
+    for v in range(pairing.region.size):
+        pairing.region[v], pairing.region_wall[v], pairing.region_leaks[v] = v, NONE, False
+    for e in range(surface.edges.shape[0]):
+        if winding.first[e] == NONE:
+            _unite(pairing.region, surface.edges[e, 0], surface.edges[e, 1])
+    for v in range(pairing.region.size):
+        if surface.rim[v]:
+            pairing.region_leaks[_find(pairing.region, v)] = True
+    for e in range(surface.edges.shape[0]):
+        k = winding.first[e]
+        if k == NONE:
+            continue
+        _bound(pairing, surface.edges[e, 0], pairing.of_loop[path.loop[k]], gain(surface, path, k) < 0)
+        while winding.following[k] != NONE:
+            k = winding.following[k]
+        _bound(pairing, surface.edges[e, 1], pairing.of_loop[path.loop[k]], gain(surface, path, k) > 0)
+    for w in range(pairing.size[WALLS]):
+        pairing.group[w] = _find(pairing.group, w)
+        pairing.leaks[w] = False
+    for r in range(pairing.region.size):
+        if pairing.region_leaks[r] and pairing.region_wall[r] != NONE:
+            pairing.leaks[pairing.group[pairing.region_wall[r]]] = True
+    release(surface, path, winding)

@@ -1,0 +1,259 @@
+"""A border of one body on the surface of the other: closest points, joined by straight walks.
+
+Thesis 000, sections 3.2.4 and 3.2.7, figure 3.5. The thesis casts rays; a ray may miss, while the closest
+point is always there, is the one whose distance put the border where it is, and makes the ribbon between
+border and projection as wide as the sealing distance. From one projected point to the next the path follows
+the section of the surface with the plane through both along the normals there: the section of a triangulated
+surface leaves each triangle by exactly one edge, whatever vertex it passes through. Where it misses the next
+point (behind a ridge, say) the shortest sequence of triangles takes its place.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.collision.closest import segment_segment, triangle_normal
+from physics.math3 import cross3, norm3
+from physics.suction.nearest import DEPTH, nearest
+from physics.suction.patch import LOOPS
+
+POINTS, FALLBACKS, LOST = 0, 1, 2
+"""Entries of `Path.size`."""
+
+CLOSED, OPEN = 0, 1
+"""What becomes of a loop: it is closed on the surface, or it runs over the surface's rim."""
+
+MARGIN = 1e-9
+"""Least barycentric weight of a projected point: it lies in one triangle, a nanometre from the edge."""
+
+STEPS = 64
+"""Most triangles between two neighbouring points of a border."""
+
+
+class Path(NamedTuple):
+    """Loops over the triangles of a surface: projected points and, between them, crossings of edges.
+
+    A loop is a cycle, with the inside on its left: it runs against the border that it is the projection of.
+    """
+
+    size: NDArray[np.int64]  # (3,) points, walks that went astray, points lost to the capacity
+    loops: NDArray[np.int64]  # (l + 1,) span of each loop
+    outcome: NDArray[np.int64]  # (l,) CLOSED or OPEN
+    loop: NDArray[np.int64]  # (k,) loop of each point
+    source: NDArray[np.int64]  # (k,) entry of the border that is projected there, or to the point before
+    edge: NDArray[np.int64]  # (k,) edge that is crossed, -1 for a projected point
+    triangle: NDArray[np.int64]  # (k,) triangle around a projected point, or left at a crossing
+    beyond: NDArray[np.int64]  # (k,) triangle entered at a crossing
+    weights: NDArray[np.float64]  # (k, 3) in its triangle; of a crossing (1 - s, s, 0) along its edge
+
+
+class WalkScratch(NamedTuple):
+    """Scratch memory of projections on a surface of m triangles."""
+
+    stack: NDArray[np.int64]  # (DEPTH,)
+    vectors: NDArray[np.float64]  # (8, 3)
+    queue: NDArray[np.int64]  # (m,)
+    parent: NDArray[np.int64]  # (m,) -1 between calls
+
+
+def make_path(points: int, loops: int) -> Path:
+    """An empty path of these capacities."""
+    whole = [np.zeros(points, np.int64) for _ in range(5)]
+    return Path(
+        np.zeros(3, np.int64), np.zeros(loops + 1, np.int64), np.zeros(loops, np.int64), *whole,
+        weights=np.zeros((points, 3)),
+    )  # fmt: skip
+
+
+def walk_scratch(n_triangles: int) -> WalkScratch:
+    """Scratch memory for a surface of so many triangles."""
+    return WalkScratch(
+        np.zeros(DEPTH, np.int64),
+        np.zeros((8, 3)),
+        np.zeros(n_triangles, np.int64),
+        np.full(n_triangles, -1, np.int64),
+    )
+
+
+@njit(inline="always")
+def _add(path, loop, source, edge, triangle, beyond, w0, w1, w2):
+    k = path.size[POINTS]
+    if k == path.edge.size:
+        path.size[LOST] += 1
+        return
+    path.loop[k], path.source[k], path.edge[k] = loop, source, edge
+    path.triangle[k], path.beyond[k] = triangle, beyond
+    path.weights[k, 0], path.weights[k, 1], path.weights[k, 2] = w0, w1, w2
+    path.size[POINTS] = k + 1
+
+
+@njit(inline="always")
+def _cross_edge(surface, path, loop, source, t, j, share):
+    """Add the crossing of edge j of triangle t, `share` of the way from its corner j on."""
+    e = surface.triangle_edges[t, j]
+    if surface.edges[e, 0] != surface.triangles[t, j]:
+        share = 1.0 - share
+    _add(path, loop, source, e, t, surface.across[t, j], 1.0 - share, share, 0.0)
+
+
+@njit(inline="always")
+def _place(surface, x, t, weights, out):
+    for i in range(3):
+        out[i] = 0.0
+        for j in range(3):
+            out[i] += weights[j] * x[surface.triangles[t, j], i]
+
+
+@njit(inline="always")
+def _on_rim(surface, t, weights):
+    """Does the point lie on an edge of triangle t beyond which the surface ends, or at an end of one?"""
+    for j in range(3):
+        if weights[j] == 1.0 and surface.rim[surface.triangles[t, j]]:
+            return True
+        if surface.across[t, j] < 0 and weights[(j + 2) % 3] == 0.0:
+            return True
+    return False
+
+
+@njit(inline="always")
+def _inside(weights):
+    """Move a point off the border of its triangle, by MARGIN."""
+    total = 0.0
+    for j in range(3):
+        weights[j] = max(weights[j], MARGIN)
+        total += weights[j]
+    for j in range(3):
+        weights[j] /= total
+
+
+@njit(nogil=True, cache=True)
+def _walk(surface, x, path, loop, source, t, q, target, m):
+    """Follow the section with the plane through q (3,) of normal m, m on its left, from triangle t on.
+
+    True where it meets the triangle `target`.
+    """
+    for _ in range(STEPS):
+        a, b, c = surface.triangles[t, 0], surface.triangles[t, 1], surface.triangles[t, 2]
+        s = (_side(x, a, q, m), _side(x, b, q, m), _side(x, c, q, m))
+        out = -1
+        for j in range(3):
+            # from the right of the plane to its left, and zero counts as left, at a vertex once and for all
+            if s[j] < 0.0 <= s[(j + 1) % 3]:
+                out = j
+        if out < 0 or surface.across[t, out] < 0:
+            return False
+        _cross_edge(surface, path, loop, source, t, out, s[out] / (s[out] - s[(out + 1) % 3]))
+        t = surface.across[t, out]
+        if t == target:
+            return True
+    return False
+
+
+@njit(inline="always")
+def _side(x, v, q, m):
+    return (x[v, 0] - q[0]) * m[0] + (x[v, 1] - q[1]) * m[1] + (x[v, 2] - q[2]) * m[2]
+
+
+@njit(nogil=True, cache=True)
+def _detour(surface, x, path, loop, source, t, q, target, r, scratch):
+    """Follow the shortest sequence of triangles from t to `target`, crossing edges where q r is closest."""
+    queue, parent = scratch.queue, scratch.parent
+    first, last = 0, 1
+    # searched from the target, so that parents lead from t to it
+    queue[0] = target
+    parent[target] = target
+    while first < last and parent[t] < 0:
+        u = queue[first]
+        first += 1
+        for j in range(3):
+            v = surface.across[u, j]
+            if v >= 0 and parent[v] < 0:
+                parent[v] = u
+                queue[last] = v
+                last += 1
+    found = parent[t] >= 0
+    st = scratch.vectors[7]
+    while found and t != target:
+        for j in range(3):
+            if surface.across[t, j] == parent[t]:
+                a, b = surface.triangles[t, j], surface.triangles[t, (j + 1) % 3]
+                segment_segment(x[a], x[b], q, r, st)
+                _cross_edge(surface, path, loop, source, t, j, min(max(st[0], 0.01), 0.99))
+                t = parent[t]
+                break
+    for k in range(last):
+        parent[queue[k]] = -1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _join(surface, x, path, loop, source, t, w_t, u, w_u, scratch):
+    """Cross the edges between the points of weights w_t in triangle t and w_u in u; False over a rim."""
+    if t == u:
+        return True
+    q, r, d, n, m = (
+        scratch.vectors[2], scratch.vectors[3], scratch.vectors[4], scratch.vectors[5], scratch.vectors[6]
+    )  # fmt: skip
+    _place(surface, x, t, w_t, q)
+    _place(surface, x, u, w_u, r)
+    for i in range(3):
+        d[i] = r[i] - q[i]
+    for k in range(2):
+        corners = surface.triangles[u if k else t]
+        triangle_normal(x[corners[0]], x[corners[1]], x[corners[2]], m)
+        for i in range(3):
+            n[i] = n[i] + m[i] if k else m[i]
+    cross3(n, d, m)
+    start = path.size[POINTS]
+    if norm3(m) > 0.0 and _walk(surface, x, path, loop, source, t, q, u, m):
+        return True
+    path.size[POINTS] = start
+    path.size[FALLBACKS] += 1
+    return _detour(surface, x, path, loop, source, t, q, u, r, scratch)
+
+
+@njit(nogil=True, cache=True)
+def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
+    """Add the path of one border loop; False over a rim or past the capacity."""
+    w, start = scratch.vectors[0], path.size[POINTS]
+    t, last, lost = -1, -1, path.size[LOST]
+    for source in range(patch.loops[loop + 1] - 1, patch.loops[loop] - 1, -1):
+        before = t
+        p = points[patch.border[source]]
+        t, _ = nearest(boxes, x, p, before, w, scratch.vectors[1], scratch.stack)
+        if _on_rim(surface, t, w):
+            return False
+        _inside(w)
+        if last >= 0 and not _join(
+            surface, x, path, loop, source + 1, before, path.weights[last], t, w, scratch
+        ):
+            return False
+        last = path.size[POINTS]
+        _add(path, loop, source, -1, t, -1, w[0], w[1], w[2])
+        if path.size[LOST] > lost:
+            return False
+    first, source = path.triangle[start], patch.loops[loop]
+    return (
+        _join(surface, x, path, loop, source, t, path.weights[last], first, path.weights[start], scratch)
+        and path.size[LOST] == lost
+    )
+
+
+@njit(nogil=True, cache=True)
+def project_border(patch, points, surface, boxes, x, path, scratch):
+    """Write the path of a patch's border loops on another body's surface; a loop that meets its rim is OPEN.
+
+    points (k, 3): positions of the patch's vertices [m]. surface, boxes, x (n, 3): connectivity, fitted boxes
+    and positions of the other body. An OPEN loop has no points; so has one that the capacity cut off.
+    """
+    path.size[:] = 0
+    path.loops[0] = 0
+    for loop in range(patch.size[LOOPS]):
+        start = path.size[POINTS]
+        path.outcome[loop] = CLOSED
+        if not _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
+            path.outcome[loop] = OPEN
+            path.size[POINTS] = start
+        path.loops[loop + 1] = path.size[POINTS]

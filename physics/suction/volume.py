@@ -1,0 +1,132 @@
+"""Volume of a cavity and its gradient, the area vector that turns pressure into force.
+
+The volume is the signed sum of tetrahedra about any one point (000, 3.2.6; Zhang and Chen 2001, without the
+absolute value that the thesis prints). For a closed surface, dV/dx of a vertex is a third of the outward area
+vectors around it, and reaches the bodies' nodes through the barycentric weights of inserted vertices.
+
+**The ribbon is part of the gradient.** So it is exact for the frozen topology, and neither moving nor turning
+the pair changes V: the forces (p - P_atm) dV/dx on the pair have no resultant and no moment. Physically it is
+the pressure on the walls between the border and the contact line, which the ribbon closes; that share goes to
+the border's vertices, half to each body. Walls alone would leave the pair a force of p times the area vector
+of the ribbon.
+"""
+
+from numba import njit
+
+from physics.suction.cavity import END, RIBBON, WALL_A
+from physics.suction.patch import TRIANGLES
+
+
+@njit(inline="always")
+def _minor(p, q, i):
+    """Component i of p x q."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    return p[j] * q[k] - p[k] * q[j]
+
+
+@njit(inline="always")
+def _area(p, q, r, i):
+    """Component i of twice the area vector of the triangle p, q, r."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    return (q[j] - p[j]) * (r[k] - p[k]) - (q[k] - p[k]) * (r[j] - p[j])
+
+
+@njit(inline="always")
+def _share(cavities, c, t):
+    """What triangle t counts: of the ribbon's two triangulations, each one half."""
+    return 1.0 if t < cavities.span[c, RIBBON] else 0.5
+
+
+@njit(nogil=True, cache=True)
+def signed_volume(cavities, c, origin):
+    """Volume [m3] of cavity c, as placed, summed about `origin` (3,); any origin will do.
+
+    One in or near the cavity keeps the sum's rounding at that of its volume. Negative where the walls have
+    passed through each other.
+    """
+    points, total = cavities.points, 0.0
+    for t in range(cavities.span[c, WALL_A], cavities.span[c, END]):
+        p, q, r = (
+            points[cavities.triangles[t, 0]],
+            points[cavities.triangles[t, 1]],
+            points[cavities.triangles[t, 2]],
+        )
+        six = 0.0
+        for i in range(3):
+            six += (p[i] - origin[i]) * _area(p, q, r, i)
+        # the triangles face into the cavity
+        total -= _share(cavities, c, t) * six / 6.0
+    return total
+
+
+@njit(nogil=True, cache=True)
+def volume_gradient(cavities, c, gradient_a, gradient_b):
+    """dV/dx [m2] of cavity c, as placed, on the surface vertices of both bodies, each (n, 3)."""
+    points, parents, weights = cavities.points, cavities.parents, cavities.weights
+    gradient_a[:] = 0.0
+    gradient_b[:] = 0.0
+    for t in range(cavities.span[c, WALL_A], cavities.span[c, END]):
+        corners, share = cavities.triangles[t], _share(cavities, c, t)
+        p, q, r = points[corners[0]], points[corners[1]], points[corners[2]]
+        for i in range(3):
+            third = -share * _area(p, q, r, i) / 6.0
+            for corner in range(3):
+                k = corners[corner]
+                for j in range(3):
+                    if cavities.body[k]:
+                        gradient_b[parents[k, j], i] += weights[k, j] * third
+                    else:
+                        gradient_a[parents[k, j], i] += weights[k, j] * third
+
+
+@njit(nogil=True, cache=True)
+def residual_volume(patch, points, gap, roughness):
+    """Volume [m3] left between a flattened wall and the other body: gap plus roughness depth, integrated.
+
+    patch: everything inside the outermost sealed ring. points (k, 3): its vertices [m]. gap (k,): their
+    signed distances from the other body [m], linear over each triangle. roughness: mean depth of the pockets
+    that contact leaves open [m]: at gap 0, the air that is left still has roughness times area.
+    """
+    total = 0.0
+    for t in range(patch.size[TRIANGLES]):
+        a, b, c = patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2]
+        depth = roughness + (gap[a] + gap[b] + gap[c]) / 3.0
+        twice = 0.0
+        for i in range(3):
+            twice += _area(points[a], points[b], points[c], i) ** 2
+        total += 0.5 * depth * twice**0.5
+    return total
+
+
+@njit(nogil=True, cache=True)
+def residual_gradient(
+    patch, points, gap, normal, roughness, foot_parents, foot_weights, gradient_a, gradient_b
+):
+    """d(residual volume)/dx [m2] on the surface vertices of both bodies, each (n, 3).
+
+    normal (k, 3): unit, from the closest point of the other body to each vertex; foot_parents, foot_weights
+    (k, 3): that point. The ring so has its pressure area; without resultant on the pair, as the cavity's.
+    """
+    gradient_a[:] = 0.0
+    gradient_b[:] = 0.0
+    parents, weights = patch.parents, patch.weights
+    for t in range(patch.size[TRIANGLES]):
+        a, b, c = patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2]
+        p, q, r = points[a], points[b], points[c]
+        twice = 0.0
+        for i in range(3):
+            twice += _area(p, q, r, i) ** 2
+        twice = twice**0.5
+        if twice == 0.0:
+            continue
+        depth = roughness + (gap[a] + gap[b] + gap[c]) / 3.0
+        n = (_area(p, q, r, 0) / twice, _area(p, q, r, 1) / twice, _area(p, q, r, 2) / twice)
+        for k, tail, head in ((a, q, r), (b, r, p), (c, p, q)):
+            edge = (head[0] - tail[0], head[1] - tail[1], head[2] - tail[2])
+            for i in range(3):
+                push = twice / 6.0 * normal[k, i]
+                # the area grows across the opposite edge, within the plane of the triangle
+                pull = 0.5 * depth * _minor(n, edge, i)
+                for j in range(3):
+                    gradient_a[parents[k, j], i] += weights[k, j] * (push + pull)
+                    gradient_b[foot_parents[k, j], i] -= foot_weights[k, j] * push
