@@ -1,0 +1,148 @@
+"""A leak-stop cap: a ring whose lip stretches over the bead of a rigid stopper and closes behind it.
+
+The cap stands on the floor y = 0, its wall a shell of revolution about y with the lip inward at its rim: one
+deformable model all round, since the hoop is what resists. The stopper ("plug") comes down along y.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from physics.errors import InputError
+from physics.fem.material import Material
+from physics.mesh.connectors import hooked_beam as beam
+from physics.mesh.connectors.connector import GIVE, Connector, Prong, make_connector, make_prong
+from physics.mesh.connectors.dimensions import require_between
+from physics.mesh.connectors.lattice import revolved, skin_triangles, solid
+from physics.mesh.surface import SurfaceMesh
+
+PLASTIC = Material(youngs_modulus=100e6, poisson_ratio=0.1, density=920.0)
+"""E and nu of 002, section V-D; the density of polyethylene."""
+
+FRICTION = 0.163
+"""As for the two-prong connector: 002 gives none for the cap."""
+
+GAP = 0.5e-3
+"""Between the stopper and the lip at the rest pose, along the push [m]."""
+
+
+class Cells(NamedTuple):
+    """Cells through the wall, along it up to the lip, around it (even), and of the lip's ramp."""
+
+    thickness: int
+    length: int
+    around: int
+    ramp: int
+
+
+COARSE = Cells(1, 4, 24, 1)
+FINE = Cells(2, 6, 32, 1)
+STOPPER_CELLS = 96
+"""Around the stopper; a multiple of the cells around either cap."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """Dimensions [m], ramp angle [rad]. Raises InputError where one is out of range.
+
+    radius: of the wall's inner face. length: clamp to the lip's catching face. thickness: of the wall. lip:
+    its height. interference: of the stopper's bead with the lip. ramp: the bead's angle.
+    """
+
+    radius: float = 14e-3
+    length: float = 8e-3
+    thickness: float = 1.8e-3
+    lip: float = 1.5e-3
+    interference: float = 0.5e-3
+    ramp: float = math.radians(35.0)
+
+    def __post_init__(self) -> None:
+        require_between(
+            "cap",
+            self,
+            radius=(3e-3, 0.2),
+            length=(self.radius / 5, 2 * self.radius),
+            thickness=(self.radius / 30, self.radius / 4),
+            lip=(self.radius / 50, self.radius / 5),
+            interference=(0.1 * self.lip, 0.5 * self.lip),
+            ramp=(math.radians(15.0), math.radians(55.0)),
+        )
+
+    def insertion_force(self, material: Material = PLASTIC, friction: float = FRICTION) -> float:
+        """Peak of a quasi-static insertion by shell theory [N].
+
+        A ring load Q per length at the free edge of a long cylinder widens it by 2 Q b R^2 / (E t),
+        b^4 = 3 (1 - nu^2) / (R t)^2 (Timoshenko and Woinowsky-Krieger, Theory of plates and shells).
+        """
+        e, nu = material.youngs_modulus, material.poisson_ratio
+        mean = self.radius + 0.5 * self.thickness
+        b = (3.0 * (1.0 - nu**2)) ** 0.25 / math.sqrt(mean * self.thickness)
+        load = self.interference * e * self.thickness / (2.0 * b * mean**2)
+        slope = (math.tan(self.ramp) + friction) / (1.0 - friction * math.tan(self.ramp))
+        return 2.0 * math.pi * mean * load * slope
+
+    def build(self, cells: Cells = COARSE) -> Connector:
+        """The connector, of one deformable part."""
+        stopper, stroke = self._stopper()
+        stiffness = self.insertion_force() / GIVE
+        prongs = (self._ring(cells),)
+        down = (0.0, -1.0, 0.0)
+        return make_connector(prongs, stopper, PLASTIC, FRICTION, down, stroke, stiffness, self.interference)
+
+    def _ring(self, cells: Cells) -> Prong:
+        if cells.around < 8 or STOPPER_CELLS % cells.around:
+            raise InputError(
+                f"cap: {cells.around} cells around, expected a divisor of {STOPPER_CELLS} from 8 on."
+            )
+        hook = beam.Hook(self.lip, self.ramp)
+        profile = beam.hooked_beam(
+            self.thickness, self.length, hook.outline(cells.ramp), cells.thickness, cells.length, 1
+        )
+        profile = beam.with_foot(profile, 0.7 * self.radius, self.thickness, self.thickness)
+        r, y = self.radius - profile.points[..., :1], profile.points[..., 1:]
+        angle = 2.0 * np.pi * np.arange(cells.around) / cells.around
+        grid = np.stack([r * np.cos(angle), y + 0.0 * angle, -r * np.sin(angle)], axis=-1)
+        mesh, number = solid(grid, np.repeat(profile.filled[:, :, None], cells.around, axis=2), wrapped=True)
+        skin = number[beam.contact_skin(profile, self.length - self.lip)]
+        held = number[:, : profile.base + 1]
+        return make_prong(mesh, held[held >= 0], skin_triangles(mesh, skin), "cap")
+
+    def _stopper(self) -> tuple[SurfaceMesh, float]:
+        """The stopper with bead, neck and knob, at the rest pose, and the stroke that latches it."""
+        hook = beam.Hook(self.lip, self.ramp)
+        opening = self.radius - self.lip
+        bead = opening + self.interference
+        neck = opening - 0.4 * self.lip
+        tip = 0.85 * neck
+        taper = (bead - tip) / math.tan(self.ramp)
+        shoulder = taper + 0.5 * self.lip
+        rim = shoulder + 0.2 * self.lip
+        free = rim + hook.length + 0.6 * self.lip
+        knob = self.radius + self.thickness
+        round_ = 0.25 * self.lip
+        outline = np.array(
+            [
+                [0.0, 0.0],
+                [tip - round_, 0.0],
+                [tip, round_],
+                [bead, taper + round_],
+                [bead, shoulder + round_],
+                [bead - 0.2 * self.lip, rim + round_],
+                [neck, rim + round_ + 0.05 * self.lip],
+                [neck, free],
+                [knob - round_, free],
+                [knob, free + round_],
+                [knob, free + 1.2 * self.lip],
+                [knob - round_, free + 1.2 * self.lip + round_],
+                [0.4 * knob, free + 1.6 * self.lip + round_],
+                [0.35 * knob, free + 5.0 * self.lip],
+                [0.3 * knob, free + 5.3 * self.lip],
+                [0.0, free + 5.3 * self.lip],
+            ]
+        )
+        start = self.length + hook.length + GAP
+        latched = self.length - 0.1 * self.lip - rim - round_
+        outline[:, 1] += start
+        return revolved(outline, STOPPER_CELLS), start - latched
