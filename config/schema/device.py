@@ -20,7 +20,8 @@ from config.schema.units import (
 from config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
 
 
-def _in_order(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+def in_order(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    """Rows that begin with a time: refused unless it starts at 0 or later and increases."""
     if rows and rows[0][0] < 0:
         raise ValueError(f"starts at t = {rows[0][0]:g} s; times start at 0 or later")
     for i, (a, b) in enumerate(pairwise(rows)):
@@ -30,9 +31,9 @@ def _in_order(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], .
 
 
 Waypoints = Annotated[
-    tuple[tuple[Time, Length, Length, Length], ...], Field(min_length=1), AfterValidator(_in_order)
+    tuple[tuple[Time, Length, Length, Length], ...], Field(min_length=1), AfterValidator(in_order)
 ]
-Turns = Annotated[tuple[tuple[Time, Number, Number, Number, Angle], ...], AfterValidator(_in_order)]
+Turns = Annotated[tuple[tuple[Time, Number, Number, Number, Angle], ...], AfterValidator(in_order)]
 
 
 Button = Annotated[Count, Field(ge=1, le=8)]

@@ -1,15 +1,12 @@
-"""The jumping toy (thesis 000, table 4.1): a base, a figure on a cup above it, a spring between the two."""
+"""The jumping toy (thesis 000, table 4.1): a figure on a cup, and a spring down to the base."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from physics.mesh.beam import BeamLine
-from physics.mesh.generate import cylinder_surface, sphere_surface
+from physics.mesh.generate import sphere_surface
 from physics.mesh.surface import SurfaceMesh
-
-BASE_RADIUS, BASE_HEIGHT = 0.036, 0.008
-"""Of the disc that the cup sticks on [m]."""
 
 HEAD_RADIUS = 0.034
 """Of the figure [m]."""
@@ -19,22 +16,19 @@ COIL_RADIUS, WIRE_RADIUS, TURNS = 0.027, 0.0008, 5
 
 
 class Toy(NamedTuple):
-    """The parts at rest; between them the cup, its rim at y = gap, its stem's end at y = gap + height."""
+    """The parts at rest; the cup stands between figure and base, its rim at y = gap."""
 
-    base: SurfaceMesh  # its top at y = 0
     figure: SurfaceMesh  # its foot on the stem's end
-    spring: BeamLine  # from the base's top to the figure's foot, around the cup
+    spring: BeamLine  # from the base, y = 0, to the figure's foot, around the cup
 
 
 def toy(cup_height: float, gap: float) -> Toy:
-    """Base, figure and spring around a cup of this height over all [m], `gap` [m] above the base."""
-    base = cylinder_surface(BASE_RADIUS, BASE_HEIGHT, 48, 2)
-    base = base.with_vertices(base.vertices - [0.0, 0.5 * BASE_HEIGHT, 0.0])
+    """Figure and spring around a cup of this height over all [m], `gap` [m] above the base."""
     foot = gap + cup_height
     turn = np.linspace(0.0, 1.0, 16 * TURNS + 1)
     angle = 2.0 * np.pi * TURNS * turn
     coil = np.stack([COIL_RADIUS * np.cos(angle), foot * turn, COIL_RADIUS * np.sin(angle)], axis=1)
-    return Toy(base, _figure(foot), BeamLine(coil, WIRE_RADIUS))
+    return Toy(_figure(foot), BeamLine(coil, WIRE_RADIUS))
 
 
 def _figure(foot: float) -> SurfaceMesh:

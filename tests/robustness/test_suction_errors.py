@@ -1,0 +1,178 @@
+"""A suction scene or mesh that cannot be used is refused in one sentence: what, its value, what is right."""
+
+import math
+
+import numpy as np
+import pytest
+
+from config.load import SYSTEMS, ConfigError, parse_scene
+from physics.errors import InputError
+from physics.mesh.cups import CUPS, GRIDS, cup, require_opening
+from physics.mesh.generate import box_surface, sphere_surface
+from physics.mesh.partners import require_closed
+from physics.mesh.surface import SurfaceMesh
+
+SCENE = """
+system = "suction"
+title = "A cup lifts a cube"
+
+[[cups]]
+name = "cup"
+geometry = { kind = "cup", model = "small" }
+drive = { kind = "scripted", path = [[0, 0, 0, 0], [2, 0, "-1 mm", 0]] }
+
+[partner]
+kind = "rigid"
+geometry = { kind = "block", size = [0.1, 0.1, 0.1] }
+mass = "50 g"
+ground = 0
+
+[gas]
+kind = "passive"
+"""
+
+REVOLVED = "cups.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.004,stem=0.009,opening=%s}"
+
+REFUSED = [
+    # the air
+    ("gas.max_pressure=100 kPa", 'gas.max_pressure = "100 kPa": air would leave by itself; give more than'),
+    (
+        "gas.atmosphere=102 kPa",
+        "gas.max_pressure: air would leave by itself; give more than atmosphere = 102000",
+    ),
+    ("gas={kind='active',gauge='-102 kPa'}", 'gas.gauge = "-102 kPa": no pump goes below a vacuum'),
+    ("gas={kind='active',table=[[0,0],[1,-2e5]]}", "gas.table[1][1] = -200000.0: no pump goes below"),
+    ("gas={kind='active',table=[[1,0],[1,-5]]}", "has t = 1 s in row 1 after 1 s; times must increase"),
+    ("gas={kind='active',leak=1}", "gas.leak = 1: unknown key"),
+    ("gas={kind='vacuum'}", 'gas.kind = "vacuum": choose "passive" or "active"'),
+    ("gas.leak=-1e-6", "gas.leak = -1e-06 is too small; it must be at least 0"),
+    ("gas.atmosphere=1 mm", "is a length where a pressure is needed"),
+    ("gas.temperature=0", "gas.temperature = 0 is too small; it must be above 0"),
+    # the three distances
+    ("contact.sealing=3 mm", 'contact.sealing = "3 mm": it must not exceed alarm = 0.002 m'),
+    ("contact.distance=1 mm", 'contact.distance = "1 mm": it must not exceed sealing = 0.0005 m'),
+    ("contact.alarm=0", "contact.alarm = 0 is too small"),
+    ("contact.tolerance=1", "contact.tolerance = 1: unknown key"),
+    # cups
+    ("cups=[]", "cups = [] has too few items"),
+    (REVOLVED % "0", "cups.cup.geometry.opening = 0: a cup without an opening has no cavity"),
+    (REVOLVED % "0.007", "cups.cup.geometry.top = 0.008: a cavity narrows upward; give at most its opening"),
+    (REVOLVED % "0.032", "cups.cup.material: the key is missing (a material's name, or a table)"),
+    ("cups.cup.geometry.model=S40", 'cups.cup.geometry.model = "S40": did you mean "S'),
+    ("cups.cup.geometry.resolution=577", "cups.cup.geometry.resolution = 577: choose 76, 125, 141"),
+    ("cups.cup.geometry={kind='bell'}", 'cups.cup.geometry.kind = "bell": choose "cup", "revolved"'),
+    ("cups.cup.geometry={kind='file',path='no.msh',held=[{end='last'}]}", '"no.msh" is not there'),
+    ("cups.cup.drive={kind='cables'}", "cups.cup.drive: only an arm has cables"),
+    ("cups.cup.drive={kind='scripted'}", "cups.cup.drive.path: the key is missing"),
+    ("cups.cup.drive={kind='figure',push=[[0,'1 mm']]}", "is a length where a force is needed"),
+    ("cups.cup.seed=-1", "cups.cup.seed = -1 is too small"),
+    ("cups.cup.fixed=[]", "cups.cup.fixed = []: unknown key; a cup is held by its drive"),
+    ("cups.cup.mass=0", "cups.cup.mass = 0 is too small; it must be above 0"),
+    ("cups.cup.name=partner", 'cups.partner.name = "partner": another body has this name already'),
+    # the partner
+    ("partner.kind=static", "partner.mass = "),
+    ("partner.density=1000", "partner: density and mass exclude each other"),
+    ("partner.material=steel", "a rigid body has density or mass instead"),
+    ("partner.geometry={kind='plate',bump=0.01}", "partner.geometry.bump = 0.01: bumps must be below half"),
+    ("partner.geometry={kind='tunnel',width=0.02}", "partner.geometry.width = 0.02: the holes overlap"),
+    ("partner.geometry={kind='tunnel',depth=0.2}", "partner.geometry.depth = 0.2: it must lie between"),
+    ("partner.geometry={kind='tunnel',spacing=0.12}", "the holes do not fit a cube of side = 0.115 m"),
+    ("partner.roughness=-1", "partner.roughness = -1 is too small"),
+    ("partner={kind='soft',geometry={kind='bunny'},material='silicone'}", 'geometry.kind = "bunny": choose'),
+    # the rest
+    ("friction.rough=-1", "friction.rough = -1 is too small"),
+    ("solver.stop=time", 'solver.stop = "time": choose "residual" or "sweeps"'),
+    ("solver.sweeps=0", "solver.sweeps = 0 is too small"),
+    ("rates.low_hz=30", "rates.low_hz = 30: 1000/30 is no integer"),
+    ("tool={}", "it belongs to another system; a suction scene has [[cups]] and [partner]"),
+    ("refine=1", "refine = 1 is neither true nor false"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    # Imported here, since the page of keys, which another test compares, knows registered systems only.
+    from config.schema.suction import SuctionScene
+
+    monkeypatch.setitem(SYSTEMS, "suction", SuctionScene)
+
+
+@pytest.mark.parametrize(("override", "said"), REFUSED, ids=[override for override, _ in REFUSED])
+def test_a_refused_key_is_told_with_its_file_path_and_value(override, said):
+    with pytest.raises(ConfigError) as refusal:
+        parse_scene(SCENE, "lift.toml", [override])
+    sentence = str(refusal.value)
+    assert sentence.startswith("lift.toml: ") and said in sentence
+    assert "\n" not in sentence
+
+
+def test_the_device_moves_one_cup_only():
+    hand = ["cups.cup.drive={kind='hand'}"]
+    assert parse_scene(SCENE, "lift.toml", hand).cups[0].drive.kind == "hand"
+    head, partner = SCENE.split("[partner]")
+    second = head + head[head.index("[[cups]]") :] + "[partner]" + partner
+    both = ["cups.1.name=other", "cups.other.drive={kind='hand'}", *hand]
+    with pytest.raises(ConfigError, match=r"cups\.other\.drive: the device moves another cup already"):
+        parse_scene(second, "lift.toml", both)
+
+
+def test_a_scene_of_defaults_steps_every_10_ms_below_a_servo_of_1_khz():
+    scene = parse_scene(SCENE, "lift.toml")
+    assert scene.rates.low_dt == pytest.approx(0.01) and scene.rates.ratio == 10
+    assert scene.contact.distance <= scene.contact.sealing <= scene.contact.alarm
+    assert scene.gas.max_pressure >= scene.gas.atmosphere
+
+
+def test_friction_falls_with_roughness_half_way_at_the_half_depth():
+    scene = parse_scene(
+        SCENE, "lift.toml", ["friction={default=0.8,rough=0.2,half_depth='20 um'}", "partner.roughness=15 um"]
+    )
+    assert scene.roughness(scene.cups[0]) == pytest.approx(20e-6)
+    assert scene.mu(scene.cups[0]) == pytest.approx(0.5)
+    assert scene.friction.at(0.0) == 0.8 and scene.friction.at(1.0) == pytest.approx(0.2, abs=1e-4)
+    assert parse_scene(SCENE, "lift.toml").mu(scene.cups[0]) == 0.6
+
+
+def test_every_model_and_resolution_of_a_scene_can_be_made():
+    from config.schema.suction import CupModel, Resolution
+
+    models = CupModel.model_fields["model"].annotation.__args__
+    assert set(models) == set(CUPS) and set(Resolution.__args__) == set(GRIDS)
+
+
+@pytest.mark.parametrize(
+    "surface",
+    [
+        pytest.param(box_surface((0.04, 0.02, 0.04), (4, 2, 4)), id="block"),
+        pytest.param(sphere_surface(0.02, 2), id="ball"),
+        pytest.param(
+            cup(CUPS["small"].shape, GRIDS[203])
+            .mesh.surface()
+            .with_vertices(cup(CUPS["small"].shape, GRIDS[203]).mesh.nodes * [1.0, -1.0, -1.0]),
+            id="cup-upside-down",
+        ),
+    ],
+)
+def test_a_cup_without_an_opening_below_is_refused(surface):
+    with pytest.raises(InputError, match=r"^lid\.msh: the cup has no opening: .*; turn its op") as refusal:
+        require_opening(surface, 5e-4, "lid.msh")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_hollow_ball_encloses_air_but_has_no_opening():
+    ball = sphere_surface(0.02, 2)
+    hollow = SurfaceMesh.from_triangles(
+        np.concatenate([ball.vertices, 0.8 * ball.vertices]),
+        np.concatenate([ball.triangles, ball.triangles[:, ::-1] + len(ball.vertices)]),
+    )
+    with pytest.raises(InputError, match="no opening"):
+        require_opening(hollow, 5e-4, "ball")
+
+
+def test_an_open_partner_is_refused_at_the_edge_where_it_ends():
+    closed = sphere_surface(0.05, 2)
+    require_closed(closed, "bowl.obj")
+    bowl = SurfaceMesh.from_triangles(closed.vertices, closed.triangles[1:])
+    with pytest.raises(InputError, match=r"^bowl\.obj: the surface is open at the edge of nodes \d+ and \d+"):
+        require_closed(bowl, "bowl.obj")
+    assert math.isfinite(bowl.signed_volume)  # refused for its hole, not for its volume
