@@ -20,6 +20,7 @@ from physics.fem.corotational import (
     extract_rotation,
 )
 from physics.fem.material import Material
+from physics.fem.trailing import TrailingFactor
 from physics.math3 import quat_to_matrix
 from physics.mesh.tet import TetMesh
 
@@ -29,8 +30,11 @@ class TetBody:
 
     fixed: indices of clamped nodes. gravity [m/s2], shape (3,). mass_matrix: "lumped" keeps the response to a
     short load positive everywhere; "consistent" is more accurate in frequency on coarse meshes.
+    last: nodes that may come into contact; a factor is then a TrailingFactor, which gives their compliance in
+    the order of `last`, the free ones of these nodes, ascending.
     State: x [m], shape (n_nodes, 3), of all nodes; v [m/s], shape (n_dof,), of the free ones in ascending
-    order. Raises InputError for an element without volume, a fixed index out of range, or no free node.
+    order. Raises InputError for an element without volume, a fixed or last index out of range, or no free
+    node.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class TetBody:
         fixed: ArrayLike = (),
         gravity: ArrayLike = (0.0, -9.81, 0.0),
         mass_matrix: Literal["lumped", "consistent"] = "lumped",
+        last: ArrayLike = (),
     ) -> None:
         self.name, self.mesh, self.material = name, mesh, material
         n = len(mesh.nodes)
@@ -49,6 +54,9 @@ class TetBody:
             raise InputError(f"body {name!r} fixes node {self.fixed[-1]} but its nodes are 0 to {n - 1}.")
         if self.fixed.size == n:
             raise InputError(f"body {name!r} fixes all of its {n} nodes but needs a free one.")
+        last = np.unique(np.asarray(last, dtype=np.int32))
+        if last.size and not 0 <= last[0] <= last[-1] < n:
+            raise InputError(f"body {name!r} is touched at node {last[-1]} but its nodes are 0 to {n - 1}.")
         self.floating = self.fixed.size == 0
         self.gravity = np.array(gravity, dtype=np.float64)
 
@@ -70,7 +78,10 @@ class TetBody:
         self._mass = sum_pairs(self._pattern, element_mass(volumes, material.density))
         self.M = to_csc(self._pattern, scalar_blocks(self._mass))
 
-        self._symbolic = analyse(self.free.size, self._pattern.rows, self._pattern.cols)
+        self.last = np.setdiff1d(last, self.fixed)
+        self._symbolic = analyse(
+            self.free.size, self._pattern.rows, self._pattern.cols, self._pattern.slots[self.last]
+        )
         self._factors: dict[float, CholeskyFactor] = {}
         self._blocks = np.empty((self._pattern.rows.size, 9))
         self._quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(mesh.tets), 1))
@@ -139,12 +150,17 @@ class TetBody:
         """Factor of A_h = (1 + alpha h) M + (beta h + h^2) K from the last `linearise`."""
         factor = self._factors.get(h)
         if factor is None:
-            factor = self._factors.setdefault(h, CholeskyFactor(self._symbolic))
+            factor = self._factors.setdefault(h, self._make_factor())
         alpha, beta = self.material.alpha, self.material.beta
         factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
         if self.floating:
             self._turning = self.node_mass[:, None] * (self.x - self.node_mass @ self.x / self.mass)
         return factor
+
+    def _make_factor(self) -> CholeskyFactor:
+        if self.last.size:
+            return TrailingFactor(self._symbolic, self.last.size)
+        return CholeskyFactor(self._symbolic)
 
     def free_velocity(self, factor: Factor, h: float, f: NDArray | None = None) -> NDArray:
         """v + dv with A_h dv = h (force - h K v + f), shape (n_dof,).

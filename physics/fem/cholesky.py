@@ -7,7 +7,7 @@ Source: Davis, Direct Methods for Sparse Linear Systems (SIAM 2006), chapters 4 
 supernodes after Ashcraft & Grimes, The influence of relaxed supernode partitions (TOMS 1989).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import qdldl
@@ -121,12 +121,22 @@ def _supernodes(parent: NDArray, below: list[NDArray]) -> list[tuple[int, int]]:
     return [(a, b) for a, b in merged]
 
 
-def analyse(n: int, rows: NDArray, cols: NDArray) -> Symbolic:
-    """Symbolic factorisation for lower blocks (rows, cols) over n nodes of 3 freedoms."""
-    order = _minimum_degree(n, rows, cols)
-    parent, below = _elimination(n, rows, cols, order)
+def analyse(n: int, rows: NDArray, cols: NDArray, last: NDArray | None = None) -> Symbolic:
+    """Symbolic factorisation for lower blocks (rows, cols) over n nodes of 3 freedoms.
+
+    last (c,): distinct nodes that end the elimination, in this order: the end of the last panel is then the
+    dense factor of their Schur complement.
+    """
+    if last is None:
+        last = np.zeros(0, dtype=np.int64)
+    # as a clique the last nodes stay together, at the root, in any postorder
+    a, b = np.tril_indices(last.size, -1)
+    high, low = np.concatenate([rows, last[a]]), np.concatenate([cols, last[b]])
+    order = _minimum_degree(n, high, low)
+    order = np.concatenate([order[~np.isin(order, last)], last])
+    parent, below = _elimination(n, high, low, order)
     order = order[_postorder(parent)]
-    parent, below = _elimination(n, rows, cols, order)
+    parent, below = _elimination(n, high, low, order)
     ranges = _supernodes(parent, below)
 
     column = np.array([a for a, _ in ranges] + [n])
@@ -232,14 +242,15 @@ def _factor_node(panels, diagonal, ld, length):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def factorise(symbolic, panels, temp):
-    """Turn the panels of a matrix into those of its Cholesky factor, in place.
+def factorise(symbolic, panels, temp, count):
+    """Turn the first `count` panels of a matrix into those of its Cholesky factor, in place.
 
-    temp (3 STRIDE,): scratch. Returns 0, or 1 + the position of the first node whose pivot is not positive.
-    Entries above the diagonal of a panel are never read and hold anything.
+    The later ones become those of the Schur complement. temp (3 STRIDE,): scratch. Returns 0, or 1 + the
+    position of the first node whose pivot is not positive. Entries above the diagonal of a panel are never
+    read and hold anything.
     """
     column, row_ptr, panel, rel = symbolic.column, symbolic.row_ptr, symbolic.panel, symbolic.rel
-    for s in range(column.size - 1):
+    for s in range(count):
         width = 3 * (column[s + 1] - column[s])
         ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
         base = panel[s]
@@ -448,10 +459,20 @@ class CholeskyFactor:
         Raises FloatingPointError if the matrix is not positive definite, as after a non-finite state.
         """
         scatter(self.symbolic, stiffness, mass, stiffness_weight, mass_weight, self.panels)
-        status = factorise(self.symbolic, self.panels, np.empty(3 * STRIDE))
+        self._factorise()
+
+    def _factorise(self) -> None:
+        self._eliminate(self.symbolic.column.size - 1)
+
+    def _eliminate(self, count: int) -> None:
+        """Factorise the first `count` panels."""
+        status = factorise(self.symbolic, self.panels, np.empty(3 * STRIDE), count)
         if status:
-            node = self.symbolic.order[status - 1]
-            raise FloatingPointError(f"the system matrix lost its positive pivot at free node {node}.")
+            self._refuse_pivot(status - 1)
+
+    def _refuse_pivot(self, position: int) -> NoReturn:
+        node = self.symbolic.order[position]
+        raise FloatingPointError(f"the system matrix lost its positive pivot at free node {node}.")
 
     def solve(self, b: NDArray) -> NDArray:
         """A_h^-1 b, shape (n,)."""

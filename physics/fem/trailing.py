@@ -1,0 +1,63 @@
+"""Sparse Cholesky with chosen nodes last: their compliance is that of the factor's dense trailing block.
+
+With the chosen nodes c at the end of the elimination, whose order never changes,
+
+    A = L L^T,   L = [[L_11, 0], [L_21, L_22]],   (A^-1)_cc = (L_22 L_22^T)^-1
+
+so that W = J (A^-1)_cc J^T of any contacts on these nodes needs no solve with the whole factor. The last
+panel is dense: LAPACK factorises and inverts it.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from physics.fem.cholesky import CholeskyFactor, Symbolic
+
+TILE = 32
+"""Rows and columns that are transposed together: a tile fits in the first cache."""
+
+
+class TrailingFactor(CholeskyFactor):
+    """A_h = L L^T whose symbolic factor ends with n_last nodes (`analyse(..., last)`)."""
+
+    def __init__(self, symbolic: Symbolic, n_last: int) -> None:
+        super().__init__(symbolic)
+        width = 3 * int(symbolic.column[-1] - symbolic.column[-2])
+        self._front = self.panels[symbolic.panel[-2] :].reshape(width, width).T
+        self._trailing = self._front[width - 3 * n_last :, width - 3 * n_last :]
+        self._inverse = np.empty((3 * n_last, 3 * n_last), order="F")
+
+    def _factorise(self) -> None:
+        fronts = self.symbolic.column.size - 2
+        self._eliminate(fronts)
+        dpotrf(self._front, lower=True, clean=False, overwrite_a=True)
+        # not every LAPACK tells of a NaN
+        bad = np.flatnonzero(~(self._front.diagonal() > 0.0))
+        if bad.size:
+            self._refuse_pivot(self.symbolic.column[fronts] + bad[0] // 3)
+
+    def compliance(self, scale: float, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """scale (A_h^-1)_cc of the last nodes, in their order, shape (3 c, 3 c), symmetric to the bit.
+
+        scale = h^2 gives displacement per force [m/N]. Written to out, C-contiguous, and returned.
+        """
+        out = np.empty(self._inverse.shape) if out is None else out
+        self._inverse[:] = self._trailing
+        dpotri(self._inverse, lower=True, overwrite_c=True)
+        _fill_symmetric(self._inverse.T, scale, out)
+        return out
+
+
+@njit(nogil=True, cache=True)
+def _fill_symmetric(upper, scale, out):
+    """out = scale times the symmetric matrix whose upper triangle is given, both C-contiguous."""
+    n = upper.shape[0]
+    for first in range(0, n, TILE):
+        for begin in range(first, n, TILE):
+            for i in range(first, min(first + TILE, n)):
+                for j in range(max(begin, i), min(begin + TILE, n)):
+                    value = scale * upper[i, j]
+                    out[i, j] = value
+                    out[j, i] = value

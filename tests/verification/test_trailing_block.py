@@ -1,0 +1,115 @@
+"""The factor that ends with chosen nodes: their compliance, its solves, and no sway of their order."""
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as sla
+
+from physics.bodies.boundary import add_delassus, gather_scratch
+from physics.bodies.tet_body import TetBody
+from physics.errors import InputError
+from physics.fem.cholesky import analyse
+from physics.fem.material import Material
+from physics.fem.trailing import TrailingFactor
+from physics.mesh import generate
+
+H, ALPHA, BETA = 1e-2, 0.2, 1e-3
+GRAVITY = (0.0, -9.81, 0.0)
+
+
+def block(last="underside", fixed=True, bent=True) -> TetBody:
+    """A soft block with its end clamped, bent by its weight."""
+    mesh = generate.block((0.06, 0.02, 0.04), (6, 2, 4))
+    low = np.flatnonzero(mesh.nodes[:, 1] < mesh.nodes[:, 1].min() + 1e-9)
+    end = np.flatnonzero(mesh.nodes[:, 0] < mesh.nodes[:, 0].min() + 1e-9) if fixed else ()
+    chosen = {"underside": low, "every node": np.arange(len(mesh.nodes)), "one": low[-1:], "none": ()}[last]
+    body = TetBody("block", mesh, Material(2e4, 0.42, 1100.0, ALPHA, BETA), end, GRAVITY, last=chosen)
+    for _ in range(10 if bent else 0):
+        body.linearise()
+        body.advance(body.free_velocity(body.factor(H), H), H)
+    body.linearise()
+    return body
+
+
+def system(body: TetBody):
+    return ((1.0 + ALPHA * H) * body.M + H * (BETA + H) * body.K).tocsc()
+
+
+@pytest.mark.parametrize("last", ["underside", "every node", "one"])
+@pytest.mark.parametrize("fixed", [True, False], ids=["clamped", "free"])
+def test_the_trailing_block_is_the_dense_inverse(last, fixed):
+    body = block(last, fixed)
+    a = system(body).toarray()
+    dofs = body.dofs_of(body.last).ravel()
+    expected = H * H * np.linalg.inv(a)[np.ix_(dofs, dofs)]
+    found = body.factor(H).compliance(H * H)
+    # two ways of inverting a matrix of this condition
+    assert np.abs(found - expected).max() < 1e-15 * np.linalg.cond(a) * np.abs(expected).max()
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_solves_are_those_of_a_general_solver_and_of_any_order_of_elimination():
+    body, other = block("underside"), block("none")
+    load = np.random.default_rng(0).standard_normal((body.n_dof, 40))
+    exact = sla.splu(system(body)).solve(load)
+    size = 1e-11 * np.abs(exact).max()
+    factor = body.factor(H)
+    assert np.abs(factor.solve(load[:, 0]) - exact[:, 0]).max() < size
+    assert np.abs(factor.solve_many(load) - exact).max() < size
+    assert np.abs(other.factor(H).solve_many(load) - exact).max() < size
+    half = factor.half_solve_many(load)
+    assert np.abs(half.T @ half - load.T @ exact).max() < 1e-10 * np.abs(load.T @ exact).max()
+
+
+def test_the_compliance_turns_with_the_order_of_the_nodes_and_is_the_same():
+    body = block("underside")
+    pattern, slots = body._pattern, body._pattern.slots[body.last]
+    shuffle = np.random.default_rng(1).permutation(slots.size)
+    factor = TrailingFactor(
+        analyse(body.free.size, pattern.rows, pattern.cols, slots[shuffle]), slots.size
+    )  # fmt: skip
+    factor.refactor(body._blocks, body._mass, H * (BETA + H), 1.0 + H * ALPHA)
+    dofs = (3 * shuffle[:, None] + np.arange(3)).ravel()
+    expected = body.factor(H).compliance(1.0)[np.ix_(dofs, dofs)]
+    assert np.abs(factor.compliance(1.0) - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+def test_w_of_contacts_on_the_last_nodes_is_j_a_inverse_j_transposed():
+    """Contacts on a node, an edge and triangles; W from the trailing block, against solves with all of A."""
+    rng = np.random.default_rng(2)
+    body, n = block("underside"), 9
+    slots = np.array([rng.choice(body.last.size, 3, replace=False) for _ in range(n)])
+    weights = rng.dirichlet(np.ones(3), n)
+    weights[0], weights[1] = (1.0, 0.0, 0.0), (0.3, 0.7, 0.0)
+    axes = np.linalg.qr(rng.standard_normal((n, 3, 3)))[0]
+    w = np.zeros((3 * n, 3 * n))
+    add_delassus(
+        body.factor(H).compliance(H * H), n, np.arange(n), slots, weights, axes,
+        gather_scratch(body.last.size, n), w,
+    )  # fmt: skip
+    j = np.zeros((3 * n, body.n_dof))
+    for k in range(n):
+        for slot, weight in zip(slots[k], weights[k], strict=True):
+            j[3 * k : 3 * k + 3, body.dofs_of([body.last[slot]])[0]] += weight * axes[k]
+    expected = H * H * j @ sla.splu(system(body)).solve(j.T)
+    assert np.abs(w - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+def test_nodes_that_are_fixed_are_none_of_the_last():
+    body = block("every node")
+    assert body.last.size == body.free.size
+    assert not np.isin(body.fixed, body.last).any()
+
+
+@pytest.mark.parametrize("factor", [np.nan, -1.0])
+@pytest.mark.parametrize("last", ["one", "every node"], ids=["sparse panels", "dense panel"])
+def test_a_system_that_is_not_positive_definite_is_reported_by_a_node_that_lost_its_pivot(last, factor):
+    body = block(last, bent=False)
+    body._blocks *= factor
+    with pytest.raises(FloatingPointError, match="pivot at free node"):
+        body.factor(H)
+
+
+def test_a_node_that_the_mesh_does_not_have_is_refused():
+    mesh = generate.block((1.0, 1.0, 1.0), (1, 1, 1))
+    with pytest.raises(InputError, match="touched"):
+        TetBody("cube", mesh, Material(1e4, 0.3, 1000.0), last=[99])
