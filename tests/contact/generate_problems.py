@@ -5,6 +5,8 @@ Each is an .npz of W [m/N], q [m] and mu, rows (n, t1, t2), as ContactProblem(W,
 elastic   tetrahedral blocks clamped at the far side, pressed together and dragged; W is the compliance of the
           facing nodes, of one block (easy), of two (soft on soft), or of two beside each other (two-sided)
 rigid     boxes with mass over one step h: W = h^2 J M^-1 J^T, of rank 6 a box: hyperstatic, rank-deficient
+wedges    a plug between two prongs over one step of passive midpoint, from loose to nearly jammed; those in
+          `hard` have 72 rows and 18 freedoms, and Uzawa's method takes more than 10000 sweeps
 """
 
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from app.studies.squeezes import SQUEEZES, squeeze_problem
 from physics.fem.tet4 import gradients, stiffness
 from physics.mesh.generate import block as tet_block
 
@@ -145,10 +148,16 @@ def rigid_problems(h: float = 1e-2, gravity: float = 9.81) -> dict[str, tuple[Ar
     }
 
 
+def wedge_problems() -> dict[str, tuple[Array, Array, Array]]:
+    """The squeezes of the study of snap connectors' solver."""
+    named = {("" if case.modes is None else "hard/") + case.name: squeeze_problem(case) for case in SQUEEZES}
+    return {name: (problem.w, problem.b, problem.mu) for name, problem in named.items()}
+
+
 def main() -> None:
     """Write every problem."""
-    FOLDER.mkdir(exist_ok=True)
-    for name, (w, q, mu) in {**elastic_problems(), **rigid_problems()}.items():
+    (FOLDER / "hard").mkdir(parents=True, exist_ok=True)
+    for name, (w, q, mu) in {**elastic_problems(), **rigid_problems(), **wedge_problems()}.items():
         np.savez_compressed(FOLDER / f"{name}.npz", W=0.5 * (w + w.T), q=q, mu=mu)
 
 

@@ -113,6 +113,18 @@ register(
         short="best",
     ),
     Solver("gauss-seidel", "block Gauss-Seidel, exact local law", f"{_HERE}.gauss_seidel:solve"),
+    Solver(
+        "maximal-dissipation",
+        "over-relaxation, each contact by bisection (002, IV-B; Hwangbo et al. 2018)",
+        f"{_HERE}.maximal_dissipation:solve",
+    ),
+    Solver(
+        "maximal-dissipation-printed",
+        "the same, each contact the least of 002 (28) on its ellipse",
+        f"{_HERE}.maximal_dissipation:solve",
+        (("printed", True),),
+        consistent=False,
+    ),
     *_uzawas(),
     Solver(
         "newton-bipotential",
