@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.operator import Operator
     from app.outcome import Outcome
 
-BAD_INPUT = 2
+BAD_INPUT, FAILED = 2, 3
 LOADING = "loading; the first time, compiling the servo"
 
 
@@ -106,6 +106,21 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="FILE", help="write the forces by solver to this .npz file"
     )
     solve.set_defaults(command=_solve)
+
+    sweep = commands.add_parser("sweep", help="run a scene over a grid of its keys, on several processes")
+    sweep.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
+    sweep.add_argument("--param", action="append", required=True, metavar="KEY=A:B:N", dest="params",
+                       help="N values from A to B, or a,b,c; may be repeated")  # fmt: skip
+    sweep.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                       help="change a key of the scene in all runs; may be repeated")  # fmt: skip
+    sweep.add_argument("--device", default="mock", help="mock or replay:FILE")
+    sweep.add_argument("--duration", type=float, metavar="S", help="seconds of each run")
+    where = sweep.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=int, default=1, metavar="N", help="processes on this machine (1)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    sweep.add_argument("--out", type=Path, metavar="FILE",
+                       help="the table, .parquet or .csv (default: out/sweep-SCENE.parquet)")  # fmt: skip
+    sweep.set_defaults(command=_sweep)
 
     bench = commands.add_parser("bench", help="time whole steps")
     bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
@@ -269,6 +284,22 @@ def _solve(options: argparse.Namespace) -> int:
         write_forces(options.out, forces)
     print_solves(summary)
     return int(summary["exit_status"])
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from app.sweep import Sweep, axis_of, run_sweep
+
+    if options.jobs < 1:
+        raise Refusal(f"--jobs {options.jobs}: give at least one process")
+    axes = tuple(axis_of(text) for text in options.params)
+    sweep = Sweep(options.scene, axes, tuple(options.overrides), options.device, options.duration)
+    out = options.out or Path("out") / f"sweep-{Path(options.scene).stem}.parquet"
+    rows = run_sweep(sweep, out, options.jobs, options.scheduler)
+    failed = [row for row in rows if row["exit_status"]]
+    print(f"{len(rows)} runs, {len(failed)} of them failed: {out}")
+    for row in failed[:10]:
+        print("  " + ", ".join(f"{axis.key}={row[axis.key]}" for axis in axes) + f": {row['exit_reason']}")
+    return FAILED if failed else 0
 
 
 def _bench(options: argparse.Namespace) -> int:
