@@ -2,9 +2,9 @@
 
 Here the latch deforms, as the flexible part does throughout 002, so it takes the socket's role: the plug
 stands on its cable end with its nose up, held fast, and its latch is the one prong, rooted at the nose and
-pointing down. The jack is the rigid part ("plug" in a Connector) and comes down over the nose; its lip presses the
-latch toward the body until the catch is past and springs out behind the lip. All of the plug but the latch is
-clamped, and shown. At 50 MPa the latch has to be stouter than a real one, which is of polycarbonate.
+pointing down. The jack is the rigid part ("plug" in a Connector) and comes down over the nose; its lip
+presses the latch toward the body until the catch is past and springs out behind the lip. All of the plug but
+the latch is clamped, and shown. At 50 MPa the latch is stouter than a real one, which is of polycarbonate.
 """
 
 import math
@@ -59,8 +59,8 @@ class Lan:
     """Dimensions [m], ramp angle [rad]. Raises InputError where one is out of range.
 
     length: the latch's root to its catch. lever: beyond it. thickness, width, lever_width: of the latch.
-    lift: of its root above the body. hook: height of the catch. interference: of the catch with the lip. clearance:
-    between parts that do not touch. ramp: of the lip's entry.
+    lift: of its root above the body. hook: height of the catch. interference: of the catch with the lip.
+    clearance: between parts that do not touch. ramp: of the lip's entry.
     """
 
     length: float = 10e-3

@@ -69,7 +69,8 @@ def _inset(points: NDArray[np.float64], filled: NDArray[np.bool_], depth: float)
     corner = (i[:, None] + ring[:, 0]) * points.shape[1] + j[:, None] + ring[:, 1]
     flat = points.reshape(-1, 2)
     a, b, c = (flat[corner[:, m]] for m in range(3))
-    clockwise = np.cross(b - a, c - b) < 0.0
+    (ux, uy), (vx, vy) = (b - a).T, (c - b).T
+    clockwise = ux * vy < uy * vx
     corner[clockwise] = corner[clockwise][:, ::-1]
     sides = np.stack([corner, np.roll(corner, -1, axis=1)], axis=2).reshape(-1, 2)
     _, side, count = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True, return_counts=True)
