@@ -18,6 +18,7 @@ from physics.fem.corotational import (
     assemble_warped_stiffness,
     elastic_energy,
     extract_rotation,
+    largest_turn,
 )
 from physics.fem.material import Material
 from physics.fem.trailing import TrailingFactor
@@ -85,6 +86,8 @@ class TetBody:
         self._factors: dict[float, CholeskyFactor] = {}
         self._blocks = np.empty((self._pattern.rows.size, 9))
         self._quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(mesh.tets), 1))
+        self._linearised_at = self._quats.copy()
+        self._factored_at: dict[float, NDArray[np.float64]] = {}
         self._K: sp.csc_matrix | None = None
         self._turning = np.zeros((0, 3))
         self.x = np.array(mesh.nodes, dtype=np.float64)
@@ -119,6 +122,7 @@ class TetBody:
             self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats,
             self._pattern.pair_block, self._blocks,
         )  # fmt: skip
+        self._linearised_at[:] = self._quats
         self._K = None
 
     def tangent(self) -> sp.csc_matrix:
@@ -153,9 +157,26 @@ class TetBody:
             factor = self._factors.setdefault(h, self._make_factor())
         alpha, beta = self.material.alpha, self.material.beta
         factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
+        self._factored_at[h] = self._linearised_at.copy()
         if self.floating:
             self._turning = self.node_mass[:, None] * (self.x - self.node_mass @ self.x / self.mass)
         return factor
+
+    def reused_factor(self, h: float, turn: float) -> CholeskyFactor:
+        """The factor of h, made anew (`linearise`, `factor`) only where `turned(h)` exceeds `turn` [rad].
+
+        A step with it is backward Euler with the stiffness of an earlier shape: forces are the present ones,
+        and the velocity is off by at most O(turn) of what the implicit terms h (C + h K) change in it.
+        """
+        factor = self._factors.get(h)
+        if factor is None or self.turned(h) > turn:
+            self.linearise()
+            return self.factor(h)
+        return factor
+
+    def turned(self, h: float) -> float:
+        """Largest angle [rad] by which an element has turned from where the factor of h was linearised."""
+        return largest_turn(self.x, self._tets, self._gradients, self._factored_at[h], self._quats)
 
     def _make_factor(self) -> CholeskyFactor:
         if self.last.size:

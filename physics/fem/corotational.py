@@ -183,6 +183,20 @@ def add_internal_forces(x, tets, g, volumes, lam, mu, quats, force):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def largest_turn(x, tets, g, since, quats):
+    """Largest angle [rad] of an element's turn from its rotation `since` (m, 4); refreshes quats (m, 4)."""
+    chord = 0.0
+    for e in range(tets.shape[0]):
+        _gradient_and_rotation(x, tets[e, 0], tets[e, 1], tets[e, 2], tets[e, 3], g, quats, e)
+        near, far = 0.0, 0.0
+        for i in range(4):
+            near += (quats[e, i] - since[e, i]) ** 2
+            far += (quats[e, i] + since[e, i]) ** 2
+        chord = max(chord, min(near, far))
+    return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(chord)))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def elastic_energy(x, tets, g, volumes, lam, mu, quats):
     """Sum over elements of V (mu eps:eps + lam/2 tr(eps)^2) [J]; refreshes quats."""
     energy = 0.0

@@ -28,8 +28,11 @@ class TrailingFactor(CholeskyFactor):
         self._front = self.panels[symbolic.panel[-2] :].reshape(width, width).T
         self._trailing = self._front[width - 3 * n_last :, width - 3 * n_last :]
         self._inverse = np.empty((3 * n_last, 3 * n_last), order="F")
+        self._compliance = np.empty((3 * n_last, 3 * n_last))
+        self._scale = 0.0
 
     def _factorise(self) -> None:
+        self._scale = 0.0
         fronts = self.symbolic.column.size - 2
         self._eliminate(fronts)
         dpotrf(self._front, lower=True, clean=False, overwrite_a=True)
@@ -38,16 +41,18 @@ class TrailingFactor(CholeskyFactor):
         if bad.size:
             self._refuse_pivot(self.symbolic.column[fronts] + bad[0] // 3)
 
-    def compliance(self, scale: float, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def compliance(self, scale: float) -> NDArray[np.float64]:
         """scale (A_h^-1)_cc of the last nodes, in their order, shape (3 c, 3 c), symmetric to the bit.
 
-        scale = h^2 gives displacement per force [m/N]. Written to out, C-contiguous, and returned.
+        scale = h^2 gives displacement per force [m/N]. Inverted once for each factor; the array is the
+        factor's own and holds until the next one.
         """
-        out = np.empty(self._inverse.shape) if out is None else out
-        self._inverse[:] = self._trailing
-        dpotri(self._inverse, lower=True, overwrite_c=True)
-        _fill_symmetric(self._inverse.T, scale, out)
-        return out
+        if scale != self._scale:
+            self._inverse[:] = self._trailing
+            dpotri(self._inverse, lower=True, overwrite_c=True)
+            _fill_symmetric(self._inverse.T, scale, self._compliance)
+            self._scale = scale
+        return self._compliance
 
 
 @njit(nogil=True, cache=True)
