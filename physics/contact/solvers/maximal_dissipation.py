@@ -42,7 +42,7 @@ from physics.contact.solvers.relaxation import starting_force
 from physics.errors import InputError
 
 COULOMB, ELLIPSE = 0, 1
-"""Slip against the friction; the least of (28) on the ellipse, as printed."""
+"""Slip against the friction; the least of (28) on the ellipse, as printed, where it is closed."""
 
 CUTS, WIDTH = 60, 1e-15
 """Most cuts of the bisection, and the width of lambda / (lambda + tr W) at which it ends."""
@@ -95,7 +95,7 @@ def dissipate(law, w, b, mu, r):
     m1, m2 = mu * k1, mu * k2
     # what lambda multiplies in the equation of the curve: Q r_t + q
     q11, q12, q22, q1, q2 = trace, 0.0, trace, 0.0, 0.0
-    if law == ELLIPSE:
+    if law == ELLIPSE and m1 * m1 + m2 * m2 < 1.0:
         q11, q12, q22 = trace * (1.0 - m1 * m1), -trace * m1 * m2, trace * (1.0 - m2 * m2)
         q1, q2 = trace * mu * n * m1, trace * mu * n * m2
     # x = tr W / (tr W + lambda): 0 inside of the ellipse, 1 outside
@@ -107,7 +107,7 @@ def dissipate(law, w, b, mu, r):
         c1, c2 = x * p1 - z * q1, x * p2 - z * q2
         det = a11 * a22 - a12 * a12
         y1, y2 = a22 * c1 - a12 * c2, a11 * c2 - a12 * c1
-        f = _depth(det, mu * n, m1, m2, y1, y2) if det > 0.0 else 1.0
+        f = _depth(det, mu * n, m1, m2, y1, y2)
         if f >= 0.0:
             low, f_low = x, f
             f_high *= 0.5 if last > 0 else 1.0
@@ -137,7 +137,7 @@ def _depth(det, radius, m1, m2, y1, y2):
 
 
 class Relaxation(NamedTuple):
-    """Successive over-relaxation: r <- Proj_K(r + alpha (r_a - r)) at each contact, r_a its force by bisection.
+    """Successive over-relaxation: r <- Proj_K(r + alpha (r_a - r)) at each contact, r_a by bisection.
 
     From sweep to sweep alpha <- floor + decay (alpha - floor), as Hwangbo et al. with alpha <= 1, where the
     projection removes roundings only. Where W is nearly singular, alpha above 1 may save half of the sweeps,
@@ -270,12 +270,14 @@ def solve(
     start, decay, floor: see `Relaxation`
 
     Otherwise gives back the force of the least residual. Raises InputError for a relaxation that is not
-    between 0 and 2.
+    between 0 and 2 and a decay that is not between 0 and 1.
     """
     began = perf_counter()
-    for name, value in (("start", start), ("decay", decay), ("floor", floor)):
+    for name, value in (("start", start), ("floor", floor)):
         if not 0.0 < value < 2.0:
             raise InputError(f"{name} = {value}: a relaxation must be above 0 and below 2")
+    if not 0.0 <= decay <= 1.0:
+        raise InputError(f"decay = {decay}: it must be between 0 and 1")
     relaxation = Relaxation(float(start), float(decay), float(floor))
     w, b, mu, r = np.ascontiguousarray(problem.w), problem.b, problem.mu, starting_force(problem)
     n = problem.n_contacts
