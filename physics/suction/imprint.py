@@ -72,15 +72,18 @@ def imprint(surface, path, active, winding, scratch, patch):
             _add_path(surface, path, loop, scratch, patch)
         scratch.within[loop] = _within(path, loop) if active[loop] else NONE
     forced = 0
+    # bare arrays, since numba counts references to those of a tuple at each access
+    triangles, flooded, entry, number = surface.triangles, winding.flooded, winding.entry, winding.number
+    within = scratch.within
     for i in range(winding.size[0]):
-        t = winding.flooded[i]
-        if winding.entry[t] != NONE or _holds_loop(scratch, n_loops, t):
+        t = flooded[i]
+        if entry[t] != NONE or _holds_loop(within, n_loops, t):
             forced += _cut(surface, path, winding, t, n_loops, scratch, patch)
-        else:
-            _add_whole(surface, t, winding.number[surface.triangles[t, 0]], scratch, patch)
+        elif number[triangles[t, 0]] != 0:
+            _add_whole(surface, t, number[triangles[t, 0]], scratch, patch)
     for loop in range(n_loops):
         t = scratch.within[loop]
-        if t != NONE and not winding.seen[t] and not _holds_loop(scratch, loop, t):
+        if t != NONE and not winding.seen[t] and not _holds_loop(scratch.within, loop, t):
             forced += _cut(surface, path, winding, t, n_loops, scratch, patch)
     for k in range(patch.size[0]):
         for j in range(3):
@@ -112,10 +115,10 @@ def _within(path, loop):
 
 
 @njit(inline="always")
-def _holds_loop(scratch, n_loops, t):
+def _holds_loop(within, n_loops, t):
     found = False
     for loop in range(n_loops):
-        found |= scratch.within[loop] == t
+        found |= within[loop] == t
     return found
 
 

@@ -60,11 +60,17 @@ class WalkScratch(NamedTuple):
 
 def make_path(points: int, loops: int) -> Path:
     """An empty path of these capacities."""
-    whole = [np.zeros(points, np.int64) for _ in range(5)]
     return Path(
-        np.zeros(3, np.int64), np.zeros(loops + 1, np.int64), np.zeros(loops, np.int64), *whole,
+        size=np.zeros(3, np.int64),
+        loops=np.zeros(loops + 1, np.int64),
+        outcome=np.zeros(loops, np.int64),
+        loop=np.zeros(points, np.int64),
+        source=np.zeros(points, np.int64),
+        edge=np.zeros(points, np.int64),
+        triangle=np.zeros(points, np.int64),
+        beyond=np.zeros(points, np.int64),
         weights=np.zeros((points, 3)),
-    )  # fmt: skip
+    )
 
 
 def walk_scratch(n_triangles: int) -> WalkScratch:

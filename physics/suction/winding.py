@@ -27,8 +27,8 @@ class Winding(NamedTuple):
     size: NDArray[np.int64]  # (1,) triangles flooded
     flooded: NDArray[np.int64]  # (m,) those triangles, in order
     seen: NDArray[np.bool_]  # (m,) whether a triangle is among them
-    known: NDArray[np.bool_]  # (n,) whether a vertex has its number
-    number: NDArray[np.int64]  # (n,) winding numbers, 0 where not known
+    known: NDArray[np.bool_]  # (n,) whether a vertex has its number, during a flood
+    number: NDArray[np.int64]  # (n,) winding numbers, 0 where none was flooded
     net: NDArray[np.int64]  # (k,) what they gain from the first end of each edge to its second
     first: NDArray[np.int64]  # (k,) first crossing of each edge, counted from its first end, or NONE
     following: NDArray[np.int64]  # (p,) next crossing on the same edge
@@ -91,40 +91,54 @@ def release(surface, path, winding):
             winding.net[path.edge[k]] = 0
             winding.first[path.edge[k]] = NONE
             winding.entry[path.beyond[k]] = NONE
-    for i in range(winding.size[0]):
-        t = winding.flooded[i]
-        winding.seen[t] = False
-        for j in range(3):
-            winding.known[surface.triangles[t, j]] = False
-            winding.number[surface.triangles[t, j]] = 0
+    _forget(
+        surface.triangles, winding.flooded, winding.size[0], winding.seen, winding.known, winding.number
+    )
     winding.size[0] = 0
 
 
-@njit(inline="always")
-def _push(winding, t):
-    if not winding.seen[t]:
-        winding.seen[t] = True
-        winding.flooded[winding.size[0]] = t
-        winding.size[0] += 1
+@njit(nogil=True, cache=True)
+def _forget(triangles, flooded, count, seen, known, number):
+    for i in range(count):
+        t = flooded[i]
+        seen[t] = False
+        for j in range(3):
+            known[triangles[t, j]] = False
+            number[triangles[t, j]] = 0
 
 
 @njit(nogil=True, cache=True)
-def _number_corners(surface, winding, t):
-    """Give the corners of triangle t their numbers, from one that has its own; False if they disagree."""
-    start = 0
-    for j in range(3):
-        if winding.known[surface.triangles[t, j]]:
-            start = j
-    winding.known[surface.triangles[t, start]] = True
-    for i in range(3):
-        j = (start + i) % 3
-        u, v, e = surface.triangles[t, j], surface.triangles[t, (j + 1) % 3], surface.triangle_edges[t, j]
-        number = winding.number[u] + (winding.net[e] if surface.edges[e, 0] == u else -winding.net[e])
-        if winding.known[v] and winding.number[v] != number:
-            return False
-        winding.known[v] = True
-        winding.number[v] = number
-    return True
+def _flood_shell(triangles, across, triangle_edges, edges, net, t, flooded, begin, seen, known, number):
+    """Number all vertices that are reached from triangle t; (end of the triangles, whether all agree).
+
+    Takes bare arrays, as it runs over most of the surface: numba counts references to those of a tuple at
+    each access.
+    """
+    flooded[begin] = t
+    seen[t] = True
+    known[triangles[t, 0]] = True
+    i, end = begin, begin + 1
+    while i < end:
+        t = flooded[i]
+        i += 1
+        # twice around, since the corner that is known may be any
+        for side in range(5):
+            j = side % 3
+            u, v, e = triangles[t, j], triangles[t, (j + 1) % 3], triangle_edges[t, j]
+            if not known[u]:
+                continue
+            after = number[u] + (net[e] if edges[e, 0] == u else -net[e])
+            if known[v] and number[v] != after:
+                return end, False
+            known[v] = True
+            number[v] = after
+        for j in range(3):
+            other = across[t, j]
+            if other >= 0 and not seen[other]:
+                seen[other] = True
+                flooded[end] = other
+                end += 1
+    return end, True
 
 
 @njit(nogil=True, cache=True)
@@ -147,50 +161,42 @@ def _left_mean(surface, path, winding, shell):
 
 
 @njit(nogil=True, cache=True)
+def _shift_shell(triangles, rim, flooded, begin, end, shift, known, number):
+    """Add to the numbers of the vertices of flooded triangles; whether any that counts then lies at a rim."""
+    at_rim = False
+    for i in range(begin, end):
+        t = flooded[i]
+        for j in range(3):
+            v = triangles[t, j]
+            if known[v]:
+                known[v] = False
+                number[v] += shift
+                at_rim |= rim[v] and number[v] != 0
+    return at_rim
+
+
+@njit(nogil=True, cache=True)
 def flood(surface, path, winding):
     """Number the vertices of all shells that the entered paths cross; BOUNDED, ESCAPED or AT_RIM.
 
     The triangles seen are winding.flooded[:size]; those that hold paths without any crossing are not flooded.
     """
+    outcome = BOUNDED
     for k in range(path.size[0]):
         t = path.triangle[k]
         if path.edge[k] < 0 or winding.first[path.edge[k]] == NONE or winding.seen[t]:
             continue
         begin = winding.size[0]
-        _push(winding, t)
-        i = begin
-        while i < winding.size[0]:
-            t = winding.flooded[i]
-            i += 1
-            if not _number_corners(surface, winding, t):
-                return ESCAPED
-            for j in range(3):
-                if surface.across[t, j] >= 0:
-                    _push(winding, surface.across[t, j])
+        end, agreed = _flood_shell(
+            surface.triangles, surface.across, surface.triangle_edges, surface.edges, winding.net,
+            t, winding.flooded, begin, winding.seen, winding.known, winding.number,
+        )  # fmt: skip
+        winding.size[0] = end
+        if not agreed:
+            return ESCAPED
         shift = 1 - round(_left_mean(surface, path, winding, surface.shell[surface.triangles[t, 0]]))
-        _shift(surface, winding, begin, shift)
-    return AT_RIM if _meets_rim(surface, winding) else BOUNDED
-
-
-@njit(inline="always")
-def _shift(surface, winding, begin, shift):
-    """Add to the numbers of the vertices of the triangles flooded since `begin`."""
-    for i in range(begin, winding.size[0]):
-        for j in range(3):
-            winding.known[surface.triangles[winding.flooded[i], j]] = False
-    for i in range(begin, winding.size[0]):
-        for j in range(3):
-            v = surface.triangles[winding.flooded[i], j]
-            if not winding.known[v]:
-                winding.known[v] = True
-                winding.number[v] += shift
-
-
-@njit(inline="always")
-def _meets_rim(surface, winding):
-    for i in range(winding.size[0]):
-        for j in range(3):
-            v = surface.triangles[winding.flooded[i], j]
-            if winding.number[v] != 0 and surface.rim[v]:
-                return True
-    return False
+        if _shift_shell(
+            surface.triangles, surface.rim, winding.flooded, begin, end, shift, winding.known, winding.number
+        ):
+            outcome = AT_RIM
+    return outcome
