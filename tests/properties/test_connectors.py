@@ -173,6 +173,8 @@ def test_insertion_without_friction_spends_the_energy_of_the_bent_beam():
 
 def test_a_steep_sticky_wedge_jams():
     with pytest.raises(InputError, match="jam by beam theory"):
+        TwoProng(ramp=math.radians(55.0)).insertion_force(friction=0.4)
+    with pytest.raises(InputError, match="a ramp of 55 degrees locks itself at friction 0"):
         TwoProng(ramp=math.radians(55.0)).insertion_force(friction=0.9)
 
 

@@ -53,9 +53,9 @@ class Cap:
 
     radius: float = 14e-3
     length: float = 8e-3
-    thickness: float = 1.8e-3
-    lip: float = 1.5e-3
-    interference: float = 0.5e-3
+    thickness: float = 1.0e-3
+    lip: float = 1.0e-3
+    interference: float = 0.3e-3
     ramp: float = math.radians(35.0)
 
     def __post_init__(self) -> None:
@@ -74,14 +74,25 @@ class Cap:
         """Peak of a quasi-static insertion by shell theory [N].
 
         A ring load Q per length at the free edge of a long cylinder widens it by 2 Q b R^2 / (E t),
-        b^4 = 3 (1 - nu^2) / (R t)^2 (Timoshenko and Woinowsky-Krieger, Theory of plates and shells).
+        b^4 = 3 (1 - nu^2) / (R t)^2; its drag s Q, s = (tan(ramp) + mu) / (1 - mu tan(ramp)), acts at the
+        lip's edge and turns it back by the share s b arm (Timoshenko and Woinowsky-Krieger, Theory of plates
+        and shells). The lip itself is a ring that resists with E A / R^2. Raises InputError where the drag
+        outweighs the load.
         """
         e, nu = material.youngs_modulus, material.poisson_ratio
+        hook = beam.Hook(self.lip, self.ramp)
         mean = self.radius + 0.5 * self.thickness
         b = (3.0 * (1.0 - nu**2)) ** 0.25 / math.sqrt(mean * self.thickness)
-        load = self.interference * e * self.thickness / (2.0 * b * mean**2)
-        slope = (math.tan(self.ramp) + friction) / (1.0 - friction * math.tan(self.ramp))
-        return 2.0 * math.pi * mean * load * slope
+        slope = beam.drag_over_lift(self.ramp, friction)
+        back = slope * b * (0.5 * self.thickness + self.lip)
+        if not 0.0 < back < 1.0:
+            raise InputError(
+                f"cap: with a ramp of {math.degrees(self.ramp):.3g} degrees and friction {friction:g} the "
+                "lip jams by shell theory; take a smaller ramp, less friction or a lower lip."
+            )
+        shell = e * self.thickness / (2.0 * b * mean**2 * (1.0 - back))
+        ring = e * 0.8 * self.lip * hook.length / self.radius**2
+        return slope * 2.0 * math.pi * mean * (shell + ring) * self.interference
 
     def build(self, cells: Cells = COARSE) -> Connector:
         """The connector, of one deformable part."""

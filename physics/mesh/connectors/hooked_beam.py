@@ -138,6 +138,20 @@ def tip_stiffness(material: Material, length: float, thickness: float, width: fl
     return 1.0 / (bending + length / (SHEAR_CORRECTION * shear * area))
 
 
+def drag_over_lift(ramp: float, friction: float) -> float:
+    """Force along the push over force across it, s = (tan(ramp) + mu) / (1 - mu tan(ramp)), while it slides.
+
+    Raises InputError where friction alone holds the wedge: mu tan(ramp) >= 1.
+    """
+    lift = 1.0 - friction * math.tan(ramp)
+    if not lift > 0.0:
+        raise InputError(
+            f"connector: a ramp of {math.degrees(ramp):.3g} degrees locks itself at friction {friction:g}; "
+            "take a smaller ramp or less friction."
+        )
+    return (math.tan(ramp) + friction) / lift
+
+
 def insertion_force(
     material: Material,
     friction: float,
@@ -150,18 +164,17 @@ def insertion_force(
 ) -> float:
     """Push [N] that spreads one cantilever by `interference` at `reach` from its clamp, by beam theory.
 
-    A wedge of angle `ramp` [rad] lifts the nose by N and drags it along the beam by N s,
-    s = (tan(ramp) + mu) / (1 - mu tan(ramp)). Toward the clamp the drag acts at a distance `arm` [m] from the
-    beam's axis on the side of the hook, and bends it back; toward the free end arm is negative:
+    A wedge of angle `ramp` [rad] lifts the nose by N and drags it along the beam by N s (`drag_over_lift`).
+    Toward the clamp the drag acts at a distance `arm` [m] from the beam's axis, on the side of the hook, and
+    bends it back; toward the free end arm is negative:
     interference = N (L^3 / 3EI + L / kGA - s arm L^2 / 2EI).
     Raises InputError where the drag bends the beam back more than the wedge lifts it.
     """
-    slope = (math.tan(ramp) + friction) / (1.0 - friction * math.tan(ramp))
+    slope = drag_over_lift(ramp, friction)
     bending = material.youngs_modulus * width * thickness**3 / 12.0
-    yielding = 1.0 / tip_stiffness(material, reach, thickness, width) - slope * arm * reach**2 / (
-        2.0 * bending
-    )
-    if not (slope > 0.0 and yielding > 0.0):
+    turning = slope * arm * reach**2 / (2.0 * bending)
+    yielding = 1.0 / tip_stiffness(material, reach, thickness, width) - turning
+    if not yielding > 0.0:
         raise InputError(
             f"connector: with a ramp of {math.degrees(ramp):.3g} degrees and friction {friction:g} the "
             "prongs jam by beam theory; take a smaller ramp, less friction or longer prongs."
