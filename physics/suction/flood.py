@@ -90,6 +90,22 @@ def find_cavities(connectivity, x, label, seed, flood):
 
 
 @njit(nogil=True, cache=True)
+def renumber(connectivity, flood, number):
+    """Give inner surface k the number number[k], as the other body joins them or, OUTSIDE, opens them."""
+    vertices, cavity = flood.vertices, flood.cavity
+    vertices[:] = 0
+    count = 0
+    for v in range(cavity.size):
+        if cavity[v] >= 0:
+            cavity[v] = number[cavity[v]]
+        if cavity[v] >= 0:
+            vertices[cavity[v]] += 1
+            count = max(count, cavity[v] + 1)
+    flood.size[CAVITIES] = count
+    _find_footprints(connectivity, flood)
+
+
+@njit(nogil=True, cache=True)
 def _find_pieces(connectivity, x, label, flood):
     """Flood every piece of unsealed vertices; returns how many there are."""
     piece, pieces, centre, stack = flood.piece, flood.pieces, flood.centre, flood.stack

@@ -87,7 +87,8 @@ def add_loop(patch, loop, count):
     if first + count > patch.border.size or number + 1 == patch.loops.size:
         patch.size[LOST] += 1
         return
-    patch.border[first : first + count] = loop[:count]
+    for k in range(count):
+        patch.border[first + k] = loop[k]
     patch.size[BORDER] = first + count
     patch.size[LOOPS] = number + 1
     patch.loops[number + 1] = first + count
