@@ -101,6 +101,24 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
 
 
 @njit(nogil=True, cache=True)
+def add_rows(field, count, contact, slots, weights, axes, out):
+    """out (3 n,) += H field: what a field of vectors (s, 3) on one body's nodes is in the contacts' rows.
+
+    Points as in `add_delassus`. Displacements give offsets [m]; h^2 A^-1 H_p^T gives a column of W_cp.
+    """
+    for k in range(count):
+        x, y, z = 0.0, 0.0, 0.0
+        for c in range(3):
+            if weights[k, c] != 0.0:
+                s = slots[k, c]
+                x += weights[k, c] * field[s, 0]
+                y += weights[k, c] * field[s, 1]
+                z += weights[k, c] * field[s, 2]
+        for i in range(3):
+            out[3 * contact[k] + i] += axes[k, i, 0] * x + axes[k, i, 1] * y + axes[k, i, 2] * z
+
+
+@njit(nogil=True, cache=True)
 def _load_points(count, slots, weights, axes, scratch):
     """The points by component, so that loops over contacts run along contiguous memory."""
     for k in range(count):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse.linalg as sla
 from scipy.spatial.transform import Rotation
 
-from physics.bodies.boundary import add_delassus, gather_scratch
+from physics.bodies.boundary import add_delassus, add_rows, gather_scratch
 from physics.bodies.tet_body import TetBody
 from physics.errors import InputError
 from physics.fem.cholesky import analyse
@@ -42,10 +42,12 @@ def test_the_trailing_block_is_the_dense_inverse(last, fixed):
     a = system(body).toarray()
     dofs = body.dofs_of(body.last).ravel()
     expected = H * H * np.linalg.inv(a)[np.ix_(dofs, dofs)]
-    found = body.factor(H).compliance(H * H)
+    factor = body.factor(H)
+    found = factor.compliance(H * H).copy()
     # two ways of inverting a matrix of this condition
     assert np.abs(found - expected).max() < 1e-15 * np.linalg.cond(a) * np.abs(expected).max()
     np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(factor.compliance(1.0), found / (H * H), rtol=1e-15)
 
 
 def test_solves_are_those_of_a_general_solver_and_of_any_order_of_elimination():
@@ -93,6 +95,12 @@ def test_w_of_contacts_on_the_last_nodes_is_j_a_inverse_j_transposed():
             j[3 * k : 3 * k + 3, body.dofs_of([body.last[slot]])[0]] += weight * axes[k]
     expected = H * H * j @ sla.splu(system(body)).solve(j.T)
     assert np.abs(w - expected).max() < 1e-11 * np.abs(expected).max()
+    # and a column of W_cp: J of the motion under a load that is no contact
+    moved = H * H * body.factor(H).solve(rng.standard_normal(body.n_dof))
+    column = np.zeros(3 * n)
+    on_last = moved[body.dofs_of(body.last)]
+    add_rows(on_last, n, np.arange(n), slots, weights, axes, column)
+    np.testing.assert_allclose(column, j @ moved, atol=1e-14 * np.abs(moved).max())
 
 
 def rotation(angle: float) -> np.ndarray:
