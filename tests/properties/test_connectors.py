@@ -265,3 +265,11 @@ def test_unknown_names_and_dimensions_out_of_range_are_refused_in_words():
         generate("cap", ramp=math.nan)
     with pytest.raises(InputError, match="lan: length is '10 mm', expected a number"):
         generate("lan", length="10 mm")
+
+
+def test_dimensions_that_cannot_latch_are_refused_in_words():
+    # A gentle wedge between prongs far apart is longer than the prongs are.
+    with pytest.raises(
+        InputError, match="two-prong: with these dimensions the latched plug runs into its socket"
+    ):
+        generate("two-prong", opening=0.06, ramp=math.radians(20.0))

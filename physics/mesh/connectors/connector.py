@@ -183,16 +183,24 @@ def make_connector(
     )
 
 
-def _refuse_overlap(prong: Prong, plug: SurfaceMesh, i: int) -> None:
+def overlap(prong: Prong, plug: SurfaceMesh) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Boundary nodes of the prong inside the plug, and vertices of the plug inside the prong, both at rest.
+
+    Edges that cross without a node inside are not seen.
+    """
     surface = prong.mesh.surface()
     skin = surface.used_vertices
     entered = skin[winding_numbers(prong.mesh.nodes[skin], plug) > 0.5]
+    return entered, np.flatnonzero(winding_numbers(plug.vertices, surface) > 0.5)
+
+
+def _refuse_overlap(prong: Prong, plug: SurfaceMesh, i: int) -> None:
+    entered, inside = overlap(prong, plug)
     if entered.size:
         raise InputError(
             f"connector: at its rest pose the plug holds {entered.size} nodes of prong {i}, the first "
             f"is node {entered[0]} (counted from 0); start it clear of the prongs."
         )
-    inside = np.flatnonzero(winding_numbers(plug.vertices, surface) > 0.5)
     if inside.size:
         raise InputError(
             f"connector: at its rest pose {inside.size} vertices of the plug lie inside prong {i}, the first "

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from physics.errors import InputError
 from physics.mesh.connectors import buckle, cap, lan, two_prong
-from physics.mesh.connectors.connector import Connector
+from physics.mesh.connectors.connector import Connector, overlap
 
 
 class Kind(NamedTuple):
@@ -42,8 +42,8 @@ KINDS = {
 def generate(name: str, mesh: str = "coarse", **dimensions: float) -> Connector:
     """The connector `name` with its "coarse" or "fine" mesh; dimensions [m, rad] replace its own.
 
-    Raises InputError for an unknown name, mesh or dimension, naming those there are, and a dimension out of
-    range.
+    Raises InputError for an unknown name, mesh or dimension, naming those there are, a dimension out of
+    range, and dimensions with which the plug cannot latch.
     """
     if name not in KINDS:
         raise InputError(f"connector is {name!r}, expected {_one_of(name, list(KINDS))}.")
@@ -57,6 +57,12 @@ def generate(name: str, mesh: str = "coarse", **dimensions: float) -> Connector:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InputError(f"{name}: {key} is {value!r}, expected a number.")
     built: Connector = kind.dimensions(**dimensions).build(kind.cells[mesh])
+    latched = built.plug_at(built.stroke)
+    if any(part.size for prong in built.prongs for part in overlap(prong, latched)):
+        raise InputError(
+            f"{name}: with these dimensions the latched plug runs into its socket; lengthen the prongs, or "
+            "take a larger ramp or a smaller interference."
+        )
     return built
 
 
