@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from physics.contact.problem import ContactProblem, Reason, Stop
+from physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
 from physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm
 from physics.contact.solvers.anderson import (
     CHUNK,
@@ -327,6 +327,12 @@ class PressureProblem:
         if not np.isfinite(self.b[rows:]).all() or not np.isfinite(self.w[rows:]).all():
             raise InputError("the rows of the cavities must be finite; they hold NaN or infinity")
         ContactProblem(self.w[:rows, :rows], self.b[:rows], self.mu, self.warm)
+        for name, block, mirrored in (
+            ("W_pc", self.w[rows:, :rows], self.w[:rows, rows:].T),
+            ("W_pp", self.w[rows:, rows:], self.w[rows:, rows:].T),
+        ):
+            if np.abs(block - mirrored).max(initial=0.0) > UNSYMMETRIC * np.abs(block).max(initial=0.0):
+                raise InputError(f"W must be symmetric, but {name} differs from its mirror image")
         if k and self.w.diagonal()[rows:].min() < 0.0:
             raise InputError(f"W_pp = {self.w.diagonal()[rows:].min():.3g} m3/Pa is negative")
         if k and not (np.isfinite(self.amount).all() and self.amount.min() >= 0.0):

@@ -191,6 +191,8 @@ def test_the_servo_s_kernels_leave_w_and_b_as_they_were_to_the_bit():
     [
         ({"b": np.zeros(6)}, "rows"),
         ({"w": np.full((7, 7), np.nan)}, "finite"),
+        ({"w": np.eye(7) + 0.1 * np.eye(7, k=-6)}, "W_pc"),
+        ({"w": np.diag(np.append(np.ones(6), -1e-9))}, "W_pp"),
         ({"mu": np.array([0.1, -0.1])}, "negative"),
         ({"amount": np.array([-1e-6])}, "amount|holds"),
         ({"pressure": np.array([0.0])}, "positive"),
