@@ -1,0 +1,159 @@
+"""Training of a learned distance (002, section IV-A): off line, from a solid's mesh alone, with PyTorch.
+
+The loss compares tanh(d / scale) of network and mesh, as in 002, and adds the gradient's error, which the
+mesh gives as well: the normal is what friction and forces are built on.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.refusal import Refusal
+from physics.collision.distance_errors import DistanceErrors, distance_errors, shell_points
+from physics.collision.distance_field import exact_field, learned_field, signed_distance
+from physics.collision.io import read_network, write_network
+from physics.collision.learned_distance import LearnedDistance, learned_distance
+from physics.errors import InputError
+from physics.mesh.surface import SurfaceMesh
+
+Progress = Callable[[float], None]
+
+NEAR = 0.6
+"""Share of the points that lie within the band of the surface by construction; the others fill its box."""
+RATE = 1e-2
+"""Largest step of Adam, in the middle of a cycle that starts and ends low."""
+NORMAL_WEIGHT = 1.0
+"""Of the squared error of the gradient beside that of the output."""
+FRESH_POINTS = 100_000
+"""On which the errors are measured; the network has seen none of them."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How long and how large. width: units of a hidden layer. points: drawn from the mesh. steps: of Adam, on
+    `batch` points each. seed: of the points, the first weights and the batches."""
+
+    width: int = 64
+    points: int = 1_000_000
+    steps: int = 15_000
+    batch: int = 4096
+    seed: int = 0
+
+
+def train_distance(
+    surface: SurfaceMesh,
+    band: float,
+    training: Training = Training(),
+    progress: Progress = lambda share: None,
+    source: str = "plug",
+) -> tuple[LearnedDistance, DistanceErrors]:
+    """A network for the distances up to `band` [m] of a solid, and its errors within half the band.
+
+    Equal arguments give equal weights on one machine. Raises Refusal without PyTorch, and InputError as
+    `exact_field` does.
+    """
+    torch = _torch()
+    rng = np.random.default_rng(training.seed)
+    exact = exact_field(surface, band, source)
+    lower, upper = exact.near.solid[0] - band, exact.near.solid[1] + band
+    centre, size, scale = 0.5 * (lower + upper), 0.5 * float((upper - lower).max()), 0.5 * band
+    n_near = round(NEAR * training.points)
+    points = np.concatenate(
+        [
+            shell_points(surface, band, n_near, rng),
+            rng.uniform(lower, upper, (training.points - n_near, 3)),
+        ]
+    )
+    distance, normal = signed_distance(exact, points)
+    # beyond the band no distance is computed and none will be asked for
+    near = normal.any(axis=1)
+    data = [(points[near] - centre) / size, distance[near] / scale, normal[near] * (size / scale)]
+    weights = _fit(torch, data, scale / size, training, progress)
+    learned = learned_distance(centre, size, scale, band, *weights)
+    shell = 0.5 * band
+    fresh = shell_points(surface, shell, FRESH_POINTS, rng)
+    return learned, distance_errors(learned_field(surface, learned, source), exact, fresh, shell)
+
+
+def require_accurate(errors: DistanceErrors, tolerance: float, source: str) -> None:
+    """InputError if the 99th percentile of the distance's error exceeds `tolerance` [m]."""
+    if not errors.percentile_99 <= tolerance:
+        raise InputError(
+            f"{source}: the learned distance errs by {errors.percentile_99:.3g} m (99th percentile; largest "
+            f"{errors.largest:.3g} m, RMS {errors.rms:.3g} m, normal {errors.normal_rms:.3g} degrees RMS) "
+            f"within {errors.shell:.3g} m of the surface, where {tolerance:.3g} m is required; train longer "
+            "or wider, or use the grid."
+        )
+
+
+def obtain_network(
+    path: Path,
+    surface: SurfaceMesh,
+    band: float,
+    tolerance: float,
+    training: Training = Training(),
+    progress: Progress = lambda share: None,
+    source: str = "plug",
+) -> tuple[LearnedDistance, DistanceErrors]:
+    """The network kept at `path`, or, where there is no file, one trained now and kept there.
+
+    Raises InputError if it is another mesh's or not as accurate as `tolerance` [m], else as `train_distance`.
+    """
+    if path.exists():
+        learned, errors = read_network(path, surface)
+    else:
+        learned, errors = train_distance(surface, band, training, progress, source)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_network(path, surface, learned, errors)
+    require_accurate(errors, tolerance, source)
+    return learned, errors
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ModuleNotFoundError:
+        raise Refusal(
+            "learning a distance needs PyTorch; install palpo[learning], or use the grid."
+        ) from None
+
+
+def _fit(
+    torch: Any, data: list[NDArray[np.float64]], unit: float, training: Training, progress: Progress
+) -> list[Any]:
+    """W1, b1, W2, b2, w3, b3 for inputs x, outputs z and gradients dz/dx, which are of length 1 / `unit`."""
+    random = torch.Generator().manual_seed(training.seed)
+    x, z, gradient = (torch.tensor(array, dtype=torch.float32) for array in data)
+    width = training.width
+
+    def first(*shape: int) -> Any:
+        # He's normal weights: the size of a layer's values does not depend on its width
+        return (torch.randn(shape, generator=random) * (2.0 / shape[-1]) ** 0.5).requires_grad_()
+
+    w1, w2, w3 = first(width, 3), first(width, width), first(width)
+    b1, b2, b3 = (torch.zeros(n, requires_grad=True) for n in (width, width, 1))
+    weights = [w1, b1, w2, b2, w3, b3]
+    adam = torch.optim.Adam(weights, lr=RATE)
+    cycle = torch.optim.lr_scheduler.OneCycleLR(adam, RATE, training.steps)
+    for step in range(training.steps):
+        batch = torch.randint(len(x), (training.batch,), generator=random)
+        one = x[batch] @ w1.T + b1
+        two = torch.relu(one) @ w2.T + b2
+        output, wanted = torch.tanh(torch.relu(two) @ w3 + b3), torch.tanh(z[batch])
+        slope = (((two > 0) * w3) @ w2 * (one > 0)) @ w1
+        # far from the surface the output is flat, and the direction of its gradient matters as little
+        weight = unit**2 * (1.0 - wanted**2)[:, None]
+        loss = ((output - wanted) ** 2).mean()
+        loss = loss + NORMAL_WEIGHT * (weight * (slope - gradient[batch]) ** 2).mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        cycle.step()
+        if step % 100 == 99:
+            progress((step + 1) / training.steps)
+    return [w.detach().numpy() for w in weights[:5]] + [b3.detach().numpy()[0]]

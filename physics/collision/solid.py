@@ -1,0 +1,93 @@
+"""What a surface must be to have an inside: closed, facing outward, and nowhere through itself."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.collision.broadphase import Primitives, Tree, build_tree, refit
+from physics.errors import InputError
+from physics.mesh.surface import SurfaceMesh
+
+TOUCHING = 1e-9
+"""Length over the surface's size below which two parts touch and do not cross [-]."""
+
+
+def require_solid(surface: SurfaceMesh, source: str) -> None:
+    """InputError unless the surface is closed, encloses a positive volume and does not cross itself."""
+    if not surface.closed:
+        a, b = surface.edges[int(np.argmax(surface.edge_triangles[:, 1] < 0))]
+        raise InputError(
+            f"{source}: the surface is open at the edge of nodes {a} and {b} (counted from 0), so it has no "
+            "inside and no signed distance; close it."
+        )
+    surface.require_volume(source)
+    tree = build_tree(surface.vertices[surface.triangles].mean(axis=1))
+    none = np.full(surface.triangles.shape, -1, np.int32)
+    refit(tree, Primitives(surface.triangles, none[:, 0], none, none), surface.vertices)
+    eps = TOUCHING * float(np.linalg.norm(tree.box[0, 3:] - tree.box[0, :3]))
+    stack = np.zeros(len(tree.span), np.int64)
+    edge, triangle = _first_crossing(surface.vertices, surface.edges, surface.triangles, tree, eps, stack)
+    if edge >= 0:
+        a, b = surface.edges[edge]
+        raise InputError(
+            f"{source}: the surface crosses itself where the edge of nodes {a} and {b} (counted from 0) runs "
+            f"through triangle {triangle}; unite the parts into one solid."
+        )
+
+
+@njit(nogil=True, cache=True)
+def _first_crossing(
+    x: NDArray[np.float64],
+    edges: NDArray[np.int32],
+    triangles: NDArray[np.int32],
+    tree: Tree,
+    eps: float,
+    stack: NDArray[np.int64],
+) -> tuple[int, int]:
+    """An edge and a triangle without common vertex that cross, or (-1, -1).
+
+    Two triangles that share at most a vertex cross exactly where an edge of one runs through the other.
+    """
+    for e in range(edges.shape[0]):
+        p, q = edges[e, 0], edges[e, 1]
+        top = 0
+        stack[0] = 0
+        while top >= 0:
+            node = stack[top]
+            top -= 1
+            apart = False
+            for i in range(3):
+                apart |= max(x[p, i], x[q, i]) < tree.box[node, i]
+                apart |= min(x[p, i], x[q, i]) > tree.box[node, 3 + i]
+            if apart:
+                continue
+            if tree.children[node, 0] >= 0:
+                stack[top + 1] = tree.children[node, 0]
+                stack[top + 2] = tree.children[node, 1]
+                top += 2
+                continue
+            for k in range(tree.span[node, 0], tree.span[node, 1]):
+                t = tree.order[k]
+                a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+                if p in (a, b, c) or q in (a, b, c):
+                    continue
+                if _runs_through(x[p], x[q], x[a], x[b], x[c], eps):
+                    return e, t
+    return -1, -1
+
+
+@njit(inline="always")
+def _runs_through(p, q, a, b, c, eps):
+    """Whether p and q lie on two sides of the triangle's plane and pq meets the triangle or its border."""
+    u, v = b - a, c - a
+    n = np.cross(u, v)
+    area2 = np.dot(n, n)
+    length = area2**0.5
+    above, below = np.dot(p - a, n), np.dot(q - a, n)
+    if min(above, below) >= -eps * length or max(above, below) <= eps * length:
+        return False
+    s = above / (above - below)
+    w = p + s * (q - p) - a
+    beta = np.dot(np.cross(w, v), n) / area2
+    gamma = np.dot(np.cross(u, w), n) / area2
+    return beta >= 0.0 and gamma >= 0.0 and beta + gamma <= 1.0
