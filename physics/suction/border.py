@@ -36,7 +36,7 @@ class BorderWork(NamedTuple):
     """Scratch of `cut_patch` for a surface of n vertices and k edges, and patches of p vertices."""
 
     place: NDArray[np.int64]  # (n,) vertex of the patch at each vertex, -1 for none
-    crossing: NDArray[np.int64]  # (k,) vertex of the patch on each edge, -1 for none
+    crossing: NDArray[np.int64]  # (k,) vertex of the patch on each edge that the border crosses
     half: NDArray[np.int64]  # (h, 2) ends of the border's half-edges
     chain: NDArray[np.int64]  # (h,) next half-edge that leaves the same vertex, -1 at the last
     leaving: NDArray[np.int64]  # (p,) first half-edge, not walked yet, that leaves each vertex of the patch
@@ -77,13 +77,12 @@ def cut_patch(connectivity, member, number, label, distance, limits, exact, patc
     """
     clear(patch)
     work.place[:] = -1
-    work.crossing[:] = -1
     work.count[0] = 0
-    for t in range(connectivity.triangles.shape[0]):
-        if exact:
-            _cut_triangle(connectivity, member, number, label, distance, limits, t, patch, work)
-        elif _belongs(connectivity, member, number, label, t):
-            _keep_triangle(connectivity, member, number, label, t, patch, work)
+    if exact:
+        _place_vertices(connectivity, member, number, label, distance, limits, patch, work)
+        _cut_triangles(connectivity, member, number, patch, work)
+    else:
+        _keep_triangles(connectivity, member, number, label, patch, work)
     _order_border(patch, work)
 
 
@@ -93,75 +92,71 @@ def _add_half(work, tail, head):
     work.count[0] += 1
 
 
-@njit(inline="always")
-def _place(patch, work, v):
-    """The patch's vertex at vertex v of the surface."""
-    if work.place[v] < 0:
-        work.place[v] = add_vertex(patch, v)
-    return work.place[v]
+@njit(nogil=True, cache=True)
+def _place_vertices(connectivity, member, number, label, distance, limits, patch, work):
+    """Add the inner vertices, and those where the border crosses an edge."""
+    for v in range(member.size):
+        if member[v] == number:
+            work.place[v] = add_vertex(patch, v)
+    for e in range(connectivity.edges.shape[0]):
+        a, b = connectivity.edges[e, 0], connectivity.edges[e, 1]
+        if (member[a] == number) == (member[b] == number):
+            continue
+        part = 0.5
+        if (label[a] >= SEALED) != (label[b] >= SEALED):
+            # an unknown distance is a free vertex's, beyond the alarm distance
+            da = distance[a] if np.isfinite(distance[a]) else limits.alarm
+            db = distance[b] if np.isfinite(distance[b]) else limits.alarm
+            part = (limits.sealing - da) / (db - da) if da != db else 0.5
+            part = min(max(part, MARGIN), 1.0 - MARGIN)
+        work.crossing[e] = add_point(patch, a, b, b, 1.0 - part, part, 0.0)
 
 
 @njit(nogil=True, cache=True)
-def _cross(connectivity, label, distance, limits, e, patch, work):
-    """The patch's vertex where the border crosses edge e."""
-    if work.crossing[e] >= 0:
-        return work.crossing[e]
-    a, b = connectivity.edges[e, 0], connectivity.edges[e, 1]
-    part = 0.5
-    if (label[a] >= SEALED) != (label[b] >= SEALED):
-        # an unknown distance is a free vertex's, beyond the alarm distance
-        da = distance[a] if np.isfinite(distance[a]) else limits.alarm
-        db = distance[b] if np.isfinite(distance[b]) else limits.alarm
-        part = (limits.sealing - da) / (db - da) if da != db else 0.5
-        part = min(max(part, MARGIN), 1.0 - MARGIN)
-    work.crossing[e] = add_point(patch, a, b, b, 1.0 - part, part, 0.0)
-    return work.crossing[e]
-
-
-@njit(nogil=True, cache=True)
-def _cut_triangle(connectivity, member, number, label, distance, limits, t, patch, work):
-    """Add the part of triangle t on the inner side of the border, and its piece of the border."""
-    triangle, edges = connectivity.triangles[t], connectivity.triangle_edges[t]
-    inner = 0
-    for j in range(3):
-        inner += member[triangle[j]] == number
-    if inner == 0:
-        return
-    # start from the corner that is alone on its side
-    j = 0
-    while inner < 3 and (member[triangle[j]] == number) != (inner == 1):
-        j += 1
-    a, b, c = triangle[j], triangle[(j + 1) % 3], triangle[(j + 2) % 3]
-    if inner == 3:
-        add_triangle(patch, _place(patch, work, a), _place(patch, work, b), _place(patch, work, c))
-    else:
-        ab = _cross(connectivity, label, distance, limits, edges[j], patch, work)
-        ca = _cross(connectivity, label, distance, limits, edges[(j + 2) % 3], patch, work)
-        if inner == 1:
-            add_triangle(patch, _place(patch, work, a), ab, ca)
-            _add_half(work, ab, ca)
+def _cut_triangles(connectivity, member, number, patch, work):
+    """Add what of each triangle is on the inner side of the border, and its piece of the border."""
+    place, crossing = work.place, work.crossing
+    for t in range(connectivity.triangles.shape[0]):
+        triangle, edges = connectivity.triangles[t], connectivity.triangle_edges[t]
+        inner = 0
+        for j in range(3):
+            inner += member[triangle[j]] == number
+        if inner == 0:
+            continue
+        # start from the corner that is alone on its side
+        j = 0
+        while inner < 3 and (member[triangle[j]] == number) != (inner == 1):
+            j += 1
+        a, b, c = place[triangle[j]], place[triangle[(j + 1) % 3]], place[triangle[(j + 2) % 3]]
+        if inner == 3:
+            add_triangle(patch, a, b, c)
         else:
-            add_triangle(patch, ab, _place(patch, work, b), _place(patch, work, c))
-            add_triangle(patch, ab, work.place[c], ca)
-            _add_half(work, ca, ab)
-    for j in range(3):
-        if connectivity.across[t, j] >= 0:
-            continue
-        # the surface itself ends here: what of this edge is inner belongs to the border
-        a, b = triangle[j], triangle[(j + 1) % 3]
-        if member[a] != number and member[b] != number:
-            continue
-        tail = work.place[a] if member[a] == number else work.crossing[edges[j]]
-        head = work.place[b] if member[b] == number else work.crossing[edges[j]]
-        _add_half(work, tail, head)
+            ab, ca = crossing[edges[j]], crossing[edges[(j + 2) % 3]]
+            if inner == 1:
+                add_triangle(patch, a, ab, ca)
+                _add_half(work, ab, ca)
+            else:
+                add_triangle(patch, ab, b, c)
+                add_triangle(patch, ab, c, ca)
+                _add_half(work, ca, ab)
+        for j in range(3):
+            # where the surface itself ends, what of its edge is inner belongs to the border
+            if connectivity.across[t, j] < 0:
+                tail, head = place[triangle[j]], place[triangle[(j + 1) % 3]]
+                if tail >= 0 or head >= 0:
+                    _add_half(
+                        work,
+                        tail if tail >= 0 else crossing[edges[j]],
+                        head if head >= 0 else crossing[edges[j]],
+                    )
 
 
 @njit(nogil=True, cache=True)
-def _belongs(connectivity, member, number, label, t):
+def _belongs(triangles, member, number, label, t):
     """Is triangle t in the patch whose border runs through vertices: unsealed somewhere, or all inside?"""
     inner = 0
     for j in range(3):
-        v = connectivity.triangles[t, j]
+        v = triangles[t, j]
         if member[v] == number:
             inner += 1
             if label[v] < SEALED:
@@ -170,19 +165,21 @@ def _belongs(connectivity, member, number, label, t):
 
 
 @njit(nogil=True, cache=True)
-def _keep_triangle(connectivity, member, number, label, t, patch, work):
-    """Add the whole triangle t, and those of its edges that are border."""
-    triangle = connectivity.triangles[t]
-    a, b, c = (
-        _place(patch, work, triangle[0]),
-        _place(patch, work, triangle[1]),
-        _place(patch, work, triangle[2]),
-    )
-    add_triangle(patch, a, b, c)
-    for j in range(3):
-        other = connectivity.across[t, j]
-        if other < 0 or not _belongs(connectivity, member, number, label, other):
-            _add_half(work, work.place[triangle[j]], work.place[triangle[(j + 1) % 3]])
+def _keep_triangles(connectivity, member, number, label, patch, work):
+    """Add the triangles that belong to the patch whole, and those of their edges that are border."""
+    triangles, place = connectivity.triangles, work.place
+    for t in range(triangles.shape[0]):
+        if not _belongs(triangles, member, number, label, t):
+            continue
+        triangle = triangles[t]
+        for j in range(3):
+            if place[triangle[j]] < 0:
+                place[triangle[j]] = add_vertex(patch, triangle[j])
+        add_triangle(patch, place[triangle[0]], place[triangle[1]], place[triangle[2]])
+        for j in range(3):
+            other = connectivity.across[t, j]
+            if other < 0 or not _belongs(triangles, member, number, label, other):
+                _add_half(work, place[triangle[j]], place[triangle[(j + 1) % 3]])
 
 
 @njit(nogil=True, cache=True)

@@ -84,7 +84,7 @@ def split_triangle(weights, n_points, segments, n_segments, split):
     return count, lost
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _turn(grid, a, b, c):
     """Twice the signed area of points a, b, c in grid steps, exact."""
     return (grid[b, 0] - grid[a, 0]) * (grid[c, 1] - grid[a, 1]) - (grid[b, 1] - grid[a, 1]) * (
@@ -92,7 +92,7 @@ def _turn(grid, a, b, c):
     )
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _write(split, t, a, b, c, ab, bc, ca):
     """Triangle t = points a, b, c, with whether its edges are fixed."""
     split.triangles[t, 0], split.triangles[t, 1], split.triangles[t, 2] = a, b, c

@@ -122,6 +122,7 @@ def assert_sound(patch):
     bounding, ordered = closed_sides(patch)
     assert len(set(ordered)) == len(ordered) == patch.size[BORDER]
     assert set(ordered) == bounding
+    assert len(np.unique(patch.triangles[: patch.size[TRIANGLES]])) == patch.size[VERTICES]
 
 
 def euler(patch):
