@@ -15,27 +15,17 @@ ve = -(lambda + k_c xe) / s has no cancellation. Reduced segments x_i = V_i z_i 
 (15-18), where V^T M V = 1 and V^T K V is diagonal. If H then has more rows than columns, the rows are turned
 so that those beyond the rank vanish, which changes nothing.
 
-A tick: `free`, contact, `apply`, `advance`. One kernel for full, segmented and reduced bodies alike.
+A tick: `free`, contact, `apply`, `advance`; the same kernels for full, segmented and reduced bodies, whose
+constants `physics.reduction.joining.join` computes.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg as sl
-import scipy.sparse as sp
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from physics.dynamics.passive_midpoint import midpoint_inverse, require_step
-from physics.errors import InputError
 from physics.fem.cholesky import FAST
-from physics.fem.material import Material
-from physics.mesh.tet import TetMesh
-from physics.reduction.linear_model import Basis, LinearModel, linear_model
-
-RANK = 1e-12
-"""Singular values of H below this share of the largest are rounding."""
 
 
 class Rows(NamedTuple):
@@ -94,122 +84,6 @@ class SegmentedWork(NamedTuple):
     load: NDArray[np.float64]  # (n_0,) contact forces on the coordinates of segment 0
 
 
-def cut(mesh: TetMesh, material: Material, clamped: ArrayLike, segment_of: ArrayLike) -> list[LinearModel]:
-    """One model a segment, from the segment of each element (m,) as physics.reduction.partition gives it.
-
-    Raises InputError for a segment without elements or without free nodes.
-    """
-    segment_of = np.asarray(segment_of, dtype=np.int64)
-    if segment_of.shape != (len(mesh.tets),) or segment_of.min() < 0:
-        raise InputError(
-            f"segments of elements have shape {segment_of.shape} and least {segment_of.min(initial=0)}, "
-            f"expected ({len(mesh.tets)},) and 0."
-        )
-    models = []
-    for i in range(int(segment_of.max()) + 1):
-        elements = np.flatnonzero(segment_of == i)
-        if not len(np.setdiff1d(mesh.tets[elements], clamped)):
-            raise InputError(
-                f"segment {i} has no free node ({elements.size} elements): leave its number out of the "
-                "partition, or give it elements away from the clamped nodes."
-            )
-        models.append(linear_model(mesh, material, clamped, elements))
-    return models
-
-
-def coupling_nodes(models: Sequence[LinearModel]) -> list[NDArray[np.int64]]:
-    """Nodes that each segment shares with others, ascending."""
-    nodes, count = np.unique(np.concatenate([m.nodes for m in models]), return_counts=True)
-    return [np.intersect1d(m.nodes, nodes[count > 1]) for m in models]
-
-
-def join(
-    mesh: TetMesh,
-    models: Sequence[LinearModel],
-    contact: ArrayLike,
-    step: float,
-    coupling_stiffness: float = 0.0,
-    coupling_damping: float = 0.0,
-    bases: Sequence[Basis | None] | None = None,
-) -> SegmentedModel:
-    """The run-time data of a body's segments; models and bases (None: not reduced) in the same order.
-
-    contact: nodes of the mesh, all of them in segment 0, where forces may act and positions are wanted, (k,).
-    step: T [s]. coupling_stiffness [N/m] and coupling_damping [N s/m] act at each coupling node.
-    Raises InputError for segments without coupling, and a contact node that is not free in segment 0.
-    """
-    require_step(step)
-    contact = np.asarray(contact, dtype=np.int64)
-    stray = np.setdiff1d(contact, models[0].nodes)
-    if stray.size:
-        raise InputError(
-            f"contact node {stray[0]} is not a free node of segment 0, the contact segment: "
-            "partition so that segment 0 holds every contact node, and clamp none."
-        )
-    bases = [None] * len(models) if bases is None else list(bases)
-    if len(bases) != len(models):
-        raise InputError(f"{len(bases)} bases are given for {len(models)} segments.")
-    s = coupling_damping + 0.5 * step * coupling_stiffness
-    if len(models) > 1 and not (s > 0.0 and coupling_damping >= 0.0 and coupling_stiffness >= 0.0):
-        raise InputError(
-            f"{len(models)} segments are joined by k_c = {coupling_stiffness:g} N/m and "
-            f"d_c = {coupling_damping:g} N s/m, of which none may be negative nor both zero."
-        )
-    maps, masses, stiffnesses = [], [], []
-    for m, basis in zip(models, bases, strict=True):
-        maps.append(sp.eye_array(m.n_dof, format="csr") if basis is None else sp.csr_array(basis.vectors))
-        masses.append(m.M if basis is None else sp.eye_array(basis.order))
-        stiffnesses.append(m.K if basis is None else sp.diags_array(basis.stiffness))
-    alpha, beta = models[0].alpha, models[0].beta
-    H = _coupling_rows(models, maps)
-    starts = np.concatenate([[0], np.cumsum([m.shape[1] for m in maps])])
-    n, n_0, c = int(starts[-1]), int(starts[1]), H.shape[0]
-
-    inverses = [
-        midpoint_inverse(M, alpha * M + beta * K, K, step) for M, K in zip(masses, stiffnesses, strict=True)
-    ]
-    rows, gathers = [], []
-    GT = np.zeros((n, c))
-    for i, inverse in enumerate(inverses):
-        span = slice(starts[i], starts[i + 1])
-        h = H[:, span]
-        rows.append(np.unique(h.nonzero()[0]))
-        GT[span] = (h @ inverse).T
-        gathers.append(GT[span][:, rows[i]])
-    S = H @ GT
-    L = sl.cholesky(0.5 * (S + S.T) + np.eye(c) / s, lower=True) if c else np.zeros((0, 0))
-    lambda_response = -sl.cho_solve((L, True), GT[:n_0].T).T
-    response = lambda_response @ GT.T
-    response[:, :n_0] += inverses[0]
-    surface = sp.csr_array(maps[0][models[0].dofs_of(contact)])
-    compliance = surface @ (surface @ response[:, :n_0]).T  # response is symmetric there
-    base = np.hstack([(m.base @ v).toarray() for m, v in zip(models, maps, strict=True)])
-    return SegmentedModel(
-        step=float(step),
-        alpha=float(alpha),
-        beta=float(beta),
-        coupling_stiffness=float(coupling_stiffness),
-        coupling_damping=float(coupling_damping),
-        M=_rows(sp.block_diag(masses)),
-        K=_rows(sp.block_diag(stiffnesses)),
-        segment_start=starts,
-        inverse=_flat(inverses),
-        inverse_start=_starts(inverses),
-        H=_rows(H),
-        row_start=_starts(rows),
-        row=np.concatenate(rows),
-        gather=_flat(gathers),
-        gather_start=_starts(gathers),
-        coupling_factor=L + np.tril(L, -1).T,
-        response=np.ascontiguousarray(response),
-        coupling_response=np.ascontiguousarray(lambda_response),
-        surface=_rows(surface),
-        compliance=np.ascontiguousarray(0.5 * (compliance + compliance.T)),
-        rest=np.ascontiguousarray(mesh.nodes[contact], dtype=np.float64),
-        base=np.ascontiguousarray(base),
-    )
-
-
 def make_state(model: SegmentedModel) -> SegmentedState:
     """At rest."""
     n, c = int(model.segment_start[-1]), len(model.coupling_factor)
@@ -222,30 +96,6 @@ def make_work(model: SegmentedModel) -> SegmentedWork:
     return SegmentedWork(
         np.zeros(n), np.zeros(n), np.zeros(c), np.zeros(c), np.zeros(model.response.shape[0])
     )
-
-
-def nodal_map(models: Sequence[LinearModel], bases: Sequence[Basis | None], n_nodes: int) -> sp.csr_array:
-    """Matrix (3 n_nodes, n) from coordinates to displacements of each node's copy in the lowest segment."""
-    taken = np.zeros(n_nodes, dtype=bool)
-    blocks = []
-    for model, basis in zip(models, bases, strict=True):
-        own = np.repeat(~taken[model.nodes], 3).astype(np.float64)
-        taken[model.nodes] = True
-        dofs = (3 * model.nodes[:, None] + np.arange(3)).ravel()
-        place = sp.csr_array((own, (dofs, np.arange(dofs.size))), shape=(3 * n_nodes, dofs.size))
-        blocks.append(place if basis is None else sp.csr_array(place @ basis.vectors))
-    return sp.csr_array(sp.hstack(blocks))
-
-
-def coordinates_of(
-    models: Sequence[LinearModel], bases: Sequence[Basis | None], field: NDArray
-) -> NDArray[np.float64]:
-    """Coordinates (n,) of a nodal field (n_nodes, 3); of reduced segments, those nearest in the mass norm."""
-    parts = []
-    for model, basis in zip(models, bases, strict=True):
-        x = field[model.nodes].ravel()
-        parts.append(x if basis is None else basis.vectors.T @ (model.M @ x))
-    return np.concatenate(parts)
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
@@ -436,35 +286,3 @@ def floor_force(model, state, work, out):
         out[i] = 0.0
         for j in range(work.vh.size):
             out[i] -= model.base[i, j] * (state.x[j] + (0.5 * model.step + model.beta) * work.vh[j])
-
-
-def _coupling_rows(models: Sequence[LinearModel], maps: Sequence[sp.csr_array]) -> sp.csr_array:
-    """H (c, n): first copy minus each other copy of every shared node; of full rank if c exceeded n."""
-    copies = np.concatenate([m.nodes for m in models])
-    _, first, node = np.unique(copies, return_index=True, return_inverse=True)
-    other = np.flatnonzero(first[node] != np.arange(copies.size))
-    axes = np.arange(3)
-    plus, minus = (3 * a[:, None] + axes for a in (first[node[other]], other))
-    c = plus.size
-    row = np.tile(np.arange(c), 2)
-    column = np.concatenate([plus.ravel(), minus.ravel()])
-    H = sp.csr_array((np.repeat([1.0, -1.0], c), (row, column)), shape=(c, 3 * copies.size))
-    H = sp.csr_array(H @ sp.block_diag(maps, format="csr"))
-    if c <= H.shape[1]:
-        return H
-    _, size, right = np.linalg.svd(H.toarray(), full_matrices=False)
-    rank = int(np.count_nonzero(size > RANK * size[0]))
-    return sp.csr_array(size[:rank, None] * right[:rank])
-
-
-def _rows(matrix: sp.sparray) -> Rows:
-    csr = sp.csr_array(matrix)
-    return Rows(csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64))
-
-
-def _flat(blocks: Sequence[NDArray]) -> NDArray[np.float64]:
-    return np.concatenate([b.ravel() for b in blocks])
-
-
-def _starts(blocks: Sequence[NDArray]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum([b.size for b in blocks])])

@@ -1,0 +1,250 @@
+"""Segments joined by eliminated springs: exact energy, the whole body in the limit, and rigid motions."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from physics.dynamics.passive_midpoint import LinearBody
+from physics.errors import InputError
+from physics.fem.material import Material
+from physics.mesh import generate
+from physics.reduction.joining import coordinates_of, coupling_nodes, cut, join, nodal_map
+from physics.reduction.linear_model import linear_model, vibration_modes
+from physics.reduction.modal import modal
+from physics.reduction.partition import by_boxes, by_graph, surface_and_inside
+from physics.reduction.segments import (
+    advance,
+    apply,
+    dissipated,
+    energies,
+    floor_force,
+    free,
+    make_state,
+    make_work,
+    point_compliance,
+    point_value,
+    surface_values,
+)
+
+STEP = 1e-3
+MESH = generate.block((0.02, 0.004, 0.008), (8, 3, 4))
+CLAMPED = np.flatnonzero(MESH.nodes[:, 0] < -0.00999)
+CONTACT = np.flatnonzero(MESH.nodes[:, 0] > 0.007)
+PLASTIC = Material(164.76e6, 0.35, 1050.0)
+DAMPED = Material(164.76e6, 0.35, 1050.0, 1.0, 1e-5)
+TIP = ((0.004, -1.0, -1.0), (1.0, 1.0, 1.0))
+PARTS = {
+    "whole": np.zeros(len(MESH.tets), dtype=int),
+    "two boxes": by_boxes(MESH, [TIP]),
+    "surface and inside": surface_and_inside(MESH, np.setdiff1d(MESH.boundary_nodes, CLAMPED)),
+    "graph": by_graph(MESH, CONTACT, 4),
+}
+NODES, WEIGHTS = np.array([[0, 1, 2]]), np.array([[0.2, 0.3, 0.5]])
+
+
+@njit
+def run(model, state, work, nodes, weights, forces, energy):
+    """Steps under one contact force; (largest error of the books, largest energy, taken by damping)."""
+    done = lost = worst = most = 0.0
+    start = energies(model, state, energy)
+    vh = np.empty(3)
+    for k in range(len(forces)):
+        free(model, state, work)
+        apply(model, work, nodes, weights, forces[k : k + 1], 1)
+        point_value(model, work.vh, nodes[0], weights[0], vh)
+        done += model.step * (vh * forces[k]).sum()
+        lost += dissipated(model, state, work)
+        advance(model, state, work)
+        now = energies(model, state, energy)
+        most, worst = max(most, now), max(worst, abs(now - start - done + lost))
+    return worst, most, lost
+
+
+def tap(n: int) -> np.ndarray:
+    """A push of 20 N for a tenth of a second, then nothing; shape (n, 3) [N]."""
+    forces = np.zeros((n, 3))
+    forces[:100] = np.sin(np.arange(100) * np.pi / 100)[:, None] * np.array([3.0, -20.0, 5.0])
+    return forces
+
+
+def joined(part: str, k_c=1e6, d_c=0.0, material=PLASTIC, orders=None, step=STEP, contact=CONTACT):
+    models = cut(MESH, material, CLAMPED, PARTS[part])
+    bases = [None] * len(models)
+    if orders:
+        modes = [vibration_modes(m) for m in models]
+        bases = [modal(m, v, r) for m, v, r in zip(models, modes, orders, strict=True)]
+    return join(MESH, models, contact, step, k_c, d_c, bases), models, bases
+
+
+def balance(model, n=1500) -> tuple[float, float]:
+    state, work = make_state(model), make_work(model)
+    worst, most, lost = run(
+        model, state, work, NODES, WEIGHTS, tap(n), np.zeros((len(model.segment_start), 2))
+    )
+    return worst / most, lost / most
+
+
+@pytest.mark.parametrize("k_c", [1e2, 1e4, 1e6, 1e8, 1e10, 1e12])
+@pytest.mark.parametrize(
+    ("part", "orders"),
+    [("two boxes", None), ("graph", None), ("two boxes", (6, 25)), ("surface and inside", (25, 30))],
+)
+def test_without_damping_the_work_of_contact_is_the_energy_to_1e_9_at_every_coupling_stiffness(
+    part, orders, k_c
+):
+    error, lost = balance(joined(part, k_c, orders=orders)[0])
+    assert error < 1e-9
+    assert lost == 0.0
+
+
+@pytest.mark.parametrize("orders", [None, (6, 25)])
+def test_with_damping_energy_is_lost_and_booked(orders):
+    error, lost = balance(joined("two boxes", 1e6, 10.0, DAMPED, orders)[0])
+    assert error < 1e-9
+    # a slow push comes back but for one part in a thousand
+    assert lost > 1e-3
+
+
+def motion(model, models, bases, n=40, force=(0.0, -2.0, 1.0)):
+    """Displacements (n_nodes, 3) after n steps under a constant contact force."""
+    state, work = make_state(model), make_work(model)
+    forces = np.tile(force, (n, 1))
+    run(model, state, work, NODES, WEIGHTS, forces, np.zeros((len(models) + 1, 2)))
+    return (nodal_map(models, bases, len(MESH.nodes)) @ state.x).reshape(-1, 3)
+
+
+def test_one_segment_is_the_linear_body():
+    model = linear_model(MESH, DAMPED, CLAMPED)
+    body = LinearBody(model.M, model.D, model.K, STEP)
+    f = np.zeros(model.n_dof)
+    for node, weight in zip(CONTACT[NODES[0]], WEIGHTS[0], strict=True):
+        f[model.dofs_of(node)] = weight * np.array([0.0, -2.0, 1.0])
+    for _ in range(40):
+        body.step(f)
+    ours = motion(*joined("whole", material=DAMPED))[model.nodes].ravel()
+    # the condition of Mh is 1e5
+    assert np.abs(ours - body.x).max() < 1e-10 * np.abs(body.x).max()
+
+
+@pytest.mark.parametrize("part", ["two boxes", "surface and inside", "graph"])
+def test_segments_tend_to_the_whole_body_as_the_inverse_of_the_coupling_stiffness(part):
+    whole = motion(*joined("whole", material=DAMPED))
+    errors = [
+        np.abs(motion(*joined(part, k_c, 0.1 * STEP * k_c, material=DAMPED)) - whole).max()
+        / np.abs(whole).max()
+        for k_c in (1e7, 1e8, 1e9, 1e11)
+    ]
+    assert errors[0] > 5.0 * errors[1] > 25.0 * errors[2]
+    assert errors[3] < 0.02 * errors[2]
+
+
+def test_a_segment_of_all_its_modes_moves_as_the_unreduced_one():
+    orders = [m.n_dof for m in joined("two boxes")[1]]
+    full, same = motion(*joined("two boxes")), motion(*joined("two boxes", orders=orders))
+    # modes of 1e9 / s2 beside rigid ones: eight digits of an undamped phase after forty steps
+    assert np.abs(full - same).max() < 1e-7 * np.abs(full).max()
+
+
+def test_a_floating_segment_has_six_rigid_motions_and_their_momentum():
+    tip, foot = cut(MESH, PLASTIC, CLAMPED, PARTS["two boxes"])
+    modes = vibration_modes(tip)
+    assert (modes.rigid, vibration_modes(foot).rigid) == (6, 0)
+    basis = modal(tip, modes, 6)
+    x = MESH.nodes[tip.nodes]
+    for field in (np.tile([1.0, 2.0, 3.0], (len(x), 1)), np.cross([0.3, -0.2, 0.5], x)):
+        kept = basis.vectors @ (basis.vectors.T @ (tip.M @ field.ravel()))
+        assert np.abs(kept - field.ravel()).max() < 1e-9 * np.abs(field).max()
+
+
+def test_a_reduced_floating_tip_without_coupling_flies_as_a_rigid_body():
+    model, models, bases = joined("two boxes", 1e-12, orders=(6, 10))
+    moved = motion(model, models, bases, 20)[models[0].nodes]
+    mass = models[0].M.diagonal()[::3]
+    centre = mass @ moved / mass.sum()
+    # constant force: the midpoint rule is exact on the parabola
+    expected = 0.5 * np.array([0.0, -2.0, 1.0]) / mass.sum() * (20 * STEP) ** 2
+    assert centre == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("orders", [None, (12, 25)])
+def test_the_compliance_of_two_points_is_the_velocity_that_a_force_adds(orders):
+    model, _, _ = joined("two boxes", orders=orders)
+    state, work = make_state(model), make_work(model)
+    nodes, weights = np.array([[0, 1, 2], [7, 3, 5]]), np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
+    block, vh = np.empty((3, 3)), np.empty(3)
+    for i in range(3):
+        forces = np.zeros((2, 3))
+        forces[1, i] = 1.0
+        free(model, state, work)
+        apply(model, work, nodes, weights, forces, 2)
+        for a in range(2):
+            point_compliance(model, nodes[a], weights[a], nodes[1], weights[1], block)
+            point_value(model, work.vh, nodes[a], weights[a], vh)
+            # sums in two orders
+            assert block[:, i] == pytest.approx(vh, rel=1e-9, abs=1e-12 * np.abs(vh).max())
+
+
+def test_the_force_on_the_floor_is_the_contact_force_less_inertia_and_mass_damping():
+    model, models, _ = joined("two boxes", 1e6, 10.0, DAMPED)
+    state, work = make_state(model), make_work(model)
+    mass = np.concatenate([m.M.diagonal() for m in models])
+    floor = np.empty(3)
+    for f in tap(150):
+        free(model, state, work)
+        apply(model, work, NODES, WEIGHTS, f[None], 1)
+        floor_force(model, state, work, floor)
+        inertia = mass * (2.0 / STEP * (work.vh - state.v) + DAMPED.alpha * work.vh)
+        # K x has rounding of 1e6 N/m times 1e-3 m
+        assert floor == pytest.approx(f - inertia.reshape(-1, 3).sum(axis=0), abs=1e-8)
+        advance(model, state, work)
+
+
+def test_coordinates_and_nodal_map_are_inverse_to_each_other_on_the_span():
+    _, models, bases = joined("two boxes", orders=(12, 25))
+    there, back = nodal_map(models, bases, len(MESH.nodes)), coordinates_of
+    z = np.zeros(37)
+    z[:12] = np.random.default_rng(0).standard_normal(12)
+    field = (there @ z).reshape(-1, 3)
+    # the tip's nodes are all its own
+    assert back(models, bases, field)[:12] == pytest.approx(z[:12], abs=1e-10)
+
+
+def test_contact_nodes_are_seen_where_the_whole_body_has_them():
+    model, models, bases = joined("two boxes", orders=(12, 25))
+    z = np.random.default_rng(0).standard_normal(37)
+    seen = np.empty((len(CONTACT), 3))
+    surface_values(model, z, seen)
+    every = (nodal_map(models, bases, len(MESH.nodes)) @ z).reshape(-1, 3)
+    assert seen == pytest.approx(every[CONTACT], rel=1e-12, abs=1e-12)
+    assert np.array_equal(model.rest, MESH.nodes[CONTACT])
+
+
+@pytest.mark.parametrize("part", ["two boxes", "surface and inside", "graph"])
+def test_segments_hold_all_of_the_mass_and_every_contact_node(part):
+    models = cut(MESH, PLASTIC, (), PARTS[part])
+    total = sum(m.M.diagonal().sum() for m in models) / 3.0
+    assert total == pytest.approx(PLASTIC.density * MESH.volume, rel=1e-12)
+    assert np.isin(CONTACT, models[0].nodes).all()
+    for model, shared in zip(models, coupling_nodes(models), strict=True):
+        assert 0 < shared.size < model.nodes.size or part != "two boxes"
+
+
+def test_a_segment_without_free_nodes_is_refused():
+    labels = PARTS["two boxes"].copy()
+    labels[labels == 1] = 2
+    with pytest.raises(InputError, match=r"segment 1 has no free node \(0 elements\)"):
+        cut(MESH, PLASTIC, CLAMPED, labels)
+    with pytest.raises(InputError, match="segment 1 has no free node"):
+        cut(MESH, PLASTIC, np.unique(MESH.tets[labels == 2]), PARTS["two boxes"])
+
+
+def test_bad_contact_nodes_couplings_and_bases_are_refused():
+    with pytest.raises(InputError, match="contact node 0 is not a free node of segment 0"):
+        joined("two boxes", contact=np.array([0]))
+    with pytest.raises(InputError, match="none may be negative nor both zero"):
+        joined("two boxes", 0.0)
+    models = cut(MESH, PLASTIC, CLAMPED, PARTS["two boxes"])
+    with pytest.raises(InputError, match="1 bases are given for 2 segments"):
+        join(MESH, models, CONTACT, STEP, 1e6, bases=[None])
+    with pytest.raises(InputError, match="expected a whole number from 6 to"):
+        modal(models[0], vibration_modes(models[0]), 5)
