@@ -6,6 +6,7 @@ the part of B between their borders, the tunnel, is wall of one cavity. A single
 such care, since the flood fill passes through the tunnel and back; over one mouth it finds its way outside.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 import physics.suction.cavity as cavity
 import physics.suction.patch as wall_patch
+from physics.mesh.surface import SurfaceMesh
 from physics.suction.cavity import Cavities, make_cavities, place_cavity
-from physics.suction.connectivity import Connectivity
+from physics.suction.connectivity import Connectivity, connectivity
 from physics.suction.imprint import Imprint, imprint, make_imprint
+from physics.suction.nearest import fit, nearest_tree
 from physics.suction.patch import Patch, clear, make_patch, place_points
 from physics.suction.projection import CLOSED, Path, WalkScratch, make_path, project_border, walk_scratch
 from physics.suction.volume import signed_volume
@@ -43,9 +46,7 @@ WALLS, LOST, DETOURS, FORCED = 0, 1, 2, 3
 class Pairing(NamedTuple):
     """The walls of body A in one patch, what becomes of them, and scratch for n vertices of body B."""
 
-    size: NDArray[
-        np.int64
-    ]  # (4,) walls; walls lost for room; walks astray; corners clipped that were no ears
+    size: NDArray[np.int64]  # (4,) walls; lost for room; walks astray; corners clipped that were no ears
     walls: Patch  # their k vertices and l loops
     span: NDArray[np.int64]  # (w + 1, 3) first vertex, triangle and loop of each wall
     outcome: NDArray[np.int64]  # (w,) SEALED, ESCAPED, AT_RIM or NO_ROOM
@@ -72,7 +73,7 @@ def make_pairing(
     """Room for that many walls of A; paths may cross as many edges as both surfaces have."""
     n_a, n_b = len(surface_a.rim), len(surface_b.rim)
     m_a, m_b = len(surface_a.triangles), len(surface_b.triangles)
-    edges, loops = len(surface_a.edges), 8 * walls
+    edges, loops = len(surface_a.edges), 16 * walls
     points = edges + len(surface_b.edges)
     pairing = Pairing(
         size=np.zeros(4, np.int64),
@@ -97,6 +98,30 @@ def make_pairing(
     )
     vertices, triangles = n_a + edges + n_b + points, 3 * m_a + m_b + 8 * points
     return pairing, make_cavities(walls, vertices, triangles)
+
+
+class Pairer:
+    """Finds the cavities between two bodies, step by step, in arrays made once.
+
+    walls: most inner surfaces of body A. The bodies' surfaces may have moved when it is asked.
+    """
+
+    def __init__(self, surface_a: SurfaceMesh, surface_b: SurfaceMesh, walls: int = 16) -> None:
+        self.surface = connectivity(surface_b)
+        self.boxes = nearest_tree(surface_b)
+        self.pairing, self.cavities = make_pairing(connectivity(surface_a), self.surface, walls)
+
+    def pair(self, patches: Iterable[Patch], x_a: NDArray[np.float64], x_b: NDArray[np.float64]) -> Cavities:
+        """The cavities between walls on A and the surface of B, at positions x_a, x_b (n, 3) [m].
+
+        What became of each wall is in pairing.outcome and pairing.cavity, in the order of the patches.
+        """
+        clear_walls(self.pairing)
+        for patch in patches:
+            add_wall(self.pairing, patch)
+        fit(self.boxes, x_b)
+        pair_walls(self.pairing, self.surface, self.boxes, x_a, x_b, self.cavities)
+        return self.cavities
 
 
 @njit(nogil=True, cache=True)

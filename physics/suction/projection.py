@@ -3,9 +3,9 @@
 Thesis 000, sections 3.2.4 and 3.2.7, figure 3.5. The thesis casts rays; a ray may miss, while the closest
 point is always there, is the one whose distance put the border where it is, and makes the ribbon between
 border and projection as wide as the sealing distance. From one projected point to the next the path follows
-the section of the surface with the plane through both along the normals there: the section of a triangulated
-surface leaves each triangle by exactly one edge, whatever vertex it passes through. Where it misses the next
-point (behind a ridge, say) the shortest sequence of triangles takes its place.
+the section of the surface with the plane through both along the ways by which they came: the section of a
+triangulated surface leaves each triangle by exactly one edge, whatever vertex it passes through. Where it
+misses the next point (behind a ridge, say) the shortest sequence of triangles takes its place.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.closest import segment_segment, triangle_normal
-from physics.math3 import cross3, norm3
+from physics.math3 import cross3, dot3, norm3
 from physics.suction.nearest import DEPTH, nearest
 from physics.suction.patch import LOOPS
 
@@ -27,6 +27,9 @@ CLOSED, OPEN = 0, 1
 
 MARGIN = 1e-9
 """Least barycentric weight of a projected point: it lies in one triangle, a nanometre from the edge."""
+
+TOUCHING = 1e-9
+"""Distance [m] below which a point has no way to its projection."""
 
 STEPS = 64
 """Most triangles between two neighbouring points of a border."""
@@ -53,7 +56,7 @@ class WalkScratch(NamedTuple):
     """Scratch memory of projections on a surface of m triangles."""
 
     stack: NDArray[np.int64]  # (DEPTH,)
-    vectors: NDArray[np.float64]  # (8, 3)
+    vectors: NDArray[np.float64]  # (11, 3)
     queue: NDArray[np.int64]  # (m,)
     parent: NDArray[np.int64]  # (m,) -1 between calls
 
@@ -77,7 +80,7 @@ def walk_scratch(n_triangles: int) -> WalkScratch:
     """Scratch memory for a surface of so many triangles."""
     return WalkScratch(
         np.zeros(DEPTH, np.int64),
-        np.zeros((8, 3)),
+        np.zeros((11, 3)),
         np.zeros(n_triangles, np.int64),
         np.full(n_triangles, -1, np.int64),
     )
@@ -132,6 +135,25 @@ def _inside(weights):
         total += weights[j]
     for j in range(3):
         weights[j] /= total
+
+
+@njit(nogil=True, cache=True)
+def _way(surface, x, p, t, weights, foot, up):
+    """up (3,) = unit outward direction from the point of triangle t closest to p (3,) to p.
+
+    Unlike a normal, it does not depend on which triangle a point on an edge is said to be in. The normal
+    takes its place where p touches, and tells outward. foot (3,): scratch.
+    """
+    corners = surface.triangles[t]
+    triangle_normal(x[corners[0]], x[corners[1]], x[corners[2]], up)
+    _place(surface, x, t, weights, foot)
+    for i in range(3):
+        foot[i] = p[i] - foot[i]
+    distance = norm3(foot)
+    if distance > TOUCHING:
+        side = 1.0 if dot3(foot, up) >= 0.0 else -1.0
+        for i in range(3):
+            up[i] = side * foot[i] / distance
 
 
 @njit(nogil=True, cache=True)
@@ -195,8 +217,11 @@ def _detour(surface, x, path, loop, source, t, q, target, r, scratch):
 
 
 @njit(nogil=True, cache=True)
-def _join(surface, x, path, loop, source, t, w_t, u, w_u, scratch):
-    """Cross the edges between the points of weights w_t in triangle t and w_u in u; False over a rim."""
+def _join(surface, x, path, loop, source, t, w_t, up_t, u, w_u, up_u, scratch):
+    """Cross the edges between the points of weights w_t in triangle t and w_u in u; False over a rim.
+
+    up_t, up_u (3,): the ways by which they came, outward.
+    """
     if t == u:
         return True
     q, r, d, n, m = (
@@ -206,11 +231,7 @@ def _join(surface, x, path, loop, source, t, w_t, u, w_u, scratch):
     _place(surface, x, u, w_u, r)
     for i in range(3):
         d[i] = r[i] - q[i]
-    for k in range(2):
-        corners = surface.triangles[u if k else t]
-        triangle_normal(x[corners[0]], x[corners[1]], x[corners[2]], m)
-        for i in range(3):
-            n[i] = n[i] + m[i] if k else m[i]
+        n[i] = up_t[i] + up_u[i]
     cross3(n, d, m)
     start = path.size[POINTS]
     if norm3(m) > 0.0 and _walk(surface, x, path, loop, source, t, q, u, m):
@@ -223,7 +244,8 @@ def _join(surface, x, path, loop, source, t, w_t, u, w_u, scratch):
 @njit(nogil=True, cache=True)
 def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
     """Add the path of one border loop; False over a rim or past the capacity."""
-    w, start = scratch.vectors[0], path.size[POINTS]
+    w, up, up_last, up_first = scratch.vectors[0], scratch.vectors[8], scratch.vectors[9], scratch.vectors[10]
+    start = path.size[POINTS]
     t, last, lost = -1, -1, path.size[LOST]
     for source in range(patch.loops[loop + 1] - 1, patch.loops[loop] - 1, -1):
         before = t
@@ -231,20 +253,25 @@ def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
         t, _ = nearest(boxes, x, p, before, w, scratch.vectors[1], scratch.stack)
         if _on_rim(surface, t, w):
             return False
+        _way(surface, x, p, t, w, scratch.vectors[1], up)
         _inside(w)
-        if last >= 0 and not _join(
-            surface, x, path, loop, source + 1, before, path.weights[last], t, w, scratch
+        if last < 0:
+            up_first[:] = up
+        elif not _join(
+            surface, x, path, loop, source + 1, before, path.weights[last], up_last, t, w, up, scratch
         ):
             return False
+        up_last[:] = up
         last = path.size[POINTS]
         _add(path, loop, source, -1, t, -1, w[0], w[1], w[2])
         if path.size[LOST] > lost:
             return False
-    first, source = path.triangle[start], patch.loops[loop]
-    return (
-        _join(surface, x, path, loop, source, t, path.weights[last], first, path.weights[start], scratch)
-        and path.size[LOST] == lost
+    first, w_first = path.triangle[start], path.weights[start]
+    source = patch.loops[loop]
+    joined = _join(
+        surface, x, path, loop, source, t, path.weights[last], up_last, first, w_first, up_first, scratch
     )
+    return joined and path.size[LOST] == lost
 
 
 @njit(nogil=True, cache=True)
