@@ -1,9 +1,10 @@
 """Cutting a linear body into segments and joining them again (002, III); run by physics.reduction.segments.
 
-Unreduced segments tend to the whole body as k_c grows. Reduced ones do not: each basis follows only some
-shapes of the interface, and a large k_c admits none but those that both follow, until it locks. Their k_c
-should be about the stiffness of an interface node, E times the edge length, where neither the springs' own
-compliance nor locking shows.
+Unreduced segments are joined node by node and tend to the whole body as k_c grows. Reduced ones joined so
+would lock: each basis follows only some shapes of the interface, and a large k_c admits none but those that
+both follow (a beam of orders 6 and 25 kept 4% of its compliance at k_c = 1e12 N/m). Therefore the springs act,
+as in mortar methods, on the gap's components in the interface shapes of the smaller of the two bases: the same
+beam keeps 97%, at any k_c from 1e6 N/m on.
 """
 
 from collections.abc import Sequence
@@ -20,8 +21,8 @@ from physics.mesh.tet import TetMesh
 from physics.reduction.linear_model import Basis, LinearModel, linear_model
 from physics.reduction.segments import Rows, SegmentedModel
 
-RANK = 1e-12
-"""Singular values of H below this share of the largest are rounding."""
+RANK = 1e-9
+"""Interface shapes of a basis below this share of the largest are rounding."""
 
 
 def cut(mesh: TetMesh, material: Material, clamped: ArrayLike, segment_of: ArrayLike) -> list[LinearModel]:
@@ -91,7 +92,7 @@ def join(
         masses.append(m.M if basis is None else sp.eye_array(basis.order))
         stiffnesses.append(m.K if basis is None else sp.diags_array(basis.stiffness))
     alpha, beta = models[0].alpha, models[0].beta
-    H = _coupling_rows(models, maps)
+    H = _coupling_rows(models, maps, [b is not None for b in bases])
     starts = np.concatenate([[0], np.cumsum([m.shape[1] for m in maps])])
     n, n_0, c = int(starts[-1]), int(starts[1]), H.shape[0]
 
@@ -130,7 +131,7 @@ def join(
         row=np.concatenate(rows),
         gather=_flat(gathers),
         gather_start=_starts(gathers),
-        coupling_factor=L + np.tril(L, -1).T,
+        coupling_factor=np.ascontiguousarray(L + np.tril(L, -1).T),
         response=np.ascontiguousarray(response),
         coupling_response=np.ascontiguousarray(lambda_response),
         surface=_rows(surface),
@@ -164,23 +165,28 @@ def coordinates_of(
     return np.concatenate(parts)
 
 
-def _coupling_rows(models: Sequence[LinearModel], maps: Sequence[sp.csr_array]) -> sp.csr_array:
-    """H (c, n): first copy minus each other copy of every shared node; of full rank if c exceeded n."""
-    copies = np.concatenate([m.nodes for m in models])
-    _, first, node = np.unique(copies, return_index=True, return_inverse=True)
-    other = np.flatnonzero(first[node] != np.arange(copies.size))
-    axes = np.arange(3)
-    plus, minus = (3 * a[:, None] + axes for a in (first[node[other]], other))
-    c = plus.size
-    row = np.tile(np.arange(c), 2)
-    column = np.concatenate([plus.ravel(), minus.ravel()])
-    H = sp.csr_array((np.repeat([1.0, -1.0], c), (row, column)), shape=(c, 3 * copies.size))
-    H = sp.csr_array(H @ sp.block_diag(maps, format="csr"))
-    if c <= H.shape[1]:
-        return H
-    _, size, right = np.linalg.svd(H.toarray(), full_matrices=False)
-    rank = int(np.count_nonzero(size > RANK * size[0]))
-    return sp.csr_array(size[:rank, None] * right[:rank])
+def _coupling_rows(
+    models: Sequence[LinearModel], maps: Sequence[sp.csr_array], reduced: Sequence[bool]
+) -> sp.csr_array:
+    """H (c, n): the copy of each shared node in the lowest segment minus each other copy."""
+    owner = np.full(1 + max(m.nodes[-1] for m in models), len(models))
+    for i in reversed(range(len(models))):
+        owner[models[i].nodes] = i
+    blocks = []
+    for j, model in enumerate(models):
+        for i in np.setdiff1d(owner[model.nodes], j):
+            shared = model.nodes[owner[model.nodes] == i]
+            traces = {k: maps[k][models[k].dofs_of(shared)] for k in (int(i), j)}
+            smaller = min((k for k in traces if reduced[k]), key=lambda k: maps[k].shape[1], default=None)
+            if smaller is not None:
+                shapes, size, _ = np.linalg.svd(traces[smaller].toarray(), full_matrices=False)
+                shapes = shapes[:, size > RANK * size[0]]
+                traces = {k: sp.csr_array(shapes.T @ trace) for k, trace in traces.items()}
+            rows = traces[j].shape[0]
+            empty = [sp.csr_array((rows, m.shape[1])) for m in maps]
+            empty[int(i)], empty[j] = traces[int(i)], -traces[j]
+            blocks.append(sp.hstack(empty))
+    return sp.csr_array(sp.vstack(blocks) if blocks else (0, sum(m.shape[1] for m in maps)))
 
 
 def _rows(matrix: sp.sparray) -> Rows:

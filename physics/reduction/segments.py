@@ -12,8 +12,7 @@ and the others. In compliance form, with s = d_c + k_c T / 2,
 which keeps the energy where the Schur complement in velocities loses it as k_c grows, and f, which acts on
 segment 0 only, moves everything by a constant matrix: vh = A f + v_f (14). xe is a state of its own:
 ve = -(lambda + k_c xe) / s has no cancellation. Reduced segments x_i = V_i z_i take the same steps in z
-(15-18), where V^T M V = 1 and V^T K V is diagonal. If H then has more rows than columns, the rows are turned
-so that those beyond the rank vanish, which changes nothing.
+(15-18), where V^T M V = 1 and V^T K V is diagonal.
 
 A tick: `free`, contact, `apply`, `advance`; the same kernels for full, segmented and reduced bodies, whose
 constants `physics.reduction.joining.join` computes.

@@ -62,7 +62,7 @@ def test_a_basis_is_orthonormal_and_diagonal_in_mass_and_stiffness(method):
 
 
 def discrete_response(M, D, K, force_hat, frequency, n=2000, step=1e-5) -> np.ndarray:
-    """Amplitude of xh (n,) after transients, at the step's image of `frequency`: w with (2 / T) tan(w T / 2)."""
+    """Amplitude of xh (n,) after transients, at the w of which `frequency` is (2 / T) tan(w T / 2)."""
     w = 2.0 / step * np.arctan(0.5 * frequency * step)
     body = LinearBody(M, D, K, step)
     hats = np.empty((n, M.shape[0]), dtype=complex)

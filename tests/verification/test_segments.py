@@ -8,6 +8,7 @@ from physics.dynamics.passive_midpoint import LinearBody
 from physics.errors import InputError
 from physics.fem.material import Material
 from physics.mesh import generate
+from physics.reduction.balanced import balanced
 from physics.reduction.joining import coordinates_of, coupling_nodes, cut, join, nodal_map
 from physics.reduction.linear_model import linear_model, vibration_modes
 from physics.reduction.modal import modal
@@ -42,7 +43,7 @@ PARTS = {
 NODES, WEIGHTS = np.array([[0, 1, 2]]), np.array([[0.2, 0.3, 0.5]])
 
 
-@njit
+@njit(cache=True)
 def run(model, state, work, nodes, weights, forces, energy):
     """Steps under one contact force; (largest error of the books, largest energy, taken by damping)."""
     done = lost = worst = most = 0.0
@@ -84,7 +85,7 @@ def balance(model, n=1500) -> tuple[float, float]:
     return worst / most, lost / most
 
 
-@pytest.mark.parametrize("k_c", [1e2, 1e4, 1e6, 1e8, 1e10, 1e12])
+@pytest.mark.parametrize("k_c", [1e2, 1e5, 1e8, 1e12])
 @pytest.mark.parametrize(
     ("part", "orders"),
     [("two boxes", None), ("graph", None), ("two boxes", (6, 25)), ("surface and inside", (25, 30))],
@@ -143,6 +144,23 @@ def test_a_segment_of_all_its_modes_moves_as_the_unreduced_one():
     full, same = motion(*joined("two boxes")), motion(*joined("two boxes", orders=orders))
     # modes of 1e9 / s2 beside rigid ones: eight digits of an undamped phase after forty steps
     assert np.abs(full - same).max() < 1e-7 * np.abs(full).max()
+
+
+@pytest.mark.parametrize("part", ["two boxes", "surface and inside"])
+def test_reduced_segments_do_not_lock_however_stiff_the_coupling(part):
+    # a step far above the periods makes A the static compliance, times 2 / T
+    whole = joined("whole", step=0.1)[0].compliance
+    models = cut(MESH, PLASTIC, CLAMPED, PARTS[part])
+    modes = [vibration_modes(m) for m in models]
+    tip, foot = coupling_nodes(models)
+    bases = [
+        balanced(m, v, nodes, order)
+        for m, v, nodes, order in zip(models, modes, (np.union1d(tip, CONTACT), foot), (12, 25), strict=True)
+    ]
+    for k_c in (1e6, 1e9, 1e12):
+        reduced = join(MESH, models, CONTACT, 0.1, k_c, bases=bases).compliance
+        # six elastic columns for the tip; joined node by node, 3 to 60% of the compliance would be left
+        assert np.linalg.norm(reduced - whole) < 0.05 * np.linalg.norm(whole)
 
 
 def test_a_floating_segment_has_six_rigid_motions_and_their_momentum():
