@@ -24,9 +24,9 @@ def nearest_tree(surface: SurfaceMesh) -> NearestTree:
     """The tree of a surface, fitted to its vertices as they are."""
     none = np.full((len(surface.triangles), 3), -1, np.int32)
     numbers = np.arange(len(surface.triangles), dtype=np.int32)
-    primitives = Primitives(surface.triangles, numbers, none, none)
+    primitives = Primitives(np.ascontiguousarray(surface.triangles), numbers, none, none)
     boxes = NearestTree(build_tree(surface.vertices[surface.triangles].mean(axis=1)), primitives)
-    fit(boxes, surface.vertices)
+    fit(boxes, np.ascontiguousarray(surface.vertices))
     return boxes
 
 

@@ -119,6 +119,8 @@ class Pairer:
         clear_walls(self.pairing)
         for patch in patches:
             add_wall(self.pairing, patch)
+        # one memory layout, one compiled kernel
+        x_a, x_b = np.ascontiguousarray(x_a), np.ascontiguousarray(x_b)
         fit(self.boxes, x_b)
         pair_walls(self.pairing, self.surface, self.boxes, x_a, x_b, self.cavities)
         return self.cavities
@@ -178,10 +180,11 @@ def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
     place_points(pairing.walls, x_a, pairing.points)
     project_border(pairing.walls, pairing.points, surface, boxes, x_b, path, pairing.walk)
     pairing.size[DETOURS] = path.size[1]
-    escaped = 0
     for w in range(n_walls):
         pairing.group[w] = w
         pairing.cavity[w] = NONE
+    escaped = 0
+    for w in range(n_walls):
         pairing.outcome[w] = _try_loops(pairing, w)
         if pairing.outcome[w] == SEALED:
             pairing.outcome[w] = _try(pairing, surface, w, x_a, x_b, cavities)

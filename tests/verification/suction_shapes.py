@@ -72,12 +72,12 @@ def ground(n, height=None, size=0.06, seed=0):
 
 
 def block_with_tunnel(size=0.005):
-    """A block of 9 x 4 x 5 cubes of that size, its top at y = 0, and a tunnel between two mouths in its top.
+    """A block of 9 x 4 x 9 cubes of that size, its top at y = 0, and a tunnel between two mouths in its top.
 
     Also the x of both mouths' centres and the tunnel's volume.
     """
-    solid = np.ones((9, 4, 5), bool)
-    solid[2, 1:, 2] = solid[6, 1:, 2] = solid[2:7, 1, 2] = False
+    solid = np.ones((9, 4, 9), bool)
+    solid[2, 1:, 4] = solid[6, 1:, 4] = solid[2:7, 1, 4] = False
     padded, quads = np.pad(solid, 1), []
     for axis in range(3):
         u, v = (np.eye(3, dtype=int)[(axis + k) % 3] for k in (1, 2))
@@ -90,6 +90,6 @@ def block_with_tunnel(size=0.005):
                     quads.append(quad if side else quad[::-1])
     corners, index = np.unique(np.array(quads).reshape(-1, 3), axis=0, return_inverse=True)
     index = index.reshape(-1, 4)
-    vertices = size * (corners - 1 - np.array([4.5, 4.0, 2.5]))
+    vertices = size * (corners - 1 - np.array([4.5, 4.0, 4.5]))
     surface = SurfaceMesh.from_triangles(vertices, np.concatenate([index[:, :3], index[:, [0, 2, 3]]]))
     return surface, (-2 * size, 2 * size), (~solid).sum() * size**3
