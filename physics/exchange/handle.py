@@ -99,6 +99,22 @@ def _lower_field(context, builder, handle, value, attribute):
 
 
 @intrinsic
+def handle_like(typing_context, handle, address):
+    """A handle of the type of `handle` to the tuple behind another `Handle.address`.
+
+    So a state may hold any number of tuples of one layout: one as a field, which puts the layout in the
+    state's own type, and the addresses of all in an int64 array.
+    """
+    if not isinstance(handle, HandleType):
+        return None
+
+    def codegen(context, builder, signature, args):
+        return args[1]
+
+    return handle(handle, types.int64), codegen
+
+
+@intrinsic
 def _write_at(typing_context, address, state):
     def codegen(context, builder, signature, args):
         pointer = builder.inttoptr(args[0], context.get_value_type(signature.args[1]).as_pointer())

@@ -1,0 +1,54 @@
+"""Points interpolated on a surface, at which its distance to another body is asked (002, section IV-A).
+
+Vertices, points along edges and points inside of triangles, each once; closer together than a given spacing.
+Their pattern is symmetric on each edge and triangle, so that mirrored surfaces have mirrored points.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.errors import InputError
+
+MOST_POINTS = 100_000
+
+
+class SurfacePoints(NamedTuple):
+    """Barycentric points of a surface."""
+
+    nodes: NDArray[np.int64]  # (n, 3) vertices
+    weights: NDArray[np.float64]  # (n, 3)
+
+
+def surface_points(x: NDArray[np.float64], triangles: NDArray[np.integer], spacing: float) -> SurfacePoints:
+    """Points of the triangles (m, 3) over vertices x [m], neighbours at most `spacing` [m] apart along edges.
+
+    Raises InputError for a spacing that is not positive, or so fine that there would be too many points.
+    """
+    if not spacing > 0.0:
+        raise InputError(f"the spacing of contact points is {spacing} m, expected a positive length.")
+    corners = x[triangles]
+    lengths = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)
+    cells = np.maximum(1.0, np.ceil(lengths / spacing - 1e-9))
+    if 0.5 * (cells.max(axis=1) ** 2).sum() > MOST_POINTS:
+        raise InputError(
+            f"contact points every {spacing:g} m would be more than {MOST_POINTS}; take a larger spacing."
+        )
+    nodes: list[tuple[int, int, int]] = [(v, v, v) for v in np.unique(triangles).tolist()]
+    weights: list[tuple[float, float, float]] = [(1.0, 0.0, 0.0)] * len(nodes)
+    edges: dict[tuple[int, int], int] = {}
+    for t, n in zip(triangles.tolist(), cells.astype(int).tolist(), strict=True):
+        for a in range(3):
+            i, j = t[a], t[(a + 1) % 3]
+            edges[min(i, j), max(i, j)] = n[a]
+    for (i, j), n in edges.items():
+        for k in range(1, n):
+            nodes.append((i, j, j))
+            weights.append((1.0 - k / n, k / n, 0.0))
+    for t, n in zip(triangles.tolist(), cells.max(axis=1).astype(int).tolist(), strict=True):
+        for i in range(1, n):
+            for j in range(1, n - i):
+                nodes.append((t[0], t[1], t[2]))
+                weights.append((i / n, j / n, (n - i - j) / n))
+    return SurfacePoints(np.array(nodes, np.int64), np.array(weights, np.float64))
