@@ -2,9 +2,9 @@
 
 Unreduced segments are joined node by node and tend to the whole body as k_c grows. Reduced ones joined so
 would lock: each basis follows only some shapes of the interface, and a large k_c admits none but those that
-both follow (a beam of orders 6 and 25 kept 4% of its compliance at k_c = 1e12 N/m). Therefore the springs act,
-as in mortar methods, on the gap's components in the interface shapes of the smaller of the two bases: the same
-beam keeps 97%, at any k_c from 1e6 N/m on.
+both follow (a beam of orders 6 and 25 kept 4% of its compliance at k_c = 1e12 N/m). Therefore the springs
+act, as in mortar methods, on the gap's components in the interface shapes of the smaller of the two bases:
+the same beam keeps 97%, at any k_c from 1e6 N/m on.
 """
 
 from collections.abc import Sequence

@@ -102,24 +102,24 @@ def _add_product(a, start, count, length, x, x_start, y, y_start):
     """y[y_start:] += a^T x[x_start:] for the (count, length) matrix at `start` of the flat array a.
 
     Column by column and four at a time: vectorised without another order of summation, at the speed of BLAS.
+    On views, for an index that is a sum costs half the speed.
     """
-    i = 0
+    out = y[y_start : y_start + length]
+    i, p = 0, start
     while i + 4 <= count:
-        p = start + i * length
         x0, x1, x2, x3 = x[x_start + i], x[x_start + i + 1], x[x_start + i + 2], x[x_start + i + 3]
+        a0, a1, a2 = a[p : p + length], a[p + length : p + 2 * length], a[p + 2 * length : p + 3 * length]
+        a3 = a[p + 3 * length : p + 4 * length]
         for j in range(length):
-            y[y_start + j] += (
-                a[p + j] * x0
-                + a[p + length + j] * x1
-                + a[p + 2 * length + j] * x2
-                + a[p + 3 * length + j] * x3
-            )
+            out[j] += a0[j] * x0 + a1[j] * x1 + a2[j] * x2 + a3[j] * x3
         i += 4
+        p += 4 * length
     while i < count:
-        p, x0 = start + i * length, x[x_start + i]
+        x0, a0 = x[x_start + i], a[p : p + length]
         for j in range(length):
-            y[y_start + j] += a[p + j] * x0
+            out[j] += a0[j] * x0
         i += 1
+        p += length
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
