@@ -195,11 +195,15 @@ def test_distances_out_of_order_are_refused_by_name(values, word):
 def test_unknown_distances_are_wanted_exactly_where_the_iso_line_needs_them():
     mesh = cup()
     height = mesh.vertices[:, 1]
-    distance = np.where(height > LIMITS.sealing, np.inf, height)
+    # the next row of vertices is known inside, where the cup is flatter, and unknown outside
+    distance = np.where(height > 0.9e-3, np.inf, height)
     detector = Detector(mesh, LIMITS)
     sealed = height <= LIMITS.sealing
-    ends = mesh.edges[sealed[mesh.edges].sum(axis=1) == 1]
-    assert sorted(detector.wanted(distance)) == sorted(set(ends[~sealed[ends]]))
+    beside = np.zeros(len(height), bool)
+    beside[mesh.edges[sealed[mesh.edges].any(axis=1)]] = True
+    wanted = beside & ~sealed & np.isinf(distance)
+    assert 0 < wanted.sum() < (beside & ~sealed).sum()
+    assert sorted(detector.wanted(distance)) == np.flatnonzero(wanted).tolist()
     assert len(detector.wanted(height)) == 0
 
 
@@ -373,6 +377,19 @@ def test_the_exact_border_lies_on_the_sealing_iso_line():
     border = distance_at(patch, tilted)[patch.border[: patch.size[BORDER]]]
     # rounding of an interpolation between distances of up to 5 mm
     np.testing.assert_allclose(border, LIMITS.sealing, rtol=0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("pillar", [False, True])
+def test_area_vectors_at_the_nodes_sum_to_the_vector_area_of_the_borders(pillar):
+    mesh = cup(pillar=pillar)
+    patch = found(mesh, mesh.vertices[:, 1] + 0.01 * mesh.vertices[:, 0] + 1e-4).patches[0]
+    total = areas_of(patch, mesh.vertices)[1].sum(axis=0)
+    points, around = points_of(patch, mesh.vertices), np.zeros(3)
+    for k in range(patch.size[LOOPS]):
+        loop = points[patch.border[patch.loops[k] : patch.loops[k + 1]]]
+        around += 0.5 * np.cross(loop, np.roll(loop, -1, axis=0)).sum(axis=0)
+    np.testing.assert_allclose(total, around, rtol=0.0, atol=1e-13 * wall_area(patch, points))
+    assert total[1] < 0.0
 
 
 def test_an_unknown_distance_counts_as_the_alarm_distance():
