@@ -7,7 +7,10 @@ element at a contact node, so that contact acts on no other.
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import laplacian
+from scipy.sparse.linalg import eigsh
 
 from physics.errors import InputError
 from physics.mesh.tet import OUTWARD_FACES, TetMesh
@@ -35,27 +38,40 @@ def by_boxes(mesh: TetMesh, boxes: Sequence[ArrayLike]) -> NDArray[np.int64]:
 
 
 def by_graph(mesh: TetMesh, contact: ArrayLike, segments: int) -> NDArray[np.int64]:
-    """The elements at contact nodes, and the rest in `segments` - 1 parts of little interface, by METIS.
+    """The elements at contact nodes, and the rest in `segments` - 1 parts of equal size and little interface.
 
-    Raises InputError for fewer than two segments, or where pymetis is not installed.
+    The rest is halved again and again along the Fiedler vector of its elements' graph (Pothen, Simon and
+    Liou, Partitioning sparse matrices with eigenvectors of graphs, SIAM J. Matrix Anal. Appl. 1990).
+    Raises InputError for fewer than two segments, or more than there are elements for.
     """
-    try:
-        import pymetis
-    except ImportError as error:
-        raise InputError("partitioning by graph needs pymetis: pip install pymetis.") from error
-    if segments < 2:
-        raise InputError(f"partitioning by graph into {segments} segments, expected at least 2.")
     labels = surface_and_inside(mesh, contact)
     inside = np.flatnonzero(labels)
-    _, faces = np.unique(
-        np.sort(mesh.tets[inside][:, OUTWARD_FACES].reshape(-1, 3), axis=1), axis=0, return_inverse=True
-    )
-    order = np.argsort(faces, kind="stable")
-    shared = np.flatnonzero(np.diff(faces[order]) == 0)
-    one, other = order[shared] // 4, order[shared + 1] // 4
-    neighbours: list[list[int]] = [[] for _ in inside]
-    for a, b in zip(one.tolist(), other.tolist(), strict=True):
-        neighbours[a].append(b)
-        neighbours[b].append(a)
-    labels[inside] = 1 + np.asarray(pymetis.part_graph(segments - 1, adjacency=neighbours).vertex_part)
+    if not 2 <= segments <= 1 + inside.size:
+        raise InputError(
+            f"partitioning by graph into {segments} segments, expected 2 to {1 + inside.size}: one for the "
+            f"contact nodes, and at most one for each of the {inside.size} elements away from them."
+        )
+    faces = np.sort(mesh.tets[inside][:, OUTWARD_FACES], axis=2).reshape(-1, 3)
+    _, face = np.unique(faces, axis=0, return_inverse=True)
+    touches = sp.csr_array((np.ones(face.size), (np.arange(face.size) // 4, face)))
+    labels[inside] = 1 + _halved(sp.csr_array(touches @ touches.T), segments - 1)
     return labels
+
+
+def _halved(graph: sp.csr_array, parts: int) -> NDArray[np.int64]:
+    """Part of each vertex of a symmetric graph, numbered from 0, parts of equal size within one vertex."""
+    n = graph.shape[0]
+    label = np.zeros(n, dtype=np.int64)
+    if parts == 1:
+        return label
+    few = parts // 2
+    fiedler = np.zeros(n)
+    if n > 2:
+        # shifted below zero, where the Laplacian is singular
+        start = np.cos(np.arange(n))
+        fiedler = eigsh(laplacian(graph).tocsc(), 2, sigma=-1e-3, v0=start)[1][:, 1]
+    order = np.argsort(fiedler, kind="stable")
+    cut = n * few // parts
+    for vertices, first, count in ((order[:cut], 0, few), (order[cut:], few, parts - few)):
+        label[vertices] = first + _halved(sp.csr_array(graph[vertices][:, vertices]), count)
+    return label

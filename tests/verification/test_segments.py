@@ -247,6 +247,19 @@ def test_segments_hold_all_of_the_mass_and_every_contact_node(part):
         assert 0 < shared.size < model.nodes.size or part != "two boxes"
 
 
+def test_parts_by_graph_have_equal_sizes_and_far_less_interface_than_random_ones():
+    labels = by_graph(MESH, CONTACT, 4)
+    size = np.bincount(labels)[1:]
+    assert size.max() - size.min() <= 2
+    shuffled = labels.copy()
+    rest = np.flatnonzero(labels)
+    shuffled[np.random.default_rng(0).permutation(rest)] = labels[rest]
+    shared = [sum(s.size for s in coupling_nodes(cut(MESH, PLASTIC, CLAMPED, a))) for a in (labels, shuffled)]
+    assert shared[0] < 0.5 * shared[1]
+    with pytest.raises(InputError, match="into 1 segments, expected 2 to"):
+        by_graph(MESH, CONTACT, 1)
+
+
 def test_a_segment_without_free_nodes_is_refused():
     labels = PARTS["two boxes"].copy()
     labels[labels == 1] = 2
