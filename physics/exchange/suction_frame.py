@@ -1,0 +1,110 @@
+"""What the servo of a held suction cup exchanges with the slow loop: a frame, slow to fast, and the hand's
+pose with the handle's, fast to slow.
+
+Every array has the three slots of a triple buffer as its leading dimension.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.exchange.buffer import SLOTS
+
+# Entries of SuctionFrame.settings
+SET_STEP = 0
+"""h of the slow loop's step [s]."""
+SET_ATMOSPHERE, SET_LARGEST, SET_RT = 1, 2, 3
+"""P_atm and P_max [Pa], R T [J/mol]."""
+SET_TOLERANCE, SET_SWEEPS = 4, 5
+"""Of the servo's solver: natural-map residual, most sweeps."""
+SET_LIVE = 6
+"""Force scale [-] and largest force [N] of the device's side, NaN to leave them (Port.live): two entries."""
+SETTINGS = 8
+
+
+class SuctionFrame(NamedTuple):
+    """A step's problem, condensed to the handle; room for c contacts and k cavities, m = 3 c + k rows.
+
+    Those in use come first, the contacts' rows before the cavities'. x = (r, p - P_atm) [N, Pa]; twists are a
+    displacement [m] and a rotation vector about the handle's origin, wrenches their duals [N, N m].
+    """
+
+    id: NDArray[np.int64]  # (3,) rises with each frame; the servo's status names the one in force
+    origin: NDArray[np.int64]  # (3,) ticks done when the step began
+    size: NDArray[np.int64]  # (3, 2) contacts, cavities
+    settings: NDArray[np.float64]  # (3, SETTINGS)
+    position: NDArray[np.float64]  # (3, 3) [m] of the handle when the step began
+    orientation: NDArray[np.float64]  # (3, 4)
+    w: NDArray[np.float64]  # (3, m m) of the rows in use, packed; the handle yields through its coupling
+    b: NDArray[np.float64]  # (3, m) gaps [m] and volumes [m3] at x = 0 with the handle held, from rest
+    momentum: NDArray[np.float64]  # (3, m) what the start velocities add in a whole step
+    rows: NDArray[np.float64]  # (3, m, 6) what a twist of the handle adds
+    stiffness: NDArray[np.float64]  # (3, 6, 6) S: wrench of a twist on what holds the handle, at x = 0
+    load: NDArray[np.float64]  # (3, 6) wrench on the held handle, from rest
+    load_momentum: NDArray[np.float64]  # (3, 6) what the start velocities add in a whole step
+    give: NDArray[np.float64]  # (3, 6, 6) twist of a wrench, with the coupling; 0 where the pose is imposed
+    follow: NDArray[np.float64]  # (3, 6, 6) twist of one of the hand's
+    drift: NDArray[np.float64]  # (3, 6) twist by the coupling's dampers if neither moves
+    mu: NDArray[np.float64]  # (3, c)
+    start: NDArray[np.float64]  # (3, 3 c) contact forces to start from [N]
+    active: NDArray[np.bool_]  # (3, k) whether a pressure is given
+    pressure: NDArray[np.float64]  # (3, k) [Pa], absolute: given, or to start from
+    amount: NDArray[np.float64]  # (3, k) n [mol] when the step began
+
+
+class HandState(NamedTuple):
+    """The hand and the handle at the end of a tick."""
+
+    tick: NDArray[np.int64]  # (3,) ticks done, -1 before the first
+    target: NDArray[np.float64]  # (3, 3) [m] where the hand wants the handle
+    target_q: NDArray[np.float64]  # (3, 4)
+    position: NDArray[np.float64]  # (3, 3) [m] of the handle
+    orientation: NDArray[np.float64]  # (3, 4)
+    force: NDArray[np.float64]  # (3, 3) [N] on the hand
+
+
+def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
+    """Empty slots with room for so many contacts and cavities."""
+    m = 3 * contacts + cavities
+    return SuctionFrame(
+        id=np.zeros(SLOTS, np.int64),
+        origin=np.zeros(SLOTS, np.int64),
+        size=np.zeros((SLOTS, 2), np.int64),
+        settings=np.full((SLOTS, SETTINGS), np.nan),
+        position=np.zeros((SLOTS, 3)),
+        orientation=_upright(),
+        w=np.zeros((SLOTS, m * m)),
+        b=np.zeros((SLOTS, m)),
+        momentum=np.zeros((SLOTS, m)),
+        rows=np.zeros((SLOTS, m, 6)),
+        stiffness=np.zeros((SLOTS, 6, 6)),
+        load=np.zeros((SLOTS, 6)),
+        load_momentum=np.zeros((SLOTS, 6)),
+        give=np.zeros((SLOTS, 6, 6)),
+        follow=np.zeros((SLOTS, 6, 6)),
+        drift=np.zeros((SLOTS, 6)),
+        mu=np.zeros((SLOTS, contacts)),
+        start=np.zeros((SLOTS, 3 * contacts)),
+        active=np.zeros((SLOTS, cavities), np.bool_),
+        pressure=np.ones((SLOTS, cavities)),
+        amount=np.zeros((SLOTS, cavities)),
+    )
+
+
+def make_hand_state() -> HandState:
+    """Empty slots."""
+    return HandState(
+        tick=np.full(SLOTS, -1, np.int64),
+        target=np.zeros((SLOTS, 3)),
+        target_q=_upright(),
+        position=np.zeros((SLOTS, 3)),
+        orientation=_upright(),
+        force=np.zeros((SLOTS, 3)),
+    )
+
+
+def _upright() -> NDArray[np.float64]:
+    q = np.zeros((SLOTS, 4))
+    q[:, 0] = 1.0
+    return q

@@ -1,0 +1,333 @@
+"""The servo's tick of a held suction cup: the slow loop's own problem, solved with the hand's present pose.
+
+A step of the slow loop (physics.systems.suction) is linear in the twist d by which its held frame, the
+handle, moves until the step's end, but for the laws of contact, friction and air. So a frame carries
+
+    u = W x + b + B d,    wrench on what holds the handle = S d - F - B^T x
+
+with x = (r, p - P_atm) and u = (gaps and slips, volumes), and each tick solves contacts, friction and
+pressures together (physics.suction.pressure) for the pose in which the hand is now. The virtual coupling to
+the hand is a spring and a damper in parallel, implicit in the step as in the other systems: the slow loop
+condenses it into W, so that the handle's twist needs no unknowns of its own. The force on the hand is minus
+what the coupling has to pull the handle with: inertia, weight, elasticity, contact and suction.
+
+**What is frozen** for a frame's life: the contacts, their normals and arms; the borders of the cavities and
+their volumes' gradients; the elements' rotations, W, B and S; and n of each cavity at the step's start.
+All of it is about the state in which the step began, so that the error is of first order in the low period.
+The amount that escapes at P_max is found anew by each tick and committed by the slow loop alone. At the tick
+in which the slow loop ends the step it solves the same problem, with the same pose.
+
+**Momentum.** Within a step the bodies' start velocities count in proportion to the time since it began:
+in free motion the handle then goes along with the hand instead of lagging behind or running ahead, and
+at the step's end all of it is there. A tick keeps no state from another one but what to start from: between
+two frames the hand moves in the field of a convex potential, but for friction and the momentum's share.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import cfunc, njit, typeof, types
+from numpy.typing import NDArray
+
+from physics.contact.residual import natural_map_norm
+from physics.contact.solvers.anderson import CONTINUE, CONVERGED, DIVERGED, RESIDUAL, SWEEPS, Acceleration
+from physics.contact.solvers.relaxation import project_cones
+from physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
+from physics.exchange.handle import Handle, HandleType
+from physics.exchange.port import (
+    INFO_DEPTH,
+    INFO_HELD,
+    INFO_RESIDUAL,
+    INFO_SUM,
+    STATUS_AGE,
+    STATUS_CODE,
+    STATUS_CONTACTS,
+    STATUS_FLAGS,
+    STATUS_FRAME,
+    STATUS_REPLAYED,
+    STATUS_ROWS,
+    STATUS_SWEEPS,
+    Port,
+    make_port,
+)
+from physics.exchange.suction_frame import (
+    SET_ATMOSPHERE,
+    SET_LARGEST,
+    SET_LIVE,
+    SET_RT,
+    SET_STEP,
+    SET_SWEEPS,
+    SET_TOLERANCE,
+    HandState,
+    SuctionFrame,
+    make_hand_state,
+    make_suction_frame,
+)
+from physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
+from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
+
+OK, NOT_FINITE = 0, 1
+"""Status of a tick."""
+
+SWEEPS_SPENT, SOLVE_DIVERGED = 2, 4
+"""Flags of a tick: the solver used up its sweeps; its force grew past all measure."""
+
+LATEST = 2.0
+"""Most steps for which the start velocities are followed when a frame is late."""
+
+# Entries of SuctionServo.counter
+TICK, FRAME, ADOPTED_AT, SWEEP_CAPS, DIVERGENCES, HELD, TURNS = range(7)
+
+
+class Air(NamedTuple):
+    """The cavities' air in the present tick, room for k of them (physics.suction.pressure.Gas)."""
+
+    pressure: NDArray[np.float64]  # (k,) [Pa]
+    amount: NDArray[np.float64]  # (k,) [mol]
+    volume: NDArray[np.float64]  # (k,) [m3]
+    area: NDArray[np.float64]  # (k,) [m2]
+
+
+class SuctionServo(NamedTuple):
+    """Everything that a tick reads and writes."""
+
+    port: Port
+    counter: NDArray[np.int64]
+    dt: NDArray[np.float64]  # (1,) [s]
+    rest: NDArray[np.float64]  # (4,) orientation of the handle when the device's is the identity
+    target: NDArray[np.float64]  # (3,) [m]
+    target_q: NDArray[np.float64]  # (4,)
+    position: NDArray[np.float64]  # (3,) [m] of the handle
+    orientation: NDArray[np.float64]  # (4,)
+    twist: NDArray[np.float64]  # (6,) of the handle since the step began
+    pull: NDArray[np.float64]  # (6,) of the coupling on the handle [N], [N m]
+    scratch: NDArray[np.float64]  # (2, 6)
+    b: NDArray[np.float64]  # (m,)
+    x: NDArray[np.float64]  # (m,)
+    u: NDArray[np.float64]  # (m,)
+    air: Air
+    acceleration: Acceleration
+    frame: SuctionFrame
+    frame_control: NDArray[np.int64]
+    state: HandState
+    state_control: NDArray[np.int64]
+
+
+def make_servo(
+    position: NDArray[np.float64],
+    contacts: int,
+    cavities: int,
+    dt: float = 1e-3,
+    held: bool = True,
+    turns: bool = True,
+    port: Port | None = None,
+) -> SuctionServo:
+    """A handle at position (3,) [m], upright, with room for so many contacts and cavities.
+
+    held: whether the hand holds it; else it feels nothing. turns: whether it turns with the device.
+    """
+    m, upright = 3 * contacts + cavities, np.array([1.0, 0.0, 0.0, 0.0])
+    counter = np.zeros(7, np.int64)
+    counter[HELD], counter[TURNS] = held, turns
+    start = np.array(position, float)
+    servo = SuctionServo(
+        port=port or make_port(),
+        counter=counter,
+        dt=np.array([dt]),
+        rest=upright.copy(),
+        target=start.copy(),
+        target_q=upright.copy(),
+        position=start.copy(),
+        orientation=upright.copy(),
+        twist=np.zeros(6),
+        pull=np.zeros(6),
+        scratch=np.zeros((2, 6)),
+        b=np.zeros(m),
+        x=np.zeros(m),
+        u=np.zeros(m),
+        air=Air(np.ones(cavities), np.zeros(cavities), np.zeros(cavities), np.ones(cavities)),
+        acceleration=make_workspace(contacts, cavities),
+        frame=make_suction_frame(contacts, cavities),
+        frame_control=make_control(),
+        state=make_hand_state(),
+        state_control=make_control(),
+    )
+    servo.frame.position[:] = start
+    servo.state.target[:] = servo.state.position[:] = start
+    return servo
+
+
+@njit(nogil=True, cache=True)
+def _take_frame(s):
+    """Slot of the newest frame; a fresh one brings what to start from."""
+    if not is_fresh(s.frame_control):
+        return reader_slot(s.frame_control)
+    f, _ = acquire(s.frame_control)
+    frame, counter = s.frame, s.counter
+    counter[FRAME], counter[ADOPTED_AT] = frame.id[f], counter[TICK]
+    rows = 3 * frame.size[f, 0]
+    s.x[:rows] = frame.start[f, :rows]
+    project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
+    for j in range(frame.size[f, 1]):
+        s.air.pressure[j] = frame.pressure[f, j]
+    for i in range(2):
+        s.port.live[i] = frame.settings[f, SET_LIVE + i]
+    return f
+
+
+@njit(nogil=True, cache=True)
+def _aim(s):
+    """The hand's pose becomes the target."""
+    for i in range(3):
+        s.target[i] = s.port.position[i]
+    if s.counter[TURNS] == 1:
+        quat_multiply(s.port.orientation, s.rest, s.target_q)
+        quat_normalise(s.target_q)
+
+
+@njit(nogil=True, cache=True)
+def _free_motion(s, f):
+    """The handle's twist and b without contact and pressure; scratch[0] = F, wrench on the held handle."""
+    frame, load, way = s.frame, s.scratch[0], s.scratch[1]
+    since = (s.counter[TICK] + 1 - frame.origin[f]) * s.dt[0]
+    share = min(max(since / frame.settings[f, SET_STEP], 0.0), LATEST)
+    for i in range(3):
+        way[i] = s.target[i] - frame.position[f, i]
+    quat_difference(s.target_q, frame.orientation[f], way[3:6])
+    for i in range(6):
+        load[i] = frame.load[f, i] + share * frame.load_momentum[f, i]
+    for i in range(6):
+        s.twist[i] = frame.drift[f, i]
+        for j in range(6):
+            s.twist[i] += frame.follow[f, i, j] * way[j] + frame.give[f, i, j] * load[j]
+    for i in range(3 * frame.size[f, 0] + frame.size[f, 1]):
+        s.b[i] = frame.b[f, i] + share * frame.momentum[f, i]
+        for j in range(6):
+            s.b[i] += frame.rows[f, i, j] * s.twist[j]
+
+
+@njit(nogil=True, cache=True)
+def _solve(s, f):
+    """Contact forces and pressures within tolerance and sweeps, from those of the last tick; the flags."""
+    frame, air, a, flags = s.frame, s.air, s.acceleration, 0
+    n, k = frame.size[f, 0], frame.size[f, 1]
+    m = 3 * n + k
+    s.port.status[STATUS_SWEEPS] = 0
+    s.port.info[INFO_RESIDUAL] = 0.0
+    if m == 0:
+        return flags
+    settings, mu = frame.settings[f], frame.mu[f, :n]
+    w, b, x, u = frame.w[f, : m * m].reshape((m, m)), s.b[:m], s.x[:m], s.u[:m]
+    for j in range(k):
+        air.amount[j] = frame.amount[f, j]
+    gas = Gas(
+        frame.active[f, :k], air.pressure[:k], air.amount[:k], air.volume[:k], air.area[:k],
+        settings[SET_ATMOSPHERE], settings[SET_LARGEST], settings[SET_RT],
+    )  # fmt: skip
+    bound = begin(w, b, mu, x, u, gas, True, a)
+    code = advance(w, b, mu, x, u, gas, settings[SET_TOLERANCE], bound, int(settings[SET_SWEEPS]), a)
+    finish(w, b, mu, x, u, gas, a)
+    if code == CONTINUE:
+        flags |= SWEEPS_SPENT
+        s.counter[SWEEP_CAPS] += 1
+    elif code == DIVERGED:
+        flags |= SOLVE_DIVERGED
+        s.counter[DIVERGENCES] += 1
+    s.port.status[STATUS_SWEEPS] = a.count[SWEEPS]
+    if code == CONVERGED:
+        s.port.info[INFO_RESIDUAL] = a.least[RESIDUAL]
+    else:
+        error, size = natural_map_norm(w, mu, x, u, 0, n, a.scratch)
+        s.port.info[INFO_RESIDUAL] = error / size if size > 0.0 else error
+    return flags
+
+
+@njit(nogil=True, cache=True)
+def _yield_handle(s, f):
+    """The handle's pose under contact and pressure, and what the coupling pulls it with."""
+    frame, load, press = s.frame, s.scratch[0], s.scratch[1]
+    press[:] = 0.0
+    for i in range(3 * frame.size[f, 0] + frame.size[f, 1]):
+        for j in range(6):
+            press[j] += frame.rows[f, i, j] * s.x[i]
+    for i in range(6):
+        for j in range(6):
+            s.twist[i] += frame.give[f, i, j] * press[j]
+    for i in range(6):
+        s.pull[i] = -load[i] - press[i]
+        for j in range(6):
+            s.pull[i] += frame.stiffness[f, i, j] * s.twist[j]
+    for i in range(3):
+        s.position[i] = frame.position[f, i] + s.twist[i]
+    for i in range(4):
+        s.orientation[i] = frame.orientation[f, i]
+    rotate_by(s.twist[3:6], s.orientation)
+
+
+@njit(nogil=True, cache=True)
+def _feedback(s, f, flags):
+    """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
+    port, frame, depth, active, check = s.port, s.frame, 0.0, 0, 0.0
+    for k in range(frame.size[f, 0]):
+        depth = max(depth, -s.u[3 * k])
+        active += s.x[3 * k] > 0.0
+    for i in range(3):
+        port.force[i] = -s.pull[i]
+        port.torque[i] = -s.pull[3 + i]
+        port.info[INFO_SUM + i] = port.force[i]
+        port.info[INFO_HELD + i] = s.position[i]
+        check += abs(port.force[i]) + abs(port.torque[i]) + abs(s.position[i])
+    port.info[INFO_DEPTH] = depth
+    port.status[STATUS_CONTACTS] = active
+    port.status[STATUS_ROWS] = 3 * frame.size[f, 0] + frame.size[f, 1]
+    port.status[STATUS_FRAME] = s.counter[FRAME]
+    port.status[STATUS_AGE] = s.counter[TICK] - s.counter[ADOPTED_AT]
+    port.status[STATUS_REPLAYED] = 0
+    port.status[STATUS_FLAGS] = flags
+    return OK if check < 1e12 else NOT_FINITE
+
+
+@njit(nogil=True, cache=True)
+def _publish(s):
+    """Hand and handle for the slow loop."""
+    out, k = s.state, writer_slot(s.state_control)
+    out.tick[k] = s.counter[TICK]
+    for i in range(3):
+        out.target[k, i], out.position[k, i] = s.target[i], s.position[i]
+        out.force[k, i] = s.port.force[i]
+    for i in range(4):
+        out.target_q[k, i], out.orientation[k, i] = s.target_q[i], s.orientation[i]
+    publish(s.state_control)
+
+
+@njit(nogil=True, cache=True)
+def tick(s):
+    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
+    f = _take_frame(s)
+    flags = 0
+    if s.counter[HELD] == 1 and s.counter[FRAME] > 0:
+        _aim(s)
+        _free_motion(s, f)
+        flags = _solve(s, f)
+        _yield_handle(s, f)
+    status = _feedback(s, f, flags)
+    s.counter[TICK] += 1
+    _publish(s)
+    s.port.status[STATUS_CODE] = status
+    return status
+
+
+_CONTENT = typeof(make_servo(np.zeros(3), 1, 1))
+
+
+@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+def suction_tick(state):
+    """`int32 f(void *)`: one tick of the SuctionServo behind the handle; its status."""
+    return tick(state)
+
+
+def tick_data(servo: SuctionServo) -> Handle:
+    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
+    if typeof(servo) != _CONTENT:
+        raise TypeError("this servo of a suction cup is not laid out as the compiled tick expects")
+    return Handle(servo)

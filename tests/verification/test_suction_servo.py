@@ -1,0 +1,204 @@
+"""The servo of a held suction cup: closed forms, the step's own solution, balance, groups, no allocation."""
+
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+
+from physics.contact.problem import Stop
+from physics.exchange.buffer import publish, writer_slot
+from physics.exchange.suction_frame import (
+    SET_ATMOSPHERE,
+    SET_LARGEST,
+    SET_RT,
+    SET_STEP,
+    SET_SWEEPS,
+    SET_TOLERANCE,
+    SETTINGS,
+)
+from physics.suction.gas import Air
+from physics.suction.pressure import PressureProblem, solve
+from physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
+from physics.systems.suction_servo import OK, make_servo, tick, tick_data
+
+H, DT = 1e-2, 1e-3
+AIR = Air(largest=102e3)
+GAINS = (500.0, 2.0, 1.0, 2e-3)
+
+
+def settings(sweeps=2000, tolerance=1e-12):
+    values = np.full(SETTINGS, np.nan)
+    values[SET_STEP], values[SET_TOLERANCE], values[SET_SWEEPS] = H, tolerance, sweeps
+    values[SET_ATMOSPHERE], values[SET_LARGEST], values[SET_RT] = AIR.atmosphere, AIR.largest, AIR.rt
+    return values
+
+
+def servo_on(held, gains, error=None, sweeps=2000, origin=0, capacity=None):
+    """(state, handle, coupling) of a servo at the origin with one frame of the problem."""
+    contacts, cavities = capacity or (max(1, len(held.mu)), max(1, len(held.active)))
+    state = make_servo(np.zeros(3), contacts, cavities, DT)
+    coupling = couple(held.stiffness, gains, H, np.zeros(6) if error is None else error)
+    send(state, held, coupling, settings(sweeps), origin)
+    return state, tick_data(state), coupling
+
+
+def send(state, held, coupling, values, origin=0, identity=1):
+    slot = writer_slot(state.frame_control)
+    fill_frame(state.frame, slot, held, coupling, values, origin)
+    state.frame.id[slot] = identity
+    publish(state.frame_control)
+
+
+def piston(area, volume, amount, stiffness=1e3):
+    """A rigid piston along y over a cavity, without a contact."""
+    rows = np.zeros((1, 6))
+    rows[0, 1] = area
+    return HeldProblem(
+        np.zeros((1, 1)), np.array([volume]), np.zeros(1), rows, np.diag([stiffness] * 6), np.zeros(6),
+        np.zeros(6), np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0), np.array([False]),
+        np.array([AIR.atmosphere]), np.array([amount]),
+    )  # fmt: skip
+
+
+def soft_cup(n=8, k=2, seed=3):
+    """A random passive body of 60 freedoms on a handle, n contacts and k cavities; also its dense parts."""
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(66, 66))
+    a = factor @ factor.T + 30.0 * np.eye(66)
+    a *= 200.0 / a[0, 0]
+    j = 0.3 * rng.normal(size=(3 * n + k, 66))
+    j[3 * n :] *= 1e-3
+    force, momentum = rng.normal(size=66), rng.normal(size=66)
+    body, hand = slice(6, 66), slice(0, 6)
+    inner = np.linalg.inv(a[body, body])
+    lift = -inner @ a[body, hand]
+    held = HeldProblem(
+        w=j[:, body] @ inner @ j[:, body].T,
+        b=j[:, body] @ inner @ force[body] + np.append(np.full(3 * n, -2e-3), np.full(k, 4e-6)),
+        momentum=j[:, body] @ inner @ momentum[body],
+        rows=j[:, hand] + j[:, body] @ lift,
+        stiffness=a[hand, hand] + a[hand, body] @ lift,
+        load=force[hand] + lift.T @ force[body],
+        load_momentum=momentum[hand] + lift.T @ momentum[body],
+        mu=np.full(n, 0.5),
+        points=rng.normal(size=(n, 3)),
+        axes=np.tile(np.eye(3), (n, 1, 1)),
+        start=np.zeros(3 * n),
+        active=np.zeros(k, bool),
+        pressure=np.full(k, AIR.atmosphere),
+        amount=np.array([AIR.amount(AIR.atmosphere, 4e-6)] * k),
+    )
+    return held, a, j, force, momentum
+
+
+@pytest.mark.parametrize("way", [-2e-3, 1e-3, 5e-3])
+def test_an_imposed_piston_feels_the_closed_form_of_the_gas_law(way):
+    """p V = n R T exactly: the frame has no other compliance; above P_max the air leaves."""
+    area, volume = 5e-4, 3e-6
+    held = piston(area, volume, AIR.amount(AIR.atmosphere, volume), stiffness=0.0)
+    state, handle, _ = servo_on(held, None)
+    state.port.position[1] = way
+    assert tick(handle) == OK
+    pressure = min(AIR.largest, AIR.atmosphere * volume / (volume + area * way))
+    np.testing.assert_allclose(state.port.force[1], area * (pressure - AIR.atmosphere), rtol=1e-12)
+
+
+def test_the_tick_at_the_steps_end_is_the_steps_own_solution():
+    """Forces, pressures, handle: the dense system of body, handle and coupling, solved off line.
+
+    Both solve to 1e-12; the margin is the condition of W, about 1e3.
+    """
+    held, a, j, force, momentum = soft_cup()
+    error = np.array([1e-3, -2e-3, 5e-4, 1e-2, 0.0, -2e-2])
+    state, handle, _ = servo_on(held, GAINS, error, origin=-9)
+    target = np.array([1e-3, -3e-3, 2e-3])
+    state.port.position[:] = target
+    assert tick(handle) == OK
+    k, b, turn_k, turn_b = GAINS
+    damping = np.repeat([b / H, turn_b / H], 3)
+    spring = np.repeat([k, turn_k], 3) + damping
+    way = np.append(target, np.zeros(3))
+    whole = a.copy()
+    whole[:6, :6] += np.diag(spring)
+    load = force + momentum
+    load[:6] += spring * way - damping * error
+    offset = np.append(np.full(24, -2e-3), np.full(2, 4e-6))
+    free = np.linalg.solve(whole, load)
+    w = j @ np.linalg.solve(whole, j.T)
+    problem = PressureProblem(
+        0.5 * (w + w.T), j @ free + offset, held.mu, held.amount, held.pressure, held.active, AIR
+    )
+    exact = solve(problem, Stop(1e-12, 2000))
+    assert exact.converged and (exact.r != 0.0).any()
+    x = np.append(exact.r, exact.pressure - AIR.atmosphere)
+    np.testing.assert_allclose(state.x[:24], exact.r, atol=1e-8 * np.abs(exact.r).max())
+    np.testing.assert_allclose(state.air.pressure, exact.pressure, rtol=1e-9)
+    twist = np.linalg.solve(whole, load + j.T @ x)[:6]
+    np.testing.assert_allclose(state.twist, twist, atol=1e-8 * np.abs(twist).max())
+    pull = spring * (way - twist) - damping * error
+    np.testing.assert_allclose(state.port.force, -pull[:3], atol=1e-8 * np.abs(pull).max())
+    np.testing.assert_allclose(state.port.torque, -pull[3:], atol=1e-8 * np.abs(pull).max())
+
+
+def test_a_handle_that_moves_evenly_with_the_hand_is_not_felt():
+    """The bodies' momentum counts in proportion to the time, so that their inertia pulls on nobody."""
+    mass, velocity = 0.03, np.array([0.1, -0.05, 0.2, 0.0, 0.0, 0.0])
+    inertia = np.diag([mass] * 3 + [1e-5] * 3) / H**2
+    held = piston(0.0, 1e-6, AIR.amount(AIR.atmosphere, 1e-6))
+    moving = HeldProblem(**{**held.__dict__, "stiffness": inertia, "load_momentum": inertia @ velocity * H})
+    state, handle, _ = servo_on(moving, GAINS)
+    for t in range(1, 21):
+        state.port.position[:] = DT * t * velocity[:3]
+        assert tick(handle) == OK
+        np.testing.assert_allclose(state.port.force, 0.0, atol=1e-12)
+        np.testing.assert_allclose(state.position, DT * t * velocity[:3], atol=1e-15)
+
+
+def test_groups_of_contacts_carry_the_load_of_all():
+    """A rigid block on twelve feet, pressed evenly: four groups of them hold it by the same force and torque."""
+    angle = 2.0 * np.pi * np.arange(12) / 12
+    points = 0.02 * np.stack([np.cos(angle), np.zeros(12), np.sin(angle)], axis=1)
+    up = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    rows = np.zeros((36, 6))
+    for i, point in enumerate(points):
+        rows[3 * i : 3 * i + 3] = np.hstack([up, np.cross(point, up)])
+    stiffness = np.diag([3000.0] * 3 + [1.0] * 3)
+    held = HeldProblem(
+        1e-5 * np.eye(36), np.zeros(36), np.zeros(36), rows, stiffness, np.array([0.0, -2.0, 0, 0, 0, 0]),
+        np.zeros(6), np.full(12, 0.5), points, np.tile(up, (12, 1, 1)), np.zeros(36), np.zeros(0, bool),
+        np.zeros(0), np.zeros(0),
+    )  # fmt: skip
+    felt = []
+    for most in (12, 4):
+        part = grouped(held, most)
+        assert len(part.mu) == most
+        state, handle, _ = servo_on(part, GAINS, capacity=(12, 1))
+        state.port.position[1] = -4e-3
+        assert tick(handle) == OK
+        felt.append(np.append(state.port.force, state.port.torque))
+    assert felt[0][1] > 1.0
+    np.testing.assert_allclose(felt[1], felt[0], atol=1e-9)
+
+
+def test_groups_keep_W_symmetric_and_positive_semidefinite():
+    held = soft_cup(n=20, k=1)[0]
+    w = yielding(grouped(held, 6), couple(held.stiffness, GAINS, H, np.zeros(6)))
+    assert w.shape == (19, 19)
+    np.testing.assert_array_equal(w, w.T)
+    assert np.linalg.eigvalsh(w).min() > -1e-15
+
+
+def test_a_tick_allocates_nothing_and_leaves_the_frame_as_it_is():
+    held = soft_cup()[0]
+    state, handle, _ = servo_on(held, GAINS, sweeps=5)
+    state.port.position[1] = -3e-3
+    tick(handle)
+    w = state.frame.w.copy()
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        assert all(tick(handle) == OK for _ in range(20))
+        assert rtsys.get_allocation_stats().alloc == before
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert np.linalg.norm(state.port.force) > 0.1
+    np.testing.assert_array_equal(state.frame.w, w)
