@@ -91,7 +91,7 @@ def imprint(surface, path, active, winding, scratch, patch):
     return forced
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _add_path(surface, path, loop, scratch, patch):
     start, stop = path.loops[loop], path.loops[loop + 1]
     for k in range(start, stop):
@@ -122,7 +122,7 @@ def _holds_loop(within, n_loops, t):
     return found
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _corner(surface, t, j, scratch, patch):
     """Patch vertex of corner j of triangle t."""
     v = surface.triangles[t, j]
@@ -161,7 +161,7 @@ def _close_piece(scratch, begin):
         scratch.size[1] += 1
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _append_path_point(surface, path, k, t, scratch):
     """Add path point k, which lies in triangle t or on its border, to the piece being written."""
     i = scratch.size[0]
@@ -179,7 +179,7 @@ def _append_path_point(surface, path, k, t, scratch):
     _append(scratch, i)
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _list_events(surface, winding, t, scratch):
     """Corners and crossings around triangle t, counter-clockwise; returns their number."""
     n = 0
@@ -305,7 +305,7 @@ def _turning(uv, ring, begin, n):
     return total
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _surrounds(uv, ring, piece, point):
     """Does a line from the point along the first axis leave the piece an odd number of times?"""
     inside = False

@@ -196,7 +196,7 @@ def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
                 _try(pairing, surface, w, x_a, x_b, cavities)
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _try_loops(pairing, w):
     """Whether all borders of wall w are closed on B; a wall without borders holds nothing."""
     start, stop = pairing.span[w, 2], pairing.span[w + 1, 2]
@@ -235,7 +235,7 @@ def _try(pairing, surface, leader, x_a, x_b, cavities):
     return outcome
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _add_vertices(patch, start, stop, body, cavities):
     """Append vertices of a patch on a body; returns what to add to their numbers."""
     n = cavities.size[cavity.VERTICES]
@@ -254,7 +254,7 @@ def _add_triangle(cavities, a, b, c):
     cavities.size[cavity.TRIANGLES] = t + 1
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _has_room(pairing, leader, cavities):
     vertices, triangles = pairing.patch.size[wall_patch.VERTICES], pairing.patch.size[wall_patch.TRIANGLES]
     for w in range(pairing.size[WALLS]):
@@ -304,7 +304,7 @@ def _close(pairing, leader, cavities):
     return True
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _add_ribbon(pairing, loop, base_b, again, cavities):
     """Triangles between a border and its path; `again`: with the other diagonals."""
     walls, path = pairing.walls, pairing.path
@@ -324,7 +324,7 @@ def _add_ribbon(pairing, loop, base_b, again, cavities):
             _add_triangle(cavities, b_2, a, a_2)
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _find(leads, i):
     """Who leads in the end, with the way there halved."""
     while leads[i] != i:
@@ -333,13 +333,13 @@ def _find(leads, i):
     return i
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _unite(leads, i, j):
     i, j = _find(leads, i), _find(leads, j)
     leads[max(i, j)] = min(i, j)
 
 
-@njit(inline="always")
+@njit(nogil=True, cache=True)
 def _bound(pairing, v, w, inside):
     """Note that a border of wall w bounds the region of vertex v, on its inside or its outside."""
     r = _find(pairing.region, v)

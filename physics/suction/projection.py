@@ -25,6 +25,9 @@ POINTS, FALLBACKS, LOST = 0, 1, 2
 CLOSED, OPEN = 0, 1
 """What becomes of a loop: it is closed on the surface, or it runs over the surface's rim."""
 
+ARRIVED, ASTRAY, RIM = 0, 1, 2
+"""Ends of a walk."""
+
 MARGIN = 1e-9
 """Least barycentric weight of a projected point: it lies in one triangle, a nanometre from the edge."""
 
@@ -160,7 +163,7 @@ def _way(surface, x, p, t, weights, foot, up):
 def _walk(surface, x, path, loop, source, t, q, target, m):
     """Follow the section with the plane through q (3,) of normal m, m on its left, from triangle t on.
 
-    True where it meets the triangle `target`.
+    ARRIVED at the triangle `target`, at the RIM, or ASTRAY.
     """
     for _ in range(STEPS):
         a, b, c = surface.triangles[t, 0], surface.triangles[t, 1], surface.triangles[t, 2]
@@ -170,13 +173,15 @@ def _walk(surface, x, path, loop, source, t, q, target, m):
             # from the right of the plane to its left, and zero counts as left, at a vertex once and for all
             if s[j] < 0.0 <= s[(j + 1) % 3]:
                 out = j
-        if out < 0 or surface.across[t, out] < 0:
-            return False
+        if out < 0:
+            return ASTRAY
+        if surface.across[t, out] < 0:
+            return RIM
         _cross_edge(surface, path, loop, source, t, out, s[out] / (s[out] - s[(out + 1) % 3]))
         t = surface.across[t, out]
         if t == target:
-            return True
-    return False
+            return ARRIVED
+    return ASTRAY
 
 
 @njit(inline="always")
@@ -234,8 +239,9 @@ def _join(surface, x, path, loop, source, t, w_t, up_t, u, w_u, up_u, scratch):
         n[i] = up_t[i] + up_u[i]
     cross3(n, d, m)
     start = path.size[POINTS]
-    if norm3(m) > 0.0 and _walk(surface, x, path, loop, source, t, q, u, m):
-        return True
+    end = _walk(surface, x, path, loop, source, t, q, u, m) if norm3(m) > 0.0 else ASTRAY
+    if end != ASTRAY:
+        return end == ARRIVED
     path.size[POINTS] = start
     path.size[FALLBACKS] += 1
     return _detour(surface, x, path, loop, source, t, q, u, r, scratch)

@@ -120,6 +120,16 @@ def test_a_border_over_the_edge_of_an_open_surface_is_no_cavity():
         assert cavities.size[COUNT] == (outcome == SEALED)
 
 
+def test_a_hole_in_the_surface_lets_the_air_out_wherever_the_cup_covers_it():
+    b, radius = ground(20), 0.015
+    a = bowl(quarter(radius, 4, GAP), 24)
+    centres = b.vertices[b.triangles].mean(axis=1)
+    for x, outcome in ((0.0, AT_RIM), (radius, AT_RIM), (0.04, SEALED)):
+        hole = np.argmin(np.linalg.norm(centres - [x, 0.0, 0.0], axis=1))
+        pairer, _ = paired(SurfaceMesh.from_triangles(b.vertices, np.delete(b.triangles, hole, axis=0)), a)
+        assert pairer.pairing.outcome[0] == outcome
+
+
 def test_a_cup_over_one_mouth_of_a_tunnel_holds_no_air_and_over_both_holds_the_tunnel_too():
     block, mouths, tunnel = block_with_tunnel()
     pairer, cavities = paired(block, bowl(quarter(0.005, 4, GAP), 24, centre=(mouths[0], 0.0)))
