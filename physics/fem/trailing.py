@@ -27,8 +27,9 @@ class TrailingFactor(CholeskyFactor):
         width = 3 * int(symbolic.column[-1] - symbolic.column[-2])
         self._front = self.panels[symbolic.panel[-2] :].reshape(width, width).T
         self._trailing = self._front[width - 3 * n_last :, width - 3 * n_last :]
-        self._inverse = np.empty((3 * n_last, 3 * n_last), order="F")
-        self._compliance = np.empty((3 * n_last, 3 * n_last))
+        self._inverse = np.empty(9 * n_last * n_last)
+        self._block = np.empty(9 * n_last * n_last)
+        self._compliance = np.empty((0, 0))
         self._scale = 0.0
 
     def _factorise(self) -> None:
@@ -41,16 +42,22 @@ class TrailingFactor(CholeskyFactor):
         if bad.size:
             self._refuse_pivot(self.symbolic.column[fronts] + bad[0] // 3)
 
-    def compliance(self, scale: float) -> NDArray[np.float64]:
+    def compliance(self, scale: float, count: int | None = None) -> NDArray[np.float64]:
         """scale (A_h^-1)_cc of the last nodes, in their order, shape (3 c, 3 c), symmetric to the bit.
 
-        scale = h^2 gives displacement per force [m/N]. Inverted once for each factor; the array is the
-        factor's own and holds until the next one.
+        scale = h^2 gives displacement per force [m/N]. count: of at least so many of them, those at the end;
+        all of them without it. Inverted once for each factor, and again for a greater count; the array is
+        the factor's own and holds until then.
         """
-        if scale != self._scale:
-            self._inverse[:] = self._trailing
-            dpotri(self._inverse, lower=True, overwrite_c=True)
-            _fill_symmetric(self._inverse.T, scale, self._compliance)
+        width = len(self._trailing) if count is None else 3 * count
+        if scale != self._scale or width > len(self._compliance):
+            inverse = self._inverse[: width * width].reshape(width, width).T
+            first = len(self._trailing) - width
+            # what ends a triangular factor is the factor of that part's own Schur complement
+            inverse[:] = self._trailing[first:, first:]
+            dpotri(inverse, lower=True, overwrite_c=True)
+            self._compliance = self._block[: width * width].reshape(width, width)
+            _fill_symmetric(inverse.T, scale, self._compliance)
             self._scale = scale
         return self._compliance
 

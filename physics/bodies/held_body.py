@@ -1,0 +1,302 @@
+"""A corotational body on a rigid handle: a cup on its stem, an arm on its base, a dart on its rod.
+
+The held nodes move as one with the handle, v_h = T w with its six velocities w (velocity [m/s], angular
+velocity [rad/s], world axes), so that backward Euler (3.1 of thesis 000) reads
+
+    A_ff v_f + G w = M v + h f_f,            G = h (beta + h) K_fh T
+    G^T v_f + S_h w = M_h w_0 + h (T^T f_h + load)
+
+The handle is *driven*, w given by where it has to be at the step's end, or *free*: then v_f is eliminated
+with X = A_ff^-1 G, the six-by-six S = S_h - G^T X remains, and compliances get the term h^2 X S^-1 X^T.
+
+Nodes that may come into contact end the factor (physics/fem/trailing.py), those likeliest to touch last of
+all: a step inverts only as much of its end as touches.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from physics.bodies.tet_body import TetBody
+from physics.errors import InputError
+from physics.fem.assembly import block_pattern
+from physics.fem.cholesky import CholeskyFactor, analyse
+from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
+from physics.fem.material import Material
+from physics.fem.trailing import TrailingFactor
+from physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
+from physics.mesh.tet import TetMesh
+
+BATCH = 16
+"""Contact nodes are inverted in steps of so many: their number may waver without a new inverse."""
+
+
+class Handle:
+    """The rigid piece on the held nodes: its pose, its velocity, and what moves it.
+
+    nodes (k,): held nodes. mass [kg], inertia (3, 3) [kg m2] about the centre, in the rest axes: of the
+    handle itself; the held nodes' own come on top. Its gyroscopic torque is left out: cups do not spin.
+    position (3,) [m]: of the held nodes' centre; orientation (4,), the rest's is identity; velocity (6,).
+    load (6,) [N, N m]: on a free handle at the present state, its weight not included; stiffness, damping
+    (6, 6): how the load falls off with the motion during a step. They stay until they are written again.
+    """
+
+    def __init__(
+        self, nodes: NDArray[np.int32], rest: NDArray[np.float64], mass: float, inertia: ArrayLike | None
+    ) -> None:
+        self.nodes = nodes
+        self.centre = rest[nodes].mean(axis=0)
+        self.rest = rest[nodes] - self.centre
+        self.mass = mass
+        self.inertia = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
+        self.position = self.centre.copy()
+        self.orientation = np.array([1.0, 0.0, 0.0, 0.0])
+        self.velocity = np.zeros(6)
+        self.load, self.stiffness, self.damping = np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6))
+        self.driven = True
+        self._target = self.position.copy(), self.orientation.copy()
+
+    def drive(self, position: ArrayLike, orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
+        """Be there at the end of the next step: the centre's position [m], the orientation (w, x, y, z)."""
+        q = np.array(orientation, dtype=np.float64)
+        quat_normalise(q)
+        self._target = np.array(position, dtype=np.float64), q
+        self.driven = True
+
+    def release(self) -> None:
+        """Move freely from now on."""
+        self.driven = False
+
+    def imposed_velocity(self, h: float) -> NDArray[np.float64]:
+        """w (6,) that brings a driven handle to its target in h."""
+        turn = np.empty(3)
+        quat_difference(self._target[1], self.orientation, turn)
+        return np.concatenate([self._target[0] - self.position, turn]) / h
+
+    def advance(self, w: NDArray, h: float) -> None:
+        """Move by h w."""
+        self.velocity = w
+        if self.driven:
+            self.position, self.orientation = self._target[0].copy(), self._target[1].copy()
+        else:
+            self.position = self.position + h * w[:3]
+            rotate_by(h * w[3:], self.orientation)
+
+    def place(self, x: NDArray[np.float64]) -> None:
+        """Write the held nodes' positions into x (n, 3) [m]."""
+        x[self.nodes] = self.position + self.rest @ self.rotation().T
+
+    def rotation(self) -> NDArray[np.float64]:
+        """Orientation as a matrix, shape (3, 3)."""
+        matrix = np.empty((3, 3))
+        quat_to_matrix(self.orientation, matrix)
+        return matrix
+
+    def spatial_mass(self, node_mass: NDArray, levers: NDArray) -> NDArray[np.float64]:
+        """M_h of handle and held nodes (k,) [kg] at levers (k, 3) [m], shape (6, 6)."""
+        r = self.rotation()
+        out = np.zeros((6, 6))
+        out[:3, :3] = (self.mass + node_mass.sum()) * np.eye(3)
+        first = node_mass @ levers
+        out[:3, 3:] = -_cross_matrix(first)
+        out[3:, :3] = _cross_matrix(first)
+        second = (node_mass[:, None] * levers).T @ levers
+        out[3:, 3:] = r @ self.inertia @ r.T + np.trace(second) * np.eye(3) - second
+        return out
+
+
+def _cross_matrix(a: NDArray) -> NDArray[np.float64]:
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+class HeldBody(TetBody):
+    """A TetBody whose fixed nodes are those of a handle; without held nodes it floats.
+
+    touchable: nodes that may come into contact, in the order of rising likelihood; held ones are left out.
+    They are `last`. mass, inertia: of the handle; see Handle. turn [rad]: how far an element may turn before
+    the factor is made anew. load (n, 3) [N]: on the nodes besides weight; written by whoever pulls cables.
+    A step is `free_motion`, any number of `respond`, `finish`. Velocities (n, 3) of all nodes go in and out.
+    Raises InputError for fewer than three held nodes, about which it could turn, and as TetBody.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mesh: TetMesh,
+        material: Material,
+        held: ArrayLike = (),
+        touchable: ArrayLike = (),
+        gravity: ArrayLike = (0.0, -9.81, 0.0),
+        mass: float = 0.0,
+        inertia: ArrayLike | None = None,
+        turn: float = 0.02,
+    ) -> None:
+        super().__init__(name, mesh, material, held, gravity)
+        if 0 < self.fixed.size < 3:
+            raise InputError(
+                f"body {name!r} is held at {self.fixed.size} nodes, about which it could turn: hold three."
+            )
+        self.last = np.asarray(touchable, dtype=np.int32)
+        self.last = self.last[~np.isin(self.last, self.fixed)]
+        self._symbolic = analyse(
+            self.free.size, self._pattern.rows, self._pattern.cols, self._pattern.slots[self.last]
+        )
+        n = len(self.x)
+        self.place_of = np.full(n, -1, dtype=np.int32)
+        self.place_of[self.last] = np.arange(self.last.size)
+        self.turn = turn
+        self.load = np.zeros((n, 3))
+        self._force = np.zeros((n, 3))
+        self._factor: CholeskyFactor | None = None
+        self._carried: NDArray[np.float64] | None = None
+        self._compliance = np.zeros((0, 0))
+        self.handle: Handle | None = None
+        if self.fixed.size:
+            self.handle = Handle(self.fixed, self.x, mass, inertia)
+            near = np.flatnonzero(np.isin(self._tets, self.fixed).any(axis=1))
+            self._near = np.ascontiguousarray(self._tets[near]), self._gradients[near], self._volumes[near]
+            self._near_quats = np.tile([1.0, 0.0, 0.0, 0.0], (near.size, 1))
+            self._near_pattern = block_pattern(n, self._near[0], np.zeros(0, dtype=np.int32))
+            self._near_blocks = np.empty((self._near_pattern.rows.size, 9))
+            self._is_held = np.isin(np.arange(n), self.fixed)
+            self._twist = np.zeros((n, 3, 6))
+            self._coupling = np.zeros((n, 3, 6))
+
+    def free_motion(self, h: float) -> NDArray[np.float64]:
+        """Velocities (n, 3) [m/s] at the end of a step of h without contact and pressure."""
+        factor = self.reused_factor(h, self.turn)
+        self._force[:] = self.load
+        self._force += self._weight
+        add_internal_forces(
+            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats, self._force
+        )
+        b = h * self._force[self.free].ravel()
+        b += self.M @ self.v
+        handle = self.handle
+        if handle is None:
+            return self._spread(factor.solve(b), None)
+        levers = self.x[self.fixed] - handle.position
+        mass = handle.spatial_mass(self.node_mass[self.fixed], levers)
+        weight = np.concatenate([handle.mass * self.gravity, np.zeros(3)])
+        held = self._force[self.fixed]
+        wrench = np.concatenate([held.sum(axis=0), np.cross(levers, held).sum(axis=0)]) + weight + handle.load
+        self._impulse = mass @ handle.velocity + h * wrench
+        coupling = self._coupling[self.free].reshape(-1, 6)
+        own = np.einsum("kia,kib->ab", self._twist[self.fixed], self._coupling[self.fixed])
+        own += (1.0 + h * self.material.alpha) * mass + h * handle.damping + h * h * handle.stiffness
+        self._own = own
+        if handle.driven:
+            w = handle.imposed_velocity(h)
+            return self._spread(factor.solve(b - coupling @ w), w)
+        y = factor.solve(b)
+        carried = self.carried[self.free].reshape(-1, 6)
+        # carried = -X on the free nodes
+        self._effective_inverse = np.linalg.inv(own + coupling.T @ carried)
+        w = self._effective_inverse @ (self._impulse - coupling.T @ y)
+        return self._spread(y + carried @ w, w)
+
+    def respond(self, force: NDArray[np.float64], h: float) -> NDArray[np.float64]:
+        """Change of the velocities (n, 3) [m/s] in a step of h by forces (n, 3) [N] on the nodes."""
+        assert self._factor is not None
+        y = self._factor.solve(h * force[self.free].ravel())
+        if self.handle is None:
+            return self._spread(y, None)
+        if self.handle.driven:
+            return self._spread(y, np.zeros(6))
+        carried = self.carried
+        w = self._effective_inverse @ (h * np.einsum("nia,ni->a", carried, force))
+        return self._spread(y + carried[self.free].reshape(-1, 6) @ w, w)
+
+    def compliance(self, count: int, h: float) -> NDArray[np.float64]:
+        """h^2 A^-1 [m/N] of at least `count` nodes, those at the end of `last`, shape (3 c, 3 c)."""
+        assert isinstance(self._factor, TrailingFactor)
+        c = min(self.last.size, -(-count // BATCH) * BATCH)
+        compliance = self._factor.compliance(h * h, c)
+        if self.handle is None or self.handle.driven:
+            return compliance
+        carried = self.carried[self.last[self.last.size - len(compliance) // 3 :]].reshape(-1, 6)
+        return compliance + (h * h) * (carried @ self._effective_inverse @ carried.T)
+
+    @property
+    def carried(self) -> NDArray[np.float64]:
+        """Velocity of each node per velocity of the handle, all else at rest, shape (n, 3, 6)."""
+        if self._carried is None:
+            assert self._factor is not None
+            self._carried = self._twist.copy()
+            coupling = np.ascontiguousarray(self._coupling[self.free].reshape(-1, 6))
+            self._carried[self.free] = -self._factor.solve_many(coupling).reshape(-1, 3, 6)
+        return self._carried
+
+    @property
+    def handle_mass(self) -> NDArray[np.float64]:
+        """S (6, 6): impulse on the handle per velocity of it, with all that it carries."""
+        coupling = self._coupling[self.free].reshape(-1, 6)
+        return self._own + coupling.T @ self.carried[self.free].reshape(-1, 6)
+
+    def finish(self, velocities: NDArray[np.float64], h: float) -> None:
+        """End a step of h with velocities (n, 3), the sum of `free_motion` and `respond`."""
+        self.advance(np.ascontiguousarray(velocities[self.free].ravel()), h)
+        if self.handle is not None:
+            self.handle.advance(self._handle_velocity(velocities), h)
+            self.handle.place(self.x)
+
+    def holding_wrench(self, velocities: NDArray[np.float64], h: float) -> NDArray[np.float64]:
+        """Force and moment (6,) [N, N m] by which a driven handle is held in the step to `velocities` (n, 3).
+
+        Call it before `finish`. On a free handle it is zero, to rounding.
+        """
+        w = self._handle_velocity(velocities)
+        inner = np.einsum("nia,ni->a", self._coupling[self.free], velocities[self.free])
+        return (inner + self._own @ w - self._impulse) / h
+
+    def _handle_velocity(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """w (6,) of the velocities (n, 3), of which the held nodes' are T w."""
+        return self._untwist @ velocities[self.fixed].ravel()
+
+    def _spread(self, y: NDArray, w: NDArray | None) -> NDArray[np.float64]:
+        out = np.empty_like(self.x)
+        out[self.free] = y.reshape(-1, 3)
+        if w is not None:
+            out[self.fixed] = self._twist[self.fixed] @ w
+        return out
+
+    def _make_factor(self) -> CholeskyFactor:
+        if self.last.size:
+            return TrailingFactor(self._symbolic, self.last.size)
+        return CholeskyFactor(self._symbolic)
+
+    def factor(self, h: float) -> CholeskyFactor:
+        """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
+        self._factor = super().factor(h)
+        self._carried = None
+        if self.handle is not None:
+            levers = self.x[self.fixed] - self.handle.position
+            self._twist[self.fixed, :, :3] = np.eye(3)
+            for k, node in enumerate(self.fixed):
+                self._twist[node, :, 3:] = -_cross_matrix(levers[k])
+            self._untwist = np.linalg.pinv(self._twist[self.fixed].reshape(-1, 6))
+            assemble_warped_stiffness(
+                self.x, *self._near, *self._lame, self._near_quats, self._near_pattern.pair_block,
+                self._near_blocks,
+            )  # fmt: skip
+            self._coupling[:] = 0.0
+            _add_coupling(
+                self._near_pattern.rows, self._near_pattern.cols, self._near_blocks, self._is_held,
+                h * (self.material.beta + h), self._twist, self._coupling,
+            )  # fmt: skip
+        return self._factor
+
+
+@njit(nogil=True, cache=True)
+def _add_coupling(rows, cols, blocks, held, scale, twist, out):
+    """out (n, 3, 6) += scale K_.h T from lower blocks (b, 9) of K and T, `twist` (n, 3, 6)."""
+    for k in range(rows.size):
+        i, j = rows[k], cols[k]
+        for a in range(3):
+            for b in range(3):
+                value = scale * blocks[k, 3 * a + b]
+                for c in range(6):
+                    if held[j]:
+                        out[i, a, c] += value * twist[j, b, c]
+                    if i != j and held[i]:
+                        out[j, b, c] += value * twist[i, a, c]

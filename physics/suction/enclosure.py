@@ -1,0 +1,179 @@
+"""The air between one soft body and its partner: cavities found, paired, measured and followed (000, 3.2).
+
+Living cavities are closed surfaces (physics/suction/cavity.py). A flattened one, its wall sealed altogether,
+keeps what gap and roughness leave of everything inside its outermost sealed ring, and its air.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from physics.errors import InputError
+from physics.suction.border import whole_patch
+from physics.suction.cavity import CLAMPED, WALL_A, WALL_B
+from physics.suction.connectivity import connectivity
+from physics.suction.detection import Detector
+from physics.suction.flood import OUTSIDE, renumber
+from physics.suction.gaps import Gaps, make_gaps, measure
+from physics.suction.gas import Air, leak, slot_conductance
+from physics.suction.labels import Thresholds
+from physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
+from physics.suction.patch import LOOPS, VERTICES, Patch, place_points, wall_area
+from physics.suction.sides import Side
+from physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
+from physics.suction.volume import residual_gradient, residual_volume, volume_gradient
+from physics.suction.winding import NONE
+
+
+class Enclosure:
+    """The cavities of one body against its partner, up to c of them: twice the detector's capacity.
+
+    limits: the three distances. roughness [m]: depth of the pockets between surfaces pressed together.
+    capacity: most living cavities. seed: vertex of the body's surface that is outside, None to find one.
+    exact: borders on the sealing iso-line.
+
+    gaps: of the surface's vertices, in the partner's axes. volume (c,) [m3], gradient (c, n, 3) and
+    partner_gradient (c, m, 3) [m2], in the partner's axes: dV/dx of both surfaces' vertices. tracks: see
+    physics.suction.tracking. active (k,): numbers of the cavities that have walls.
+    """
+
+    def __init__(
+        self, body: Side, partner: Side, limits: Thresholds, roughness: float,
+        capacity: int = 8, seed: int | None = None, exact: bool = True,
+    ) -> None:  # fmt: skip
+        n, m, c = len(body.local), len(partner.local), 2 * capacity
+        self.detector = Detector(body.surface, limits, capacity, seed, exact)
+        self.limits, self.roughness = limits, roughness
+        self.gaps = make_gaps(n)
+        self._partner = partner
+        self._partner_connectivity = connectivity(partner.surface)
+        self.pairing, self.cavities = make_pairing(
+            self.detector.connectivity, self._partner_connectivity, 2 * capacity
+        )
+        self.tracker = Tracker(self.detector.connectivity, self.detector.flood)
+        self.volume, self.gradient = np.zeros(c), np.zeros((c, n, 3))
+        self.partner_gradient = np.zeros((c, m, 3))
+        self.active = np.zeros(0, np.int64)
+        self._number = np.full(capacity, OUTSIDE, np.int64)
+        self.region: Patch = whole_patch(self.detector.connectivity)
+        self._points = np.zeros((len(self.region.parents), 3))
+        self._region_gaps: Gaps = make_gaps(len(self.region.parents))
+
+    @property
+    def tracks(self) -> Tracks:
+        """The cavities of this step."""
+        return self.tracker.now
+
+    def find(self, x: NDArray[np.float64], air: Air) -> None:
+        """Find, measure and recognise the cavities at positions x (n, 3) [m] in the partner's axes.
+
+        gaps.distance has to hold the vertices within the alarm distance. Hands on the air.
+        """
+        detector, partner, flood = self.detector, self._partner, self.detector.flood
+        wanted = detector.wanted(self.gaps.distance)
+        measure(partner.target, partner.local, x, wanted, partner.odometer, self.gaps)
+        count = detector.find(x, self.gaps.distance)
+        clear_walls(self.pairing)
+        walls = [add_wall(self.pairing, patch) for patch in detector.patches[:count]]
+        pair_walls(
+            self.pairing, self._partner_connectivity, partner.target.boxes, x, partner.local, self.cavities
+        )
+        if count:
+            self._number[:] = OUTSIDE
+            for k, wall in enumerate(walls):
+                if wall != NONE and self.pairing.cavity[wall] != NONE:
+                    self._number[k] = self.pairing.cavity[wall]
+            renumber(detector.connectivity, flood, self._number)
+        self.tracker.follow(x)
+        self._measure(x)
+        self.tracker.share(self.volume, self._pockets(), air.atmosphere / air.rt)
+
+    def _measure(self, x: NDArray[np.float64]) -> None:
+        """Volumes and gradients of the cavities."""
+        tracks, partner = self.tracks, self._partner
+        self.volume[:] = 0.0
+        for i in np.flatnonzero(tracks.state != ABSENT).tolist():
+            if tracks.state[i] == LIVING:
+                self.volume[i] = self.cavities.volume[i]
+                volume_gradient(self.cavities, i, self.gradient[i], self.partner_gradient[i])
+            else:
+                self.volume[i] = self._measure_flat(i, x, partner)
+        self.active = np.flatnonzero((tracks.state != ABSENT) & (self.volume > 0.0))
+
+    def _measure_flat(self, i: int, x: NDArray[np.float64], partner: Side) -> float:
+        """Residual volume of a flattened cavity, and its gradient."""
+        self.detector.cut(self.tracks.region, i, self.gaps.distance, self.region)
+        place_points(self.region, x, self._points)
+        k, gaps = int(self.region.size[VERTICES]), self._region_gaps
+        # the patch's vertices change from step to step: no earlier triangle is a hint
+        gaps.triangle[:k] = -1
+        measure(partner.target, partner.local, self._points, np.arange(k), partner.odometer, gaps)
+        gap = np.maximum(gaps.distance, 0.0)
+        feet = partner.target.surface.triangles[gaps.triangle].astype(np.int64)
+        residual_gradient(
+            self.region, self._points, gap, gaps.normal, self.roughness, feet, gaps.weights,
+            self.gradient[i], self.partner_gradient[i],
+        )  # fmt: skip
+        return float(residual_volume(self.region, self._points, gap, self.roughness))
+
+    def _pockets(self) -> NDArray[np.float64]:
+        """Air's room (c,) [m3] in the place of cavities that came up in a sealed contact."""
+        pockets = np.zeros_like(self.volume)
+        for i in np.flatnonzero(self.tracker.links.origin == BORN_SEALED):
+            pockets[i] = self.roughness * _area_of(self.cavities, i)
+        return pockets
+
+    def commit(self, amount: NDArray[np.float64], volume: NDArray[np.float64]) -> None:
+        """Keep air [mol] and volumes [m3] (k,) of the active cavities at the end of a step."""
+        self.tracks.air[self.active] = amount
+        self.tracks.volume[self.active] = np.maximum(volume, 0.0)
+
+    def seep(self, height: float, x: NDArray[np.float64], air: Air, h: float) -> None:
+        """Let air leak for h [s] through a slot of that height [m] under the rims of living cavities."""
+        tracks = self.tracks
+        for i in self.active.tolist():
+            if tracks.state[i] != LIVING:
+                continue
+            length = _border_length(self.pairing, i)
+            self.detector.cut(tracks.region, i, self.gaps.distance, self.region)
+            place_points(self.region, x, self._points)
+            rim = wall_area(self.region, self._points) - _area_of(self.cavities, i)
+            if rim > 0.0 and length > 0.0:
+                slot = slot_conductance(length, height, rim / length)
+                tracks.air[i] = leak(tracks.air[i], tracks.volume[i], slot, air.atmosphere, air.rt, h)
+
+    def require_start(self, x: NDArray[np.float64]) -> None:
+        """InputError where the seed is not outside at x (n, 3), or a cavity starts with its walls crossed."""
+        self.detector.require_seed_outside(x, self.gaps.distance)
+        if self.cavities.size[CLAMPED]:
+            raise InputError(
+                "a cavity starts with a negative volume: the cup's wall reaches into its partner; place them "
+                "apart."
+            )
+
+
+@njit(nogil=True, cache=True)
+def _area_of(cavities, c):
+    """Area [m2] of cavity c's wall on body A."""
+    points, total = cavities.points, 0.0
+    for t in range(cavities.span[c, WALL_A], cavities.span[c, WALL_B]):
+        corners = cavities.triangles[t]
+        a, b, d = points[corners[0]], points[corners[1]], points[corners[2]]
+        u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+        v0, v1, v2 = d[0] - a[0], d[1] - a[1], d[2] - a[2]
+        total += 0.5 * ((u1 * v2 - u2 * v1) ** 2 + (u2 * v0 - u0 * v2) ** 2 + (u0 * v1 - u1 * v0) ** 2) ** 0.5
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _border_length(pairing, c):
+    """Length [m] of the borders on body A of cavity c."""
+    walls, points, total = pairing.walls, pairing.points, 0.0
+    for loop in range(walls.size[LOOPS]):
+        if pairing.cavity[pairing.of_loop[loop]] != c:
+            continue
+        start, stop = walls.loops[loop], walls.loops[loop + 1]
+        for k in range(start, stop):
+            p, q = points[walls.border[k]], points[walls.border[k + 1 if k + 1 < stop else start]]
+            total += ((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2) ** 0.5
+    return total

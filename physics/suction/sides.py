@@ -1,0 +1,269 @@
+"""What touches in a suction scene, soft, rigid or fixed, as the step sees it.
+
+A side has a surface, a motion and forces. The *motion* is what its body moves by: velocities of the nodes
+(n, 3) [m/s] of a soft one, (6,) of a rigid one; a *force* has the same shape, [N] or [N, N m]. Geometry is
+done in the side's own axes, in which a rigid surface never moves: its boxes are fitted once.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.boundary import GatherScratch, add_delassus, add_rows, gather_scratch
+from physics.bodies.chain_body import RigidBody
+from physics.bodies.held_body import HeldBody
+from physics.mesh.surface import SurfaceMesh
+from physics.suction.contacts import Points, Rows, add_nodal_forces, make_points, points_of_body, wrench_rows
+from physics.suction.gaps import Target, move_target, target
+
+Motion = Any
+"""Velocities, or forces, in the shape that is a side's own."""
+
+
+class Side(Protocol):
+    """A side of the contact; `local`: its surface's vertices (n, 3) [m] in its own axes."""
+
+    surface: SurfaceMesh
+    local: NDArray[np.float64]
+    nodes: NDArray[np.int32]
+    """Node of each vertex of the surface, shape (n,); of a rigid side, the vertex itself."""
+    place: NDArray[np.int32]
+    """Place of each node among those that may touch, -1 for none; of a rigid side, 0."""
+    odometer: float
+    """How far [m] the surface has moved at most in its own axes, altogether."""
+    target: Target
+
+    @property
+    def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Origin (3,) [m] and axes (3, 3), columns in world axes."""
+        ...
+
+    def place_surface(self) -> None:
+        """Bring `local` and the target up to date with the body."""
+        ...
+
+    def free_motion(self, h: float) -> Motion:
+        """The motion at the end of a step without contact and pressure."""
+        ...
+
+    def take_rows(self, rows: Rows, number: int) -> None:
+        """Note the rows of the body of that number."""
+        ...
+
+    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+        """w += h^2 H A^-1 H^T [m/N] of the rows taken."""
+        ...
+
+    def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
+        """out (3 c,) += h H v [m] of the rows taken."""
+        ...
+
+    def force_of_rows(self, r: NDArray[np.float64]) -> Motion:
+        """H^T r of the rows taken, r (3 c,) [N]."""
+        ...
+
+    def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
+        """What forces (n, 3) on the surface's vertices, own axes, are on the body."""
+        ...
+
+    def respond(self, force: Motion, h: float) -> Motion:
+        """h A^-1 f: the change of motion by a force."""
+        ...
+
+    def finish(self, motion: Motion, h: float) -> None:
+        """End the step with that motion."""
+        ...
+
+
+class SoftSide:
+    """The surface of a HeldBody."""
+
+    def __init__(self, body: HeldBody, capacity: int) -> None:
+        whole = body.mesh.surface(body.name)
+        self.body = body
+        self.surface = whole.compact()
+        self.nodes = whole.used_vertices
+        self.place = body.place_of
+        self.local = np.ascontiguousarray(body.x[self.nodes])
+        self.odometer = 0.0
+        self.target = target(self.surface)
+        self._points: Points = make_points(capacity)
+        self._scratch: GatherScratch = gather_scratch(max(1, body.last.size), capacity)
+        self._least = 0
+
+    @property
+    def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The world's."""
+        return np.zeros(3), np.eye(3)
+
+    def place_surface(self) -> None:
+        """See Side."""
+        before = self.local
+        self.local = np.ascontiguousarray(self.body.x[self.nodes])
+        self.odometer += float(np.sqrt(((self.local - before) ** 2).sum(axis=1).max()))
+        move_target(self.target, self.local)
+
+    def free_motion(self, h: float) -> Motion:
+        """See Side."""
+        return self.body.free_motion(h)
+
+    def take_rows(self, rows: Rows, number: int) -> None:
+        """See Side."""
+        self._least = points_of_body(rows, number, self.place, self._points)
+
+    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+        """See Side."""
+        points, count = self._points, int(self._points.count[0])
+        touched = self.body.last.size - self._least
+        if count == 0 or touched <= 0:
+            return
+        compliance = self.body.compliance(touched, h)
+        skipped = self.body.last.size - len(compliance) // 3
+        slots = np.maximum(points.slots[:count] - np.int32(skipped), 0)
+        add_delassus(compliance, count, points.contact, slots, points.yielding, points.axes, self._scratch, w)
+
+    def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
+        """See Side."""
+        p = self._points
+        add_rows(h * motion, int(p.count[0]), p.contact, p.nodes, p.weights, p.axes, out)
+
+    def force_of_rows(self, r: NDArray[np.float64]) -> Motion:
+        """See Side."""
+        out = np.zeros_like(self.body.x)
+        add_nodal_forces(self._points, r, out)
+        return out
+
+    def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
+        """See Side."""
+        out = np.zeros_like(self.body.x)
+        out[self.nodes] = gradient
+        return out
+
+    def respond(self, force: Motion, h: float) -> Motion:
+        """See Side."""
+        return self.body.respond(force, h)
+
+    def finish(self, motion: Motion, h: float) -> None:
+        """See Side."""
+        self.body.finish(motion, h)
+
+
+class RigidSide:
+    """The surface of a free rigid body: vertices about its centre of mass, in its axes."""
+
+    def __init__(self, body: RigidBody, surface: SurfaceMesh, capacity: int) -> None:
+        self.body = body
+        self.surface = surface.compact()
+        n = len(self.surface.vertices)
+        self.local = np.ascontiguousarray(self.surface.vertices)
+        self.nodes = np.arange(n, dtype=np.int32)
+        self.place = np.zeros(n, dtype=np.int32)
+        self.odometer = 0.0
+        self.target = target(self.surface)
+        self.rotation = np.eye(3)
+        self._rows = np.zeros((3 * capacity, 6))
+        self._count = 0
+
+    @property
+    def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The body's."""
+        w, x, y, z = self.body.q[0]
+        return self.body.x[0], np.array(
+            [
+                [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+                [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+                [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+            ]
+        )
+
+    def place_surface(self) -> None:
+        """Nothing moves in its axes."""
+
+    def free_motion(self, h: float) -> Motion:
+        """See Side."""
+        self.body.linearise()
+        self._factor = self.body.factor(h)
+        return self.body.free_velocity(self._factor, h)
+
+    def take_rows(self, rows: Rows, number: int) -> None:
+        """See Side."""
+        self._count = 3 * int(rows.size[0])
+        wrench_rows(rows, number, self.body.x[0], self._rows[: self._count])
+
+    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+        """See Side."""
+        n = self._count
+        half = h * self._factor.half_solve_many(np.ascontiguousarray(self._rows[:n].T))
+        w[:n, :n] += half.T @ half
+
+    def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
+        """See Side."""
+        out[: self._count] += self._rows[: self._count] @ (h * motion)
+
+    def force_of_rows(self, r: NDArray[np.float64]) -> Motion:
+        """See Side."""
+        return self._rows[: self._count].T @ r[: self._count]
+
+    def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
+        """See Side."""
+        rotation = self.axes[1]
+        moment = np.cross(self.local, gradient).sum(axis=0)
+        return np.concatenate([rotation @ gradient.sum(axis=0), rotation @ moment])
+
+    def respond(self, force: Motion, h: float) -> Motion:
+        """See Side."""
+        return self.body.correction_velocity(self._factor, h, force)
+
+    def finish(self, motion: Motion, h: float) -> None:
+        """See Side."""
+        self.body.advance(motion, h)
+
+
+class FixedSide:
+    """A surface that never moves."""
+
+    def __init__(self, surface: SurfaceMesh) -> None:
+        self.surface = surface.compact()
+        n = len(self.surface.vertices)
+        self.local = np.ascontiguousarray(self.surface.vertices)
+        self.nodes = np.arange(n, dtype=np.int32)
+        self.place = np.full(n, -1, dtype=np.int32)
+        self.odometer = 0.0
+        self.target = target(self.surface)
+
+    @property
+    def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The world's."""
+        return np.zeros(3), np.eye(3)
+
+    def place_surface(self) -> None:
+        """Nothing moves."""
+
+    def free_motion(self, h: float) -> Motion:
+        """It has no motion."""
+        return np.zeros(0)
+
+    def take_rows(self, rows: Rows, number: int) -> None:
+        """They do not move it."""
+
+    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+        """It has none."""
+
+    def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
+        """It has none."""
+
+    def force_of_rows(self, r: NDArray[np.float64]) -> Motion:
+        """It takes none."""
+        return np.zeros(0)
+
+    def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
+        """It takes none."""
+        return np.zeros(0)
+
+    def respond(self, force: Motion, h: float) -> Motion:
+        """It does not."""
+        return np.zeros(0)
+
+    def finish(self, motion: Motion, h: float) -> None:
+        """It stays."""

@@ -1,0 +1,377 @@
+"""Suction cups: one step of thesis 000, algorithm 1, in its order.
+
+    free motion             A dv = b                                       (3.1)
+    collision               gaps, normals, closest points                  (3.2.1)
+    cavities                found, paired, measured, followed              (3.2.2 to 3.2.6)
+    constraints             W = h^2 H A^-1 H^T, offsets of the free motion (3.6, 3.7, 3.9)
+    solution                contacts, friction and gas laws together       (algorithm 2)
+    correction              dv += h A^-1 (H_c^T r + H_p^T (p - P_atm))     (3.3)
+
+Collision and cavities are those of the step's start, where the surfaces touch as the last solution left them,
+and not of the free motion as in the thesis: without the pressure that holds it the rim would have lifted, and
+every seal would be lost before the solution could keep it. Gaps and volumes of the end follow from the free
+motion linearly, b_c = gap + h H_c v_free and V_free = V + h H_p v_free.
+
+Only rows that may matter are made: those whose gap the free motion all but closes, or that carried a force.
+If the solution then closes another one, its row is added and the problem solved again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.held_body import HeldBody
+from physics.contact.problem import Stop
+from physics.contact.solvers.anderson import SWEEPS
+from physics.contact.solvers.relaxation import project_cones
+from physics.errors import InputError
+from physics.suction.contacts import (
+    COUNT,
+    add_bulge_rows,
+    add_ground_rows,
+    add_vertex_rows,
+    keep_rows,
+    make_rows,
+    recall_forces,
+    remember_forces,
+)
+from physics.suction.enclosure import Enclosure
+from physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
+from physics.suction.gas import Air
+from physics.suction.labels import Thresholds
+from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
+from physics.suction.sides import Motion, Side, SoftSide
+from physics.suction.tracking import FLAT
+
+STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
+"""Columns of `Suction.times`."""
+
+HISTORY = 4096
+"""Steps whose times and counts are kept."""
+
+ROUNDS = 4
+"""Most solutions in a step, each with the rows that the one before was found to lack."""
+
+SLACK = 0.01
+"""How far a gap without a row may close beyond the contact distance, over that distance."""
+
+STOP = Stop(1e-6, 300)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CupSpec:
+    """One soft body with cups. mu: of it on the partner. roughness [m]: depth of the pockets between both.
+
+    seed: node on its outside, None to find one. cavities: most of them that are kept.
+    """
+
+    body: HeldBody
+    mu: float = 0.6
+    roughness: float = 1e-5
+    seed: int | None = None
+    cavities: int = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """An endless ground under the partner: its height [m], mu, and which vertices of it may touch it."""
+
+    height: float
+    mu: float
+    vertices: NDArray[np.int64]
+
+
+class Suction:
+    """Cups against one partner: `step` advances all by h [s].
+
+    partner: a FixedSide, RigidSide or SoftSide (physics/suction/sides.py), made with the same `capacity`, the
+    most rows. leak [m]: height of the slot under rims, 0 for tight ones. exact: borders on the iso-line.
+    stop: of the solver. accelerated: see physics.suction.pressure.
+
+    Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
+    is shut in; mu (cups,); the handles and loads of the bodies.
+    Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
+    [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
+    driven handle; times (HISTORY, 6) [s] and counts (HISTORY, 4), rows, candidates, sweeps and rounds, of
+    step i at i % HISTORY.
+    """
+
+    def __init__(
+        self, cups: Sequence[CupSpec], partner: Side, limits: Thresholds, air: Air, h: float = 0.01, *,
+        ground: Ground | None = None, leak: float = 0.0, gauge: float | None = None, exact: bool = True,
+        stop: Stop = STOP, accelerated: bool = True, capacity: int = 512,
+    ) -> None:  # fmt: skip
+        if not partner.surface.closed:
+            raise InputError("the partner's surface is open, and air would pass through it: close it.")
+        self.cups = [SoftSide(spec.body, capacity) for spec in cups]
+        self.partner = partner
+        self.sides: list[Side] = [*self.cups, partner]
+        self.limits, self.air, self.h, self.ground = limits, air, h, ground
+        self.leak, self.gauge, self.stop, self.accelerated = leak, gauge, stop, accelerated
+        self.mu = np.array([spec.mu for spec in cups])
+        self.enclosures = [
+            Enclosure(cup, partner, limits, spec.roughness, spec.cavities, _vertex(cup, spec.seed), exact)
+            for cup, spec in zip(self.cups, cups, strict=True)
+        ]
+        self._partner_gaps = [make_gaps(len(partner.local)) for _ in cups]
+        m = len(partner.local)
+        self._start = np.cumsum([0, *(len(cup.local) + m for cup in self.cups)])
+        self._memory = np.zeros((int(self._start[-1]) + m, 3))
+        self._seen = [cup.local.copy() for cup in self.cups]
+        self._way = [0.0 for _ in self.cups]
+        self.candidates, self.rows = make_rows(capacity), make_rows(capacity)
+        most = 3 * capacity + sum(len(e.volume) for e in self.enclosures)
+        self._w, self._b = np.zeros(most * most), np.zeros(most)
+        self._x, self._u = np.zeros(most), np.zeros(most)
+        self._workspace = make_workspace(capacity, most - 3 * capacity)
+        self.r = np.zeros(0)
+        self.steps, self.time = 0, 0.0
+        self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
+        self.hold = np.zeros((len(cups), 6))
+        self._walls: list[tuple[Motion, Motion]] = []
+        self._yields: list[tuple[Motion, Motion]] = []
+        self.gas_error = 0.0
+        self._forget_cavities()
+
+    def step(self) -> None:
+        """One step of h. Raises FloatingPointError when a state is no longer finite."""
+        marks = [perf_counter()]
+        for stage in (self._free_motion, self._collide, self._find_cavities):
+            stage()
+            marks.append(perf_counter())
+        spent = np.zeros(3)
+        for rounds in range(1, ROUNDS + 1):
+            began = perf_counter()
+            self._constrain()
+            constrained = perf_counter()
+            self._solve()
+            solved = perf_counter()
+            complete = self._correct() or rounds == ROUNDS
+            spent += np.diff([began, constrained, solved, perf_counter()])
+            if complete:
+                break
+        began = perf_counter()
+        self._finish()
+        spent[2] += perf_counter() - began
+        k = self.steps % HISTORY
+        self.times[k, :3], self.times[k, 3:] = np.diff(marks), spent
+        sweeps = int(self._workspace.count[SWEEPS])
+        self.counts[k] = self.rows.size[COUNT], self.candidates.size[COUNT], sweeps, rounds
+        self.steps += 1
+        self.time += self.h
+
+    def _free_motion(self) -> None:
+        """All bodies without contact and pressure."""
+        self._free = [side.free_motion(self.h) for side in self.sides]
+
+    def _collide(self) -> None:
+        """Gaps of cups' and partner's vertices, and all rows that could be made."""
+        partner, kept, alarm = self.partner, self.limits.contact, self.limits.alarm
+        partner.place_surface()
+        origin, turn = partner.axes
+        self._local, world = [], origin + partner.local @ turn.T
+        candidates = self.candidates
+        candidates.size[:] = 0
+        for i, cup in enumerate(self.cups):
+            cup.place_surface()
+            x = np.ascontiguousarray((cup.local - origin) @ turn)
+            self._local.append(x)
+            gaps, other = self.enclosures[i].gaps, self._partner_gaps[i]
+            near = choose_points(x, alarm, partner.odometer, gaps)
+            measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
+            self._ask_partner(i, x, other)
+            triangles = cup.target.surface.triangles
+            number, m = len(self.cups), len(x)
+            add_vertex_rows(
+                gaps, alarm, kept, cup.local, cup.nodes, cup.place, i, number, partner.nodes,
+                partner.target.surface.triangles, turn, self.mu[i], self._start[i], candidates,
+            )  # fmt: skip
+            add_bulge_rows(
+                other, gaps, alarm, kept, world, cup.nodes, cup.place, triangles, i, number, partner.nodes,
+                turn, self.mu[i], self._start[i] + m, candidates,
+            )  # fmt: skip
+        if self.ground is not None:
+            add_ground_rows(
+                world, self.ground.vertices, partner.nodes, self.ground.height, alarm, kept, len(self.cups),
+                self.ground.mu, self._start[-1], candidates,
+            )  # fmt: skip
+
+    def _ask_partner(self, i: int, x: Array, gaps: Gaps) -> None:
+        """Gaps of the partner's vertices from cup i at x, both in the partner's axes."""
+        partner, cup = self.partner, self.cups[i]
+        self._way[i] += float(np.sqrt(((x - self._seen[i]) ** 2).sum(axis=1).max()))
+        self._seen[i] = x
+        near = choose_points(partner.local, self.limits.alarm, self._way[i], gaps)
+        if near:
+            move_target(cup.target, x)
+            measure(cup.target, x, partner.local, gaps.asked[:near], self._way[i], gaps)
+
+    def _find_cavities(self) -> None:
+        """Cavities of all cups, their volumes and gradients as forces of a unit pressure."""
+        self._forget_cavities()
+        turn = self.partner.axes[1]
+        cup_of, walls = [], []
+        for i, enclosure in enumerate(self.enclosures):
+            enclosure.find(self._local[i], self.air)
+            if self.steps == 0:
+                enclosure.require_start(self._local[i])
+            for k in enclosure.active:
+                cup_of.append((i, int(k)))
+                own = self.cups[i].force_of_wall(enclosure.gradient[k] @ turn.T)
+                walls.append((own, self.partner.force_of_wall(enclosure.partner_gradient[k])))
+        tracks = [self.enclosures[i].tracks for i, _ in cup_of]
+        self._walls = walls
+        self._yields = [
+            (self.cups[i].respond(own, self.h), self.partner.respond(other, self.h))
+            for (i, _), (own, other) in zip(cup_of, walls, strict=True)
+        ]
+        n = len(cup_of)
+        self.cavity_cup = np.array([i for i, _ in cup_of], np.int64)
+        self.identity = np.array([t.identity[k] for t, (_, k) in zip(tracks, cup_of, strict=True)], np.int64)
+        self.flat = np.array([t.state[k] == FLAT for t, (_, k) in zip(tracks, cup_of, strict=True)], bool)
+        self.amount = np.array([t.air[k] for t, (_, k) in zip(tracks, cup_of, strict=True)], float)
+        self.volume = np.array([self.enclosures[i].volume[k] for i, k in cup_of], float)
+        self.start_volume = self.volume.copy()
+        if self.gauge is None:
+            self.pressure = np.minimum(self.amount * self.air.rt / self.volume, self.air.largest)
+            self.pressure = np.maximum(self.pressure, 1e-3 * self.air.atmosphere)
+        else:
+            self.pressure = np.full(n, self.air.atmosphere + self.gauge)
+        self.cavity_count = n
+        self._choose_rows()
+
+    def _choose_rows(self) -> None:
+        """Offsets of all candidates; wanted at first: what free motion all but closes, or carried a force."""
+        candidates = self.candidates
+        n = int(candidates.size[COUNT])
+        self._offset = np.zeros(3 * n)
+        for number, side in enumerate(self.sides):
+            side.take_rows(candidates, number)
+            side.add_displacement(self._free[number], self.h, self._offset)
+        self._offset[::3] += candidates.gap[:n]
+        held = self._memory[candidates.identity[:n]].any(axis=1)
+        self._wanted = held | (self._offset[::3] < self.limits.sealing)
+
+    def _constrain(self) -> None:
+        """W and b of the wanted rows and of the cavities."""
+        h, rows, k = self.h, self.rows, self.cavity_count
+        keep_rows(self.candidates, self._wanted, rows)
+        n = 3 * int(rows.size[COUNT])
+        size = n + k
+        w = self._w[: size * size].reshape(size, size)
+        w[:] = 0.0
+        b = self._b[:size]
+        b[:n] = self._offset.reshape(-1, 3)[self._wanted].ravel()
+        for number, side in enumerate(self.sides):
+            side.take_rows(rows, number)
+            side.add_compliance(w, h)
+        last = len(self.cups)
+        for j in range(k):
+            i = int(self.cavity_cup[j])
+            column = np.zeros(n)
+            (own, other), (own_yield, other_yield) = self._walls[j], self._yields[j]
+            self.cups[i].add_displacement(own_yield, h, column)
+            self.partner.add_displacement(other_yield, h, column)
+            w[:n, n + j] = column
+            w[n + j, :n] = column
+            for m in range(k):
+                (own_2, other_2) = self._walls[m]
+                shared = h * float((other_2 * other_yield).sum())
+                if self.cavity_cup[m] == i:
+                    shared += h * float((own_2 * own_yield).sum())
+                w[n + j, n + m] = shared
+            free = float((own * self._free[i]).sum() + (other * self._free[last]).sum())
+            b[n + j] = self.start_volume[j] + h * free
+        # the last bits of a product depend on its order
+        w[n:, n:] = 0.5 * (w[n:, n:] + w[n:, n:].T)
+        self._problem = w, b, n
+
+    def _solve(self) -> None:
+        """Contacts, friction and gas laws."""
+        w, b, n = self._problem
+        size = len(b)
+        mu = self.rows.mu[: n // 3]
+        x, u = self._x[:size], self._u[:size]
+        recall_forces(self.rows, self._memory, x)
+        project_cones(mu, x[:n])
+        gas = Gas(
+            np.full(self.cavity_count, self.gauge is not None), self.pressure.copy(), self.amount.copy(),
+            np.zeros(self.cavity_count), np.ones(self.cavity_count), self.air.atmosphere, self.air.largest,
+            self.air.rt,
+        )  # fmt: skip
+        a = self._workspace
+        bound = begin(w, b, mu, x, u, gas, self.accelerated, a)
+        advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a)
+        self.gas_error = finish(w, b, mu, x, u, gas, a)
+        self.r, self._gas = x[:n].copy(), gas
+        remember_forces(self.rows, self.r, self._memory)
+
+    def _correct(self) -> bool:
+        """The motion with all forces; False where it closes a gap that had no row, which then is wanted."""
+        h, candidates = self.h, self.candidates
+        gauge = self._gas.pressure - self.air.atmosphere
+        self._motion = []
+        for number, side in enumerate(self.sides):
+            force = side.force_of_rows(self.r)
+            for j, (own, other) in enumerate(self._walls):
+                if number == len(self.cups):
+                    force = force + gauge[j] * other
+                elif number == self.cavity_cup[j]:
+                    force = force + gauge[j] * own
+            self._motion.append(side.respond(force, h))
+        if self._wanted.all():
+            complete = True
+        else:
+            end = self._offset.copy()
+            for number, side in enumerate(self.sides):
+                side.take_rows(candidates, number)
+                side.add_displacement(self._motion[number], h, end)
+            lacking = ~self._wanted & (end[::3] < -max(SLACK * self.limits.contact, 1e-7))
+            self._wanted = self._wanted | lacking
+            complete = not lacking.any()
+        return complete
+
+    def _finish(self) -> None:
+        """Move the bodies and keep the air."""
+        h = self.h
+        self.pressure, self.volume, self.amount = self._gas.pressure, self._gas.volume, self._gas.amount
+        first = 0
+        for enclosure in self.enclosures:
+            last = first + len(enclosure.active)
+            enclosure.commit(self.amount[first:last], self.volume[first:last])
+            first = last
+        if self.leak > 0.0 and self.gauge is None:
+            for enclosure, x in zip(self.enclosures, self._local, strict=True):
+                enclosure.seep(self.leak, x, self.air, h)
+        for number, side in enumerate(self.sides):
+            motion = self._free[number] + self._motion[number]
+            if not np.isfinite(motion).all():
+                raise FloatingPointError("the state of a body is no longer finite.")
+            if number < len(self.cups):
+                body = self.cups[number].body
+                if body.handle is not None and body.handle.driven:
+                    self.hold[number] = body.holding_wrench(motion, h)
+            side.finish(motion, h)
+
+    def _forget_cavities(self) -> None:
+        self.cavity_count = 0
+        self._walls, self._yields = [], []
+        self.cavity_cup, self.identity = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.flat = np.zeros(0, bool)
+        self.pressure, self.volume, self.amount = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.start_volume = np.zeros(0)
+
+
+def _vertex(cup: SoftSide, node: int | None) -> int | None:
+    """The vertex of the surface at a node; InputError where it is inside the body."""
+    if node is None:
+        return None
+    vertex = np.flatnonzero(cup.nodes == node)
+    if not vertex.size:
+        raise InputError(f"the seed, node {node}, is not on the surface of {cup.body.name!r}.")
+    return int(vertex[0])
