@@ -110,22 +110,65 @@ def free_motion(s, target_position, target_orientation):
 
 @njit(nogil=True, cache=True)
 def _interpolate(s, prong):
-    """Candidate points of a prong, where they are now and in the plug's frame."""
+    """Candidate points of a prong: where they are now, and how far they close in without contact."""
     c, model, points = s.candidates, prong.model, prong.points
     surface_values(model, prong.state.x, prong.x)
     surface_values(model, prong.state.v, prong.v)
     surface_values(model, prong.work.vh, prong.vh)
-    nodes, weights, position, local = points.nodes, points.weights, c.position, c.local
-    rest, x, origin, turn, first = model.rest, prong.x, s.motion.position, s.turn, prong.first
+    nodes, weights, rest, x, v, vh = points.nodes, points.weights, model.rest, prong.x, prong.v, prong.vh
+    position, local, closing, first = c.position, c.local, c.closing, prong.first
+    origin, turn, T = s.motion.position, s.turn, s.plug.step
+    old = 1.0 - s.live[SET_RESTITUTION]
+    # what the law asks for is linear in the velocities: one field of the nodes, and of the plug
+    drift, plug = prong.drift, s.system.give[0]
+    for a in range(drift.shape[0]):
+        for i in range(3):
+            drift[a, i] = T * (2.0 * vh[a, i] - old * v[a, i])
+    for i in range(6):
+        plug[i] = T * (2.0 * s.motion.free[i] - old * s.motion.velocity[i])
     for j in range(nodes.shape[0]):
-        p = position[first + j]
+        p0, p1, p2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for a in range(3):
+            w, m = weights[j, a], nodes[j, a]
+            p0 += w * (rest[m, 0] + x[m, 0])
+            p1 += w * (rest[m, 1] + x[m, 1])
+            p2 += w * (rest[m, 2] + x[m, 2])
+            u0 += w * drift[m, 0]
+            u1 += w * drift[m, 1]
+            u2 += w * drift[m, 2]
+        k = first + j
+        position[k, 0], position[k, 1], position[k, 2] = p0, p1, p2
+        p0, p1, p2 = p0 - origin[0], p1 - origin[1], p2 - origin[2]
+        u0 -= plug[0] + plug[4] * p2 - plug[5] * p1
+        u1 -= plug[1] + plug[5] * p0 - plug[3] * p2
+        u2 -= plug[2] + plug[3] * p1 - plug[4] * p0
         for i in range(3):
-            p[i] = 0.0
-            for a in range(3):
-                p[i] += weights[j, a] * (rest[nodes[j, a], i] + x[nodes[j, a], i])
-        o0, o1, o2 = p[0] - origin[0], p[1] - origin[1], p[2] - origin[2]
+            local[k, i] = turn[0, i] * p0 + turn[1, i] * p1 + turn[2, i] * p2
+            closing[k, i] = turn[0, i] * u0 + turn[1, i] * u1 + turn[2, i] * u2
+
+
+@njit(nogil=True, cache=True)
+def _find_near(s, prong, count):
+    """Candidates that could come within the margin in this step, after `count` of other prongs.
+
+    A distance changes no faster than its point moves, so that where it was asked last bounds it now.
+    """
+    c, margin = s.candidates, s.margin
+    local, asked, told, closing, near, where = c.local, c.asked, c.told, c.closing, c.near, c.where
+    prong.near[0] = count
+    for k in range(prong.first, prong.first + prong.points.nodes.shape[0]):
+        moved, way = 0.0, 0.0
         for i in range(3):
-            local[first + j, i] = turn[0, i] * o0 + turn[1, i] * o1 + turn[2, i] * o2
+            moved += (local[k, i] - asked[k, i]) ** 2
+            way += closing[k, i] ** 2
+        if told[k] - moved**0.5 > margin + way**0.5:
+            continue
+        near[count] = k
+        for i in range(3):
+            where[count, i] = local[k, i]
+        count += 1
+    prong.near[1] = count
+    return count
 
 
 @njit(inline="always")
@@ -137,47 +180,36 @@ def _seen_gap(s, gap):
 @njit(nogil=True, cache=True)
 def _activate(s, prong):
     """Candidates that free motion would bring within the margin; how many."""
-    c, nodes, weights, count = s.candidates, prong.points.nodes, prong.points.weights, 0
-    n, lever, arm = s.system.scratch[0], s.system.scratch[1], s.system.scratch[2]
-    V, W, T, eps = s.motion.velocity, s.motion.free, s.plug.step, s.live[SET_RESTITUTION]
-    v, vh, first = prong.v, prong.vh, prong.first
-    for j in range(nodes.shape[0]):
-        i = first + j
-        matvec3(s.turn, c.normal[i], n)
+    c, count = s.candidates, 0
+    for j in range(prong.near[0], prong.near[1]):
+        k = c.near[j]
+        c.told[k] = c.gap[j]
+        for i in range(3):
+            c.asked[k, i] = c.where[j, i]
+        n = c.normal[j]
         if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
-            continue
-        for d in range(3):
-            arm[d] = c.position[i, d] - s.motion.position[d]
-        cross3(arm, n, lever)
-        now, middle = 0.0, 0.0
-        for d in range(3):
-            a, b = -V[d], -W[d]
-            for m in range(3):
-                a += weights[j, m] * v[nodes[j, m], d]
-                b += weights[j, m] * vh[nodes[j, m], d]
-            now += n[d] * a - lever[d] * V[3 + d]
-            middle += n[d] * b - lever[d] * W[3 + d]
-        if _seen_gap(s, c.gap[i]) + T * (2.0 * middle - (1.0 - eps) * now) < s.margin:
+            continue  # beyond the distance's band
+        if _seen_gap(s, c.gap[j]) + dot3(n, c.closing[k]) < s.margin:
             prong.active[count] = j
-            prong.depth[count] = c.gap[i]
-            for d in range(3):
-                prong.place[count, d] = c.local[i, d]
+            prong.depth[count] = c.gap[j]
+            for i in range(3):
+                prong.place[count, i] = c.where[j, i]
             count += 1
     return count
 
 
 @njit(nogil=True, cache=True)
 def _add_contact(s, prong, k, j):
-    """Contact k at candidate j of the prong; its starting force is that candidate's own."""
-    c, t, i = s.candidates, s.contacts, prong.first + j
-    t.candidate[k] = i
+    """Contact k at near candidate j; its starting force is that candidate's own."""
+    c, t, i = s.candidates, s.contacts, s.candidates.near[j]
+    t.near[k], t.candidate[k] = j, i
     for d in range(3):
-        t.nodes[k, d] = prong.points.nodes[j, d]
-        t.weights[k, d] = prong.points.weights[j, d]
+        t.nodes[k, d] = prong.points.nodes[i - prong.first, d]
+        t.weights[k, d] = prong.points.weights[i - prong.first, d]
         t.point[k, d] = c.position[i, d]
         t.arm[k, d] = c.position[i, d] - s.motion.position[d]
         t.force[k, d] = c.force[i, d]
-    matvec3(s.turn, c.normal[i], t.frame[k, 0])
+    matvec3(s.turn, c.normal[j], t.frame[k, 0])
     tangent_basis(t.frame[k, 0], t.frame[k, 1], t.frame[k, 2])
 
 
@@ -188,24 +220,21 @@ def _choose_clustered(s, prong, active, most):
     clusters = Clusters(g.centre[:most], g.count, g.label, g.offset2, g.deepest, g.members)
     clusters.count[0] = min(clusters.count[0], most)
     n = update_clusters(clusters, prong.place, prong.depth, active, LLOYD_SWEEPS)
-    kept = min(n, s.contacts.candidate.size - first)
-    s.counter[LOST] += n - kept
-    for k in range(kept):
+    for k in range(n):
         _add_contact(s, prong, first + k, prong.active[clusters.deepest[k]])
         s.contacts.force[first + k] = 0.0
     for a in range(active):
         k = clusters.label[a]
-        if k < kept:
-            for d in range(3):
-                s.contacts.force[first + k, d] += c.force[prong.first + prong.active[a], d]
-    s.counter[CONTACTS] += kept
+        for d in range(3):
+            s.contacts.force[first + k, d] += c.force[c.near[prong.active[a]], d]
+    s.counter[CONTACTS] += n
 
 
 @njit(nogil=True, cache=True)
 def _choose_all(s, prong, active):
     """Every active point; where there is no room, the deepest."""
     t, first, n = s.contacts, s.counter[CONTACTS], 0
-    room = t.candidate.size - first
+    room = t.candidate.size // s.prongs.size
     for a in range(active):
         if n < room:
             t.candidate[first + n] = a
@@ -230,7 +259,10 @@ def detect(s):
     quat_to_matrix(s.motion.orientation, s.turn)
     for k in range(s.prongs.size):
         _interpolate(s, handle_like(s.prong, s.prongs[k]))
-    evaluate(s.field, c.local, c.gap.size, c.gap, c.normal, s.scratch)
+    near = 0
+    for k in range(s.prongs.size):
+        near = _find_near(s, handle_like(s.prong, s.prongs[k]), near)
+    evaluate(s.field, c.where, near, c.gap, c.normal, s.scratch)
     s.counter[CONTACTS] = 0
     s.counter[ACTIVE] = 0
     most = int(s.live[SET_CLUSTERS])
@@ -290,7 +322,7 @@ def _velocities(s):
                     for j in range(6):
                         total -= q.lever[3 * c + d, j] * plug[j]
                     out[3 * c + d] = total
-            q.gap[c] = _seen_gap(s, s.candidates.gap[t.candidate[c]])
+            q.gap[c] = _seen_gap(s, s.candidates.gap[t.near[c]])
             q.mu[c] = s.live[SET_FRICTION]
 
 
@@ -467,7 +499,7 @@ def run_steps(s, positions, orientations, out):
             return k
         row, depth, normal = out[k], 0.0, 0.0
         for c in range(s.counter[CONTACTS]):
-            depth = max(depth, -s.candidates.gap[s.contacts.candidate[c]])
+            depth = max(depth, -s.candidates.gap[s.contacts.near[c]])
             normal += s.system.r[3 * c]
         row[0:3] = s.motion.position
         row[3:7] = s.motion.orientation

@@ -51,7 +51,7 @@ from physics.reduction.segments import (
 )
 
 STIFF = 1e3
-"""k_c over the stiffness of a node, E times the edge: segments part by a thousandth of what the mesh yields."""
+"""k_c over a node's stiffness, E times the edge: segments part by a thousandth of what the mesh yields."""
 
 MOST_CLUSTERS = 32
 """Of one prong."""
@@ -91,14 +91,14 @@ class Numerics:
     """Points that would come nearer than this within the step may become contacts [m]."""
     clusters: int = 8
     """Most contacts of a prong, chosen by k-means; 0 makes every touching point a contact."""
-    capacity: int = 96
-    """Most contacts of all prongs."""
+    capacity: int = 48
+    """Most contacts of a prong in any case."""
     friction: float | None = None
     """mu [-]."""
     restitution: float = 1.0
-    """eps [-]. At 1 the contact law is on the mean velocity of the step, and contacts feed nothing in whatever
-    rings in the prongs; the plug does not bounce, for what bounces is a prong's light skin. Below 1 skins that
-    ring at the step's own frequency are pumped up (`physics.systems.snap`)."""
+    """eps [-]. At 1 the contact law is on the mean velocity of the step, and contacts feed nothing in,
+    whatever rings in the prongs; the plug does not bounce, for what bounces is a prong's light skin. Below 1
+    skins that ring at the step's own frequency are pumped up (`physics.systems.snap`)."""
     correction: float = 1.0
     """Share of a penetration that the contact law takes away within a step [-]: 1 in 002, 0 for none."""
     solver: int = MAXIMAL_DISSIPATION
@@ -113,7 +113,7 @@ class Numerics:
             ("segments", self.segments >= 1, "at least 1"),
             ("margin", self.margin >= 0.0, "zero or positive [m]"),
             ("clusters", 0 <= self.clusters <= MOST_CLUSTERS, f"0 to {MOST_CLUSTERS}"),
-            ("capacity", self.capacity >= 1, "at least 1"),
+            ("capacity", self.capacity >= max(1, self.clusters), "at least 1 and the clusters"),
             ("restitution", 0.0 <= self.restitution <= 1.0, "0 to 1"),
             ("correction", 0.0 <= self.correction <= 1.0, "0 to 1"),
             ("tolerance", self.tolerance > 0.0, "positive"),
@@ -146,8 +146,10 @@ class SegmentedProng(NamedTuple):
     x: NDArray[np.float64]  # (k, 3) displacement of the contact nodes [m]
     v: NDArray[np.float64]  # (k, 3) their velocity at the step's start [m/s]
     vh: NDArray[np.float64]  # (k, 3) and in its middle without contact
+    drift: NDArray[np.float64]  # (k, 3) T (2 vh - (1 - eps) v) [m]
     clusters: Clusters
-    active: NDArray[np.int64]  # (N,) candidates that may become contacts
+    near: NDArray[np.int64]  # (2,) first of this prong's near candidates, and that of the next
+    active: NDArray[np.int64]  # (N,) near candidates that may become contacts
     place: NDArray[np.float64]  # (N, 3) where these are, in the plug's frame [m]
     depth: NDArray[np.float64]  # (N,) and their gaps [m]
     contact: NDArray[np.int64]  # (2,) first contact of this prong, and that of the next
@@ -160,7 +162,12 @@ class Candidates(NamedTuple):
 
     position: NDArray[np.float64]  # (N, 3) [m]
     local: NDArray[np.float64]  # (N, 3) in the plug's frame [m]
-    gap: NDArray[np.float64]  # (N,) distance to the plug [m]
+    closing: NDArray[np.float64]  # (N, 3) T (2 vh - (1 - eps) v) relative to the plug [m], its frame
+    asked: NDArray[np.float64]  # (N, 3) where in the plug's frame the distance was asked last [m]
+    told: NDArray[np.float64]  # (N,) and what it was [m]
+    near: NDArray[np.int64]  # (N,) candidates whose distance is asked in this step
+    where: NDArray[np.float64]  # (N, 3) these in the plug's frame [m]
+    gap: NDArray[np.float64]  # (N,) their distance to the plug [m]
     normal: NDArray[np.float64]  # (N, 3) out of the plug, in its frame
     force: NDArray[np.float64]  # (N, 3) of the last step [N], world axes: where the next one starts
 
@@ -168,6 +175,7 @@ class Candidates(NamedTuple):
 class Contacts(NamedTuple):
     """Up to c contacts, prong by prong; body 1 is the prong, body 2 the plug."""
 
+    near: NDArray[np.int64]  # (c,) among the near candidates
     candidate: NDArray[np.int64]  # (c,)
     nodes: NDArray[np.int64]  # (c, 3)
     weights: NDArray[np.float64]  # (c, 3)
@@ -290,6 +298,7 @@ class SnapModel:
         a = connector.admittance
         self.start, self.upright = connector.rest_position.copy(), np.array([1.0, 0.0, 0.0, 0.0])
         plug, motion = make_plug(a.mass, a.damping, a.stiffness, numerics.step, self.start, self.upright)
+        capacity = numerics.capacity * len(prongs)
         self.state = SnapState(
             prong=prongs[0],
             prongs=np.array([h.address for h in self._prong_handles], np.int64),
@@ -300,8 +309,8 @@ class SnapModel:
             field=field,
             scratch=make_scratch(),
             candidates=_candidates(first),
-            contacts=_contacts(numerics.capacity),
-            system=_system(numerics.capacity),
+            contacts=_contacts(capacity),
+            system=_system(capacity),
             live=default_settings(connector, numerics),
             margin=float(numerics.margin),
             wrench=np.zeros(6),
@@ -328,9 +337,10 @@ class SnapModel:
         k, size = len(model.rest), len(points.nodes)
         return SegmentedProng(
             model, make_state(model), make_work(model), points, first,
-            np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)), make_clusters(MOST_CLUSTERS, size),
-            np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size), np.zeros(2, np.int64),
-            np.zeros(3), np.zeros((len(models) + 1, 2)),
+            np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)),
+            make_clusters(MOST_CLUSTERS, size), np.zeros(2, np.int64), np.zeros(size, np.int64),
+            np.zeros((size, 3)), np.zeros(size), np.zeros(2, np.int64), np.zeros(3),
+            np.zeros((len(models) + 1, 2)),
         )  # fmt: skip
 
     @property
@@ -363,14 +373,15 @@ class SnapModel:
 
 
 def _candidates(n: int) -> Candidates:
-    four = [np.zeros((n, 3)) for _ in range(4)]
-    return Candidates(four[0], four[1], np.zeros(n), four[2], four[3])
+    position, local, closing, asked, where, normal, force = (np.zeros((n, 3)) for _ in range(7))
+    told, near, gap = np.full(n, -np.inf), np.zeros(n, np.int64), np.zeros(n)
+    return Candidates(position, local, closing, asked, told, near, where, gap, normal, force)
 
 
 def _contacts(c: int) -> Contacts:
     return Contacts(
-        np.zeros(c, np.int64), np.zeros((c, 3), np.int64), np.zeros((c, 3)), np.zeros((c, 3)),
-        np.zeros((c, 3, 3)), np.zeros((c, 3)), np.zeros((c, 3)), np.zeros(c, np.int32),
+        np.zeros(c, np.int64), np.zeros(c, np.int64), np.zeros((c, 3), np.int64), np.zeros((c, 3)),
+        np.zeros((c, 3)), np.zeros((c, 3, 3)), np.zeros((c, 3)), np.zeros((c, 3)), np.zeros(c, np.int32),
     )  # fmt: skip
 
 
