@@ -25,9 +25,9 @@ Progress = Callable[[float], None]
 
 NEAR = 0.6
 """Share of the points that lie within the band of the surface by construction; the others fill its box."""
-RATE = 1e-2
+RATE = 4e-2
 """Largest step of Adam, in the middle of a cycle that starts and ends low."""
-NORMAL_WEIGHT = 1.0
+NORMAL_WEIGHT = 3.0
 """Of the squared error of the gradient beside that of the output."""
 FRESH_POINTS = 100_000
 """On which the errors are measured; the network has seen none of them."""
@@ -40,8 +40,8 @@ class Training:
 
     width: int = 64
     points: int = 1_000_000
-    steps: int = 15_000
-    batch: int = 4096
+    steps: int = 10_000
+    batch: int = 2048
     seed: int = 0
 
 
@@ -72,9 +72,10 @@ def train_distance(
     distance, normal = signed_distance(exact, points)
     # beyond the band no distance is computed and none will be asked for
     near = normal.any(axis=1)
-    data = [(points[near] - centre) / size, distance[near] / scale, normal[near] * (size / scale)]
-    weights = _fit(torch, data, scale / size, training, progress)
-    learned = learned_distance(centre, size, scale, band, *weights)
+    # in units of the size every length that the network meets is of order one
+    data = [(points[near] - centre) / size, distance[near] / size, normal[near]]
+    *weights, w3, b3 = _fit(torch, data, size / scale, training, progress)
+    learned = learned_distance(centre, size, scale, band, *weights, size / scale * w3, size / scale * b3)
     shell = 0.5 * band
     fresh = shell_points(surface, shell, FRESH_POINTS, rng)
     return learned, distance_errors(learned_field(surface, learned, source), exact, fresh, shell)
@@ -124,11 +125,11 @@ def _torch() -> Any:
 
 
 def _fit(
-    torch: Any, data: list[NDArray[np.float64]], unit: float, training: Training, progress: Progress
+    torch: Any, data: list[NDArray[np.float64]], gain: float, training: Training, progress: Progress
 ) -> list[Any]:
-    """W1, b1, W2, b2, w3, b3 for inputs x, outputs z and gradients dz/dx, which are of length 1 / `unit`."""
+    """W1, b1, W2, b2, w3, b3 for inputs x, distances and their gradients; the tanh is of `gain` distances."""
     random = torch.Generator().manual_seed(training.seed)
-    x, z, gradient = (torch.tensor(array, dtype=torch.float32) for array in data)
+    x, distance, normal = (torch.tensor(array, dtype=torch.float32) for array in data)
     width = training.width
 
     def first(*shape: int) -> Any:
@@ -144,12 +145,13 @@ def _fit(
         batch = torch.randint(len(x), (training.batch,), generator=random)
         one = x[batch] @ w1.T + b1
         two = torch.relu(one) @ w2.T + b2
-        output, wanted = torch.tanh(torch.relu(two) @ w3 + b3), torch.tanh(z[batch])
+        output = torch.tanh(gain * (torch.relu(two) @ w3 + b3))
+        wanted = torch.tanh(gain * distance[batch])
         slope = (((two > 0) * w3) @ w2 * (one > 0)) @ w1
         # far from the surface the output is flat, and the direction of its gradient matters as little
-        weight = unit**2 * (1.0 - wanted**2)[:, None]
+        weight = (1.0 - wanted**2)[:, None]
         loss = ((output - wanted) ** 2).mean()
-        loss = loss + NORMAL_WEIGHT * (weight * (slope - gradient[batch]) ** 2).mean()
+        loss = loss + NORMAL_WEIGHT * (weight * (slope - normal[batch]) ** 2).mean()
         adam.zero_grad()
         loss.backward()
         adam.step()

@@ -44,9 +44,10 @@ def _first_crossing(
     eps: float,
     stack: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """An edge and a triangle without common vertex that cross, or (-1, -1).
+    """An edge and a triangle that cross, or (-1, -1).
 
-    Two triangles that share at most a vertex cross exactly where an edge of one runs through the other.
+    Two triangles cross exactly where an edge of one runs through the other. An edge at one of the triangle's
+    own vertices ends in its plane, and so does not.
     """
     for e in range(edges.shape[0]):
         p, q = edges[e, 0], edges[e, 1]
@@ -69,8 +70,6 @@ def _first_crossing(
             for k in range(tree.span[node, 0], tree.span[node, 1]):
                 t = tree.order[k]
                 a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
-                if p in (a, b, c) or q in (a, b, c):
-                    continue
                 if _runs_through(x[p], x[q], x[a], x[b], x[c], eps):
                     return e, t
     return -1, -1
