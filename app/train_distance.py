@@ -74,8 +74,9 @@ def train_distance(
     near = normal.any(axis=1)
     # in units of the size every length that the network meets is of order one
     data = [(points[near] - centre) / size, distance[near] / size, normal[near]]
-    *weights, w3, b3 = _fit(torch, data, size / scale, training, progress)
-    learned = learned_distance(centre, size, scale, band, *weights, size / scale * w3, size / scale * b3)
+    gain = size / scale
+    w1, b1, w2, b2, w3, b3 = _fit(torch, data, gain, training, progress)
+    learned = learned_distance(centre, size, scale, band, w1, b1, w2, b2, gain * w3, gain * b3)
     shell = 0.5 * band
     fresh = shell_points(surface, shell, FRESH_POINTS, rng)
     return learned, distance_errors(learned_field(surface, learned, source), exact, fresh, shell)

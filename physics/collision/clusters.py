@@ -20,7 +20,8 @@ class Clusters(NamedTuple):
     """The clusters of one tick, and what the next one starts from."""
 
     centre: NDArray[np.float64]  # (most, 3) [m]
-    count: NDArray[np.int64]  # (2,) clusters, sweeps of the last update
+    # shadows tuple.count, which nobody asks of a state
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) clusters, sweeps of the last update
     label: NDArray[np.int64]  # (capacity,) cluster of each point
     offset2: NDArray[np.float64]  # (capacity,) squared distance of each point to its centre [m2]
     deepest: NDArray[np.int64]  # (most,) the point that stands for each cluster
