@@ -71,20 +71,21 @@ def imprint(surface, path, active, winding, scratch, patch):
         if active[loop]:
             _add_path(surface, path, loop, scratch, patch)
         scratch.within[loop] = _within(path, loop) if active[loop] else NONE
+        t = scratch.within[loop]
+        if t != NONE and not winding.seen[t]:
+            winding.seen[t] = True
+            winding.flooded[winding.size[0]] = t
+            winding.size[0] += 1
     forced = 0
     # bare arrays, since numba counts references to those of a tuple at each access
     triangles, flooded, entry, number = surface.triangles, winding.flooded, winding.entry, winding.number
-    within = scratch.within
+    within, vertex = scratch.within, scratch.vertex
     for i in range(winding.size[0]):
         t = flooded[i]
         if entry[t] != NONE or _holds_loop(within, n_loops, t):
             forced += _cut(surface, path, winding, t, n_loops, scratch, patch)
         elif number[triangles[t, 0]] != 0:
-            _add_whole(surface, t, number[triangles[t, 0]], scratch, patch)
-    for loop in range(n_loops):
-        t = scratch.within[loop]
-        if t != NONE and not winding.seen[t] and not _holds_loop(scratch.within, loop, t):
-            forced += _cut(surface, path, winding, t, n_loops, scratch, patch)
+            _add_whole(triangles, t, number[triangles[t, 0]], vertex, patch)
     for k in range(patch.size[0]):
         for j in range(3):
             scratch.vertex[patch.parents[k, j]] = NONE
@@ -122,26 +123,23 @@ def _holds_loop(within, n_loops, t):
     return found
 
 
-@njit(nogil=True, cache=True)
-def _corner(surface, t, j, scratch, patch):
+@njit(inline="always")
+def _corner(triangles, t, j, vertex, patch):
     """Patch vertex of corner j of triangle t."""
-    v = surface.triangles[t, j]
-    if scratch.vertex[v] == NONE:
-        scratch.vertex[v] = add_vertex(patch, v)
-    return scratch.vertex[v]
+    v = triangles[t, j]
+    if vertex[v] == NONE:
+        vertex[v] = add_vertex(patch, v)
+    return vertex[v]
 
 
 @njit(inline="always")
-def _add_whole(surface, t, number, scratch, patch):
+def _add_whole(triangles, t, number, vertex, patch):
     """Add triangle t as often as the paths wind around it, turned over if they do so backward."""
     for _ in range(abs(number)):
-        a = _corner(surface, t, 0, scratch, patch)
-        b = _corner(surface, t, 1, scratch, patch)
-        c = _corner(surface, t, 2, scratch, patch)
-        if number > 0:
-            add_triangle(patch, a, b, c)
-        else:
-            add_triangle(patch, a, c, b)
+        a = _corner(triangles, t, 0, vertex, patch)
+        b = _corner(triangles, t, 1 if number > 0 else 2, vertex, patch)
+        c = _corner(triangles, t, 2 if number > 0 else 1, vertex, patch)
+        add_triangle(patch, a, b, c)
 
 
 @njit(inline="always")
@@ -161,7 +159,7 @@ def _close_piece(scratch, begin):
         scratch.size[1] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
 def _append_path_point(surface, path, k, t, scratch):
     """Add path point k, which lies in triangle t or on its border, to the piece being written."""
     i = scratch.size[0]
@@ -179,7 +177,7 @@ def _append_path_point(surface, path, k, t, scratch):
     _append(scratch, i)
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
 def _list_events(surface, winding, t, scratch):
     """Corners and crossings around triangle t, counter-clockwise; returns their number."""
     n = 0
@@ -202,19 +200,19 @@ def _list_events(surface, winding, t, scratch):
     return n
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
 def _trace(surface, path, t, entry, n_events, scratch):
     """Write the piece of triangle t that has `entry` on its border; how often it runs through corner 0."""
-    k, begin, around = entry, scratch.size[2], 0
+    k, begin, around, entering = entry, scratch.size[2], 0, True
     while True:
-        scratch.taken[k] = True
         _append_path_point(surface, path, k, t, scratch)
-        start, stop = path.loops[path.loop[k]], path.loops[path.loop[k] + 1]
-        k = k + 1 if k + 1 < stop else start
-        while path.edge[k] < 0:
-            _append_path_point(surface, path, k, t, scratch)
-            k = k + 1 if k + 1 < stop else start
-        _append_path_point(surface, path, k, t, scratch)
+        if entering or path.edge[k] < 0:
+            if entering:
+                scratch.taken[k] = True
+            entering = False
+            loop = path.loop[k]
+            k = k + 1 if k + 1 < path.loops[loop + 1] else path.loops[loop]
+            continue
         i = scratch.place[k]
         while True:
             i = i + 1 if i + 1 < n_events else 0
@@ -225,11 +223,13 @@ def _trace(surface, path, t, entry, n_events, scratch):
             elif path.beyond[k] == t and (k == entry or not scratch.taken[k]):
                 break
         if k == entry:
-            _close_piece(scratch, begin)
-            return around
+            break
+        entering = True
+    _close_piece(scratch, begin)
+    return around
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
 def _cut(surface, path, winding, t, n_loops, scratch, patch):
     """Add the inside of triangle t, which paths cut; how many corners were clipped that were no ears."""
     for j in range(3):
@@ -250,7 +250,7 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
             _append(scratch, j)
         _close_piece(scratch, begin)
     else:
-        _add_whole(surface, t, number, scratch, patch)
+        _add_whole(surface.triangles, t, number, scratch.vertex, patch)
     for side in (1.0, -1.0):
         for loop in range(n_loops):
             if scratch.within[loop] == t:
@@ -263,9 +263,9 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
             a, b, c = scratch.ears[ear, 0], scratch.ears[ear, 1], scratch.ears[ear, 2]
             add_triangle(
                 patch,
-                _patch_vertex(surface, t, a, scratch, patch),
-                _patch_vertex(surface, t, b, scratch, patch),
-                _patch_vertex(surface, t, c, scratch, patch),
+                _patch_vertex(surface.triangles, t, a, scratch, patch),
+                _patch_vertex(surface.triangles, t, b, scratch, patch),
+                _patch_vertex(surface.triangles, t, c, scratch, patch),
             )
     if scratch.size[2] == scratch.ring.size:
         patch.size[LOST] += 1
@@ -273,8 +273,8 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
 
 
 @njit(inline="always")
-def _patch_vertex(surface, t, point, scratch, patch):
-    return _corner(surface, t, point, scratch, patch) if point < CORNERS else scratch.local[point]
+def _patch_vertex(triangles, t, point, scratch, patch):
+    return _corner(triangles, t, point, scratch.vertex, patch) if point < CORNERS else scratch.local[point]
 
 
 @njit(nogil=True, cache=True)

@@ -6,7 +6,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from physics.mesh.cups import CUPS, GRIDS, cup
-from physics.suction.cavity import COUNT, make_cavities, place_cavity
+from physics.suction.cavity import CLAMPED, COUNT, make_cavities, place_cavity
 from physics.suction.detection import Detector
 from physics.suction.labels import thresholds
 from physics.suction.pairing import SEALED, Pairer
@@ -63,6 +63,15 @@ def test_a_ring_that_touches_in_its_middle_encloses_what_is_between_its_two_bord
     profile = [(0.005, GAP), (0.012, 0.006), (0.02, GAP)]
     _, cavities, *_ = paired(bowl(profile, AROUND), ground(cells))
     assert cavities.volume[0] == pytest.approx(bowl_volume(profile, AROUND), rel=ROUNDING)
+
+
+def test_a_wall_that_has_passed_through_the_other_body_counts_as_no_volume():
+    _, cavities, *_ = paired(bowl([(0.0, -0.005), (0.015, GAP)], AROUND), ground(7))
+    assert cavities.volume[0] == 0.0
+    assert cavities.size[CLAMPED] == 1
+    assert signed_volume(cavities, 0, cavities.points[0]) == pytest.approx(
+        bowl_volume([(0.0, -0.005), (0.015, GAP)], AROUND), rel=ROUNDING
+    )
 
 
 def test_volumes_of_random_polyhedra_are_exact_about_any_origin():
