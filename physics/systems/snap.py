@@ -11,9 +11,13 @@ v_eps = v+ + eps v (physics.contact.midpoint) and does the work f_n T vh_n = f_n
 in a step. With eps = 1 that is -f_n g / 2: contacts feed in nothing but what pushes a penetration out. With
 eps < 1 they do wherever a contact parts at the step's start, v_n > 0, and would close at its end: that is
 how a prong's stiff modes ring, v+ = -v about a skin that hardly moves. So eps = 1 is the law for elastic
-prongs; a rigid body on a rigid floor wants eps = 0. A point becomes a contact where the free motion of this
-very step would bring it nearer than the margin, however far it still is: a prong that snaps shut crosses
-millimetres in a step.
+prongs; a rigid body on a rigid floor wants eps = 0.
+
+**What becomes a contact.** Without contact forces a bent prong would leap millimetres in the step, and all
+of its points with it. So a point becomes a contact where the motion under the *last* step's forces would
+bring it nearer than the margin: these are the points that touch. Where the forces found then differ so
+much that something moves on by more than the margin, as in the click, points may have been missed, and
+detection is repeated with these forces.
 
 **Books.** With E the energy of prongs, couplings, plug and hold,
 
@@ -35,7 +39,7 @@ from physics.collision.distance_field import evaluate
 from physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
 from physics.contact.midpoint import assemble
 from physics.contact.residual import RUNAWAY, natural_map_norm
-from physics.contact.solvers.block import set_offset
+from physics.contact.solvers.block import add_row, set_offset
 from physics.contact.solvers.gauss_seidel import sweep_contacts
 from physics.contact.solvers.maximal_dissipation import (
     CONTINUE,
@@ -87,13 +91,16 @@ from physics.reduction.segments import (
     point_value,
     surface_values,
 )
-from physics.systems.snap_model import ACTIVE, CODE, CONTACTS, LOST, STEPS, SWEEPS, SnapModel
+from physics.systems.snap_model import ACTIVE, CODE, CONTACTS, LOST, ROUNDS, STEPS, SWEEPS, SnapModel
 
 OK, NOT_FINITE = 0, 1
 """Status of a step."""
 
 LLOYD_SWEEPS = 4
 """Of k-means in one step; it goes on in the next."""
+
+MOST_ROUNDS = 3
+"""Of detection and solution in one step; the first does but where forces vanish, as in the click."""
 
 BOUNDED = 1e12
 """Past this sum of energies [J] and velocities a run is lost."""
@@ -109,23 +116,35 @@ def free_motion(s, target_position, target_orientation):
 
 
 @njit(nogil=True, cache=True)
-def _interpolate(s, prong):
-    """Candidate points of a prong: where they are now, and how far they close in without contact."""
-    c, model, points = s.candidates, prong.model, prong.points
-    surface_values(model, prong.state.x, prong.x)
-    surface_values(model, prong.state.v, prong.v)
-    surface_values(model, prong.work.vh, prong.vh)
-    nodes, weights, rest, x, v, vh = points.nodes, points.weights, model.rest, prong.x, prong.v, prong.vh
-    position, local, closing, first = c.position, c.local, c.closing, prong.first
-    origin, turn, T = s.motion.position, s.turn, s.plug.step
-    old = 1.0 - s.live[SET_RESTITUTION]
-    # what the law asks for is linear in the velocities: one field of the nodes, and of the plug
-    drift, plug = prong.drift, s.system.give[0]
+def _foresee(s, prong, drift):
+    """drift (k, 3) = T (2 vh - (1 - eps) v) of the contact nodes under the newest forces."""
+    T, old, flat, push = s.plug.step, 1.0 - s.live[SET_RESTITUTION], drift.ravel(), prong.push
+    compliance, v, vh = prong.model.compliance, prong.v, prong.vh
     for a in range(drift.shape[0]):
         for i in range(3):
             drift[a, i] = T * (2.0 * vh[a, i] - old * v[a, i])
+    for a in range(drift.shape[0]):
+        for i in range(3):
+            if push[a, i] != 0.0:
+                add_row(flat, compliance[3 * a + i], 2.0 * T * push[a, i])
+
+
+@njit(nogil=True, cache=True)
+def _foresee_plug(s, drift):
+    """drift (6,), the same of the plug."""
+    T, old = s.plug.step, 1.0 - s.live[SET_RESTITUTION]
     for i in range(6):
-        plug[i] = T * (2.0 * s.motion.free[i] - old * s.motion.velocity[i])
+        drift[i] = T * (2.0 * s.motion.free[i] - old * s.motion.velocity[i])
+        for j in range(6):
+            drift[i] += 2.0 * T * s.plug.inverse[i, j] * s.wrench[j]
+
+
+@njit(nogil=True, cache=True)
+def _interpolate(s, prong):
+    """Candidate points of a prong: where they are, and how they close in under the forces foreseen."""
+    c, nodes, weights, first = s.candidates, prong.points.nodes, prong.points.weights, prong.first
+    rest, x, drift, plug = prong.model.rest, prong.x, prong.drift, s.drift
+    position, local, closing, origin, turn = c.position, c.local, c.closing, s.motion.position, s.turn
     for j in range(nodes.shape[0]):
         p0, p1, p2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for a in range(3):
@@ -179,7 +198,7 @@ def _seen_gap(s, gap):
 
 @njit(nogil=True, cache=True)
 def _activate(s, prong):
-    """Candidates that free motion would bring within the margin; how many."""
+    """Candidates that the last forces would let come within the margin; how many."""
     c, count = s.candidates, 0
     for j in range(prong.near[0], prong.near[1]):
         k = c.near[j]
@@ -189,7 +208,8 @@ def _activate(s, prong):
         n = c.normal[j]
         if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
             continue  # beyond the distance's band
-        if _seen_gap(s, c.gap[j]) + dot3(n, c.closing[k]) < s.margin:
+        c.ahead[k] = min(c.ahead[k], _seen_gap(s, c.gap[j]) + dot3(n, c.closing[k]))
+        if c.ahead[k] < s.margin:
             prong.active[count] = j
             prong.depth[count] = c.gap[j]
             for i in range(3):
@@ -253,15 +273,27 @@ def _choose_all(s, prong, active):
 
 
 @njit(nogil=True, cache=True)
-def detect(s):
-    """2. Contacts of all prongs with the plug (IV-A)."""
-    c = s.candidates
+def locate(s):
+    """2. Contact nodes at the step's start, and their motion without contact."""
     quat_to_matrix(s.motion.orientation, s.turn)
+    s.candidates.ahead[:] = np.inf
     for k in range(s.prongs.size):
-        _interpolate(s, handle_like(s.prong, s.prongs[k]))
-    near = 0
+        prong = handle_like(s.prong, s.prongs[k])
+        surface_values(prong.model, prong.state.x, prong.x)
+        surface_values(prong.model, prong.state.v, prong.v)
+        surface_values(prong.model, prong.work.vh, prong.vh)
+
+
+@njit(nogil=True, cache=True)
+def detect(s):
+    """2. Contacts of all prongs with the plug (IV-A), as the newest forces let foresee them."""
+    c, near = s.candidates, 0
+    _foresee_plug(s, s.drift)
     for k in range(s.prongs.size):
-        near = _find_near(s, handle_like(s.prong, s.prongs[k]), near)
+        prong = handle_like(s.prong, s.prongs[k])
+        _foresee(s, prong, prong.drift)
+        _interpolate(s, prong)
+        near = _find_near(s, prong, near)
     evaluate(s.field, c.where, near, c.gap, c.normal, s.scratch)
     s.counter[CONTACTS] = 0
     s.counter[ACTIVE] = 0
@@ -277,6 +309,25 @@ def detect(s):
             _choose_all(s, prong, active)
         prong.contact[1] = s.counter[CONTACTS]
     c.force[:] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def missed(s):
+    """Whether the forces found let a node or the plug move on by more than the margin that detection left."""
+    after = s.system.scratch[0:2].ravel()
+    _foresee_plug(s, after)
+    way = 0.0
+    for i in range(3):
+        way += (after[i] - s.drift[i]) ** 2
+    for k in range(s.prongs.size):
+        prong = handle_like(s.prong, s.prongs[k])
+        _foresee(s, prong, prong.after)
+        for a in range(prong.after.shape[0]):
+            own = 0.0
+            for i in range(3):
+                own += (prong.after[a, i] - prong.drift[a, i]) ** 2
+            way = max(way, own)
+    return way > s.margin**2
 
 
 @njit(inline="always")
@@ -360,7 +411,7 @@ def delassus(s):
 def solve(s):
     """3. Contact forces (28), from those of the last step."""
     q, t, n, w = s.system, s.contacts, s.counter[CONTACTS], _matrix(s)
-    s.counter[SWEEPS], s.counter[CODE], s.residual[0] = 0, CONVERGED, 0.0
+    s.counter[CODE], s.residual[0] = CONVERGED, 0.0
     if n == 0:
         return
     trace, offset, warm = 0.0, 0.0, 0.0
@@ -376,17 +427,18 @@ def solve(s):
     bound = RUNAWAY * (offset**0.5 * (3 * n / trace if trace > 0.0 else 1.0) + warm**0.5)
     mu, tolerance, sweeps = q.mu[:n], s.live[SET_TOLERANCE], int(s.live[SET_SWEEPS])
     if s.live[SET_SOLVER] == MAXIMAL_DISSIPATION:
-        s.counter[CODE], s.counter[SWEEPS], s.residual[0] = solve_contacts(
+        s.counter[CODE], done, s.residual[0] = solve_contacts(
             w, q.b, mu, q.r, q.u, 0, Relaxation(1.0, 1.0, 1.0), tolerance, bound, sweeps, q.progress
         )
     else:
-        s.counter[SWEEPS] = sweep_contacts(w, q.b, mu, q.r, q.u, t.status, 0, n, tolerance, sweeps, q.scratch)
+        done = sweep_contacts(w, q.b, mu, q.r, q.u, t.status, 0, n, tolerance, sweeps, q.scratch)
         set_offset(w, q.b, q.r, q.u, 0, 3 * n)
         error, size = natural_map_norm(w, mu, q.r, q.u, 0, n, q.scratch)
         s.residual[0] = error / size if size > 0.0 else error
-        s.counter[CODE] = CONTINUE if s.counter[SWEEPS] == sweeps else CONVERGED
+        s.counter[CODE] = CONTINUE if done == sweeps else CONVERGED
         if not size <= bound:
             s.counter[CODE] = DIVERGED
+    s.counter[SWEEPS] += done
     rho, star = 3 * n / trace if trace > 0.0 else 1.0, q.scratch[0]
     for k in range(n):
         i = 3 * k
@@ -395,20 +447,25 @@ def solve(s):
 
 
 @njit(nogil=True, cache=True)
-def _forces(s):
-    """Contact forces in world axes, on the prongs and as a wrench on the plug."""
+def spread(s):
+    """3. Contact forces in world axes: on the contact nodes, and as a wrench on the plug."""
     q, t, moment = s.system, s.contacts, s.system.scratch[0]
     s.wrench[:] = 0.0
-    for k in range(s.counter[CONTACTS]):
-        for i in range(3):
-            t.force[k, i] = 0.0
-            for d in range(3):
-                t.force[k, i] += q.r[3 * k + d] * t.frame[k, d, i]
-            s.candidates.force[t.candidate[k], i] = t.force[k, i]
-        cross3(t.arm[k], t.force[k], moment)
-        for i in range(3):
-            s.wrench[i] -= t.force[k, i]
-            s.wrench[3 + i] -= moment[i]
+    for p in range(s.prongs.size):
+        prong = handle_like(s.prong, s.prongs[p])
+        prong.push[:] = 0.0
+        for k in range(prong.contact[0], prong.contact[1]):
+            for i in range(3):
+                t.force[k, i] = 0.0
+                for d in range(3):
+                    t.force[k, i] += q.r[3 * k + d] * t.frame[k, d, i]
+                s.candidates.force[t.candidate[k], i] = t.force[k, i]
+                for a in range(3):
+                    prong.push[t.nodes[k, a], i] += t.weights[k, a] * t.force[k, i]
+            cross3(t.arm[k], t.force[k], moment)
+            for i in range(3):
+                s.wrench[i] -= t.force[k, i]
+                s.wrench[3 + i] -= moment[i]
 
 
 @njit(nogil=True, cache=True)
@@ -428,13 +485,12 @@ def _book_contacts(s, prong):
 @njit(nogil=True, cache=True)
 def update(s):
     """4. All move under the contact forces (14, 18); works, and the force on the floor (29)."""
-    _forces(s)
     plug_advance(s.plug, s.motion, s.wrench)
     s.floor[:] = 0.0
-    for k in range(s.prongs.size):
-        prong = handle_like(s.prong, s.prongs[k])
+    t = s.contacts
+    for p in range(s.prongs.size):
+        prong = handle_like(s.prong, s.prongs[p])
         first, last = prong.contact[0], prong.contact[1]
-        t = s.contacts
         apply(
             prong.model, prong.work, t.nodes[first:last], t.weights[first:last], t.force[first:last],
             last - first,
@@ -484,9 +540,14 @@ def measure(s):
 def step(s, target_position, target_orientation):
     """One step in which the target goes to (3,) [m], (4,); s: handle of a SnapState."""
     free_motion(s, target_position, target_orientation)
-    detect(s)
-    delassus(s)
-    solve(s)
+    locate(s)
+    s.counter[ROUNDS] = s.counter[SWEEPS] = 0
+    while s.counter[ROUNDS] == 0 or (s.counter[ROUNDS] < MOST_ROUNDS and missed(s)):
+        s.counter[ROUNDS] += 1
+        detect(s)
+        delassus(s)
+        solve(s)
+        spread(s)
     update(s)
 
 

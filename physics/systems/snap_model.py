@@ -57,9 +57,10 @@ MOST_CLUSTERS = 32
 """Of one prong."""
 
 # Entries of SnapState.counter
-STEPS, CONTACTS, ACTIVE, SWEEPS, LOST, CODE = range(6)
-"""Steps done; contacts and touching points of the last; its sweeps; points without room since the start; how
-the last solve ended (physics.contact.solvers.maximal_dissipation)."""
+STEPS, CONTACTS, ACTIVE, ROUNDS, SWEEPS, LOST, CODE = range(7)
+"""Steps done; of the last, its contacts, its active points, its rounds of detection and solution, and their
+sweeps; points without room since the start; how the last solve ended
+(physics.contact.solvers.maximal_dissipation)."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Numerics:
     spacing: float = 1e-3
     """Of the candidate points on the prongs [m]."""
     margin: float = 1e-4
-    """Points that would come nearer than this within the step may become contacts [m]."""
+    """Points that would come nearer than this within the step under the last forces may be contacts [m]."""
     clusters: int = 8
     """Most contacts of a prong, chosen by k-means; 0 makes every touching point a contact."""
     capacity: int = 48
@@ -146,7 +147,9 @@ class SegmentedProng(NamedTuple):
     x: NDArray[np.float64]  # (k, 3) displacement of the contact nodes [m]
     v: NDArray[np.float64]  # (k, 3) their velocity at the step's start [m/s]
     vh: NDArray[np.float64]  # (k, 3) and in its middle without contact
-    drift: NDArray[np.float64]  # (k, 3) T (2 vh - (1 - eps) v) [m]
+    push: NDArray[np.float64]  # (k, 3) the newest contact forces [N]
+    drift: NDArray[np.float64]  # (k, 3) T (2 vh - (1 - eps) v) under the forces that detection foresaw [m]
+    after: NDArray[np.float64]  # (k, 3) and under the newest
     clusters: Clusters
     near: NDArray[np.int64]  # (2,) first of this prong's near candidates, and that of the next
     active: NDArray[np.int64]  # (N,) near candidates that may become contacts
@@ -163,6 +166,7 @@ class Candidates(NamedTuple):
     position: NDArray[np.float64]  # (N, 3) [m]
     local: NDArray[np.float64]  # (N, 3) in the plug's frame [m]
     closing: NDArray[np.float64]  # (N, 3) T (2 vh - (1 - eps) v) relative to the plug [m], its frame
+    ahead: NDArray[np.float64]  # (N,) least gap that is foreseen in this step [m]
     asked: NDArray[np.float64]  # (N, 3) where in the plug's frame the distance was asked last [m]
     told: NDArray[np.float64]  # (N,) and what it was [m]
     near: NDArray[np.int64]  # (N,) candidates whose distance is asked in this step
@@ -219,6 +223,7 @@ class SnapState(NamedTuple):
     system: ContactSystem
     live: NDArray[np.float64]  # (SETTINGS,) in force
     margin: float  # [m]
+    drift: NDArray[np.float64]  # (6,) T (2 V - (1 - eps) V_k) of the plug as detection foresaw it [m], [rad]
     wrench: NDArray[np.float64]  # (6,) of the contacts on the plug [N], [N m]
     hand: NDArray[np.float64]  # (6,) of the hold on the hand [N], [N m]
     floor: NDArray[np.float64]  # (3,) of all prongs on what they stand on [N]
@@ -313,11 +318,12 @@ class SnapModel:
             system=_system(capacity),
             live=default_settings(connector, numerics),
             margin=float(numerics.margin),
+            drift=np.zeros(6),
             wrench=np.zeros(6),
             hand=np.zeros(6),
             floor=np.zeros(3),
             books=np.zeros(ENERGIES),
-            counter=np.zeros(6, np.int64),
+            counter=np.zeros(7, np.int64),
             residual=np.zeros(1),
         )
         self.handle = Handle(self.state)
@@ -337,9 +343,9 @@ class SnapModel:
         k, size = len(model.rest), len(points.nodes)
         return SegmentedProng(
             model, make_state(model), make_work(model), points, first,
-            np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)),
-            make_clusters(MOST_CLUSTERS, size), np.zeros(2, np.int64), np.zeros(size, np.int64),
-            np.zeros((size, 3)), np.zeros(size), np.zeros(2, np.int64), np.zeros(3),
+            np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)),
+            np.zeros((k, 3)), make_clusters(MOST_CLUSTERS, size), np.zeros(2, np.int64),
+            np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size), np.zeros(2, np.int64), np.zeros(3),
             np.zeros((len(models) + 1, 2)),
         )  # fmt: skip
 
@@ -374,8 +380,8 @@ class SnapModel:
 
 def _candidates(n: int) -> Candidates:
     position, local, closing, asked, where, normal, force = (np.zeros((n, 3)) for _ in range(7))
-    told, near, gap = np.full(n, -np.inf), np.zeros(n, np.int64), np.zeros(n)
-    return Candidates(position, local, closing, asked, told, near, where, gap, normal, force)
+    ahead, told, near, gap = np.zeros(n), np.full(n, -np.inf), np.zeros(n, np.int64), np.zeros(n)
+    return Candidates(position, local, closing, ahead, asked, told, near, where, gap, normal, force)
 
 
 def _contacts(c: int) -> Contacts:
