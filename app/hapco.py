@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.hapco_build import build_bodies, detection_of, hold_of, settings_of
 from app.hapco_visual import HapcoVisual
 from app.progress import Progress
-from app.system import DeviceAt
+from app.system import Curves, DeviceAt
 from app.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from config.schema.hapco import HapcoScene
 from haptics.limits import LimitParams
@@ -245,3 +245,11 @@ class HapcoRig:
                 f"lower solver.rho or solver.rho_factor."
             )
         return found
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """Nothing beyond what every run measures."""
+        return {}
+
+    def curves(self) -> list[Curves]:
+        """Nothing beyond the hand's force."""
+        return []

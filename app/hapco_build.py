@@ -1,12 +1,9 @@
 """From a HapCo scene to its two bodies, to how they meet, and to the values that may change while it runs."""
 
-import os
-import sys
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
+from app.cache import cache_folder
 from app.live import device_values
 from app.parts import chosen_nodes, generated_tets, key_of, placed
 from app.progress import Progress
@@ -50,20 +47,6 @@ from physics.systems.hapco_servo import Hold
 SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZAWA_LOCAL}
 
 
-def cache_folder() -> Path | None:
-    """Where what is expensive to compute is kept for later runs; None where there is no place for it."""
-    try:
-        if sys.platform == "win32":
-            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-        elif sys.platform == "darwin":
-            base = Path.home() / "Library" / "Caches"
-        else:
-            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # a user without a home
-        return None
-    return base / "palpo" / "compliance"
-
-
 def build_bodies(spec: HapcoScene, progress: Progress) -> tuple[QuasistaticBody, QuasistaticBody]:
     """The mobile and the fixed body at rest, K^-1 computed or loaded; raises InputError."""
     return _body(spec, "mobile", progress), _body(spec, "fixed", progress)
@@ -77,14 +60,20 @@ def _body(spec: HapcoScene, key: str, progress: Progress) -> QuasistaticBody:
             mesh = held.mesh.with_nodes(placed(held.mesh.nodes, body.placement))
             return QuasistaticBody(
                 body.name, mesh, held.material, held.clamped, spec.gravity, body.integration, held.stiffness,
-                held.inverse, cache_folder(),
+                held.inverse, cache_folder("compliance"),
             )  # fmt: skip
         assert body.material is not None
         mesh, m = _mesh(body), body.material
         clamped = chosen_nodes(key_of(spec, key, "clamped"), body.name, body.clamped, mesh.nodes, "clamps")
         material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
         return QuasistaticBody(
-            body.name, mesh, material, clamped, spec.gravity, body.integration, cache=cache_folder()
+            body.name,
+            mesh,
+            material,
+            clamped,
+            spec.gravity,
+            body.integration,
+            cache=cache_folder("compliance"),
         )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.build import build_scene, change_scene
 from app.progress import Progress
-from app.system import DeviceAt
+from app.system import Curves, DeviceAt
 from app.visual import Visual
 from config.schema.scene import SceneSpec
 from haptics.limits import LimitParams
@@ -126,6 +126,14 @@ class MultirateRig:
         if lost:
             found.append(f"{lost} contacts found no room; raise contact.max_contacts.")
         return found + self._mass_ratio()
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """Nothing beyond what every run measures."""
+        return {}
+
+    def curves(self) -> list[Curves]:
+        """Nothing beyond the hand's force."""
+        return []
 
     def _mass_ratio(self) -> list[str]:
         """Contact points that do not move with the forces suffer from soft bodies that are light."""

@@ -62,7 +62,7 @@ def vectors(columns: Columns, *names: str) -> NDArray[np.float64]:
 
 
 def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
-    """What the run measured: servo, slow loop, forces, depth, masses."""
+    """What the run measured: servo, slow loop, forces, depth, masses, and what its system finds."""
     servo = servo_summary(rig.servo)
     # the forces of a stopping servo are those of its fade
     running = np.flatnonzero((columns["flags"].astype(np.int64) & STOPPING) == 0)
@@ -90,6 +90,7 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
         },
         "penetration_m": {"max": float(columns["depth"].max(initial=0.0))},
         "mass_kg": rig.masses(),
+        "system": rig.findings(columns),
     }
 
 

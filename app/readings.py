@@ -97,11 +97,12 @@ class Readings:
         return float(np.linalg.norm(sent)) if sent.size else float("nan")
 
     def plots(self) -> tuple[Plot, ...]:
-        """Force sent to the hand over the last seconds."""
+        """Force sent to the hand over the last seconds, and what the system has to show."""
         thin = slice(None, None, -THINNED)
         seconds = self._columns["time_s"][thin][::-1]
         series = {axis: self._columns[f"sent_{axis}"][thin][::-1] for axis in "xyz"}
-        return (Plot("force on the hand", "N", seconds, series, self.limit()),)
+        own = (Plot(*curves) for curves in self.session.rig.curves())
+        return (Plot("force on the hand", "N", seconds, series, self.limit()), *own)
 
     def limit(self) -> float:
         """Largest force that is sent [N]."""

@@ -75,6 +75,7 @@ def _facts(result: Mapping[str, Any]) -> Table:
         *_port(servo),
         ("deepest penetration [mm]", number(1e3 * result["penetration_m"]["max"])),
         ("mass [kg]", ", ".join(f"{body} {number(m)}" for body, m in result["mass_kg"].items())),
+        *((name.replace("_", " "), number(value)) for name, value in result["system"].items()),
         ("memory [MB]", number(result.get("memory_mb"))),
         *((key, result[key]) for key in ("recording", "export", "report") if key in result),
         *_window(result.get("window")),

@@ -5,7 +5,7 @@ Whoever drives it (`app.session`, `app.replay`) knows no bodies, no frames and n
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,17 @@ from physics.exchange.snapshot import SceneGeometry, SceneState
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
 """The device of a run, given where the tool's held point is at rest (3,) [m]."""
+
+
+class Curves(NamedTuple):
+    """Quantities of one unit over time."""
+
+    title: str
+    unit: str
+    seconds: NDArray[np.float64]
+    """Ascending, shape (n,)."""
+    series: Mapping[str, NDArray[np.float64]]
+    """By name, shape (n,) each."""
 
 
 class LowLoop(Protocol):
@@ -159,4 +170,15 @@ class Rig(Protocol):
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on what went less than well in the system."""
+        ...
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """What the run found out about its scene, from the servo's columns: numbers and flags by name.
+
+        They are the result's `system`, and columns of the table of a sweep.
+        """
+        ...
+
+    def curves(self) -> list[Curves]:
+        """What there is to plot of the system over the last seconds, beside the hand's force."""
         ...

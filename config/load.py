@@ -13,8 +13,15 @@ from pydantic import TypeAdapter, ValidationError
 from config.schema.base import choose
 from config.schema.hapco import HapcoScene
 from config.schema.scene import BaseScene, Key, Origin, SceneSpec
+from config.schema.snap import SnapScene
+from config.schema.suction import SuctionScene
 
-SYSTEMS: dict[str, type[BaseScene]] = {"multirate": SceneSpec, "hapco": HapcoScene}
+SYSTEMS: dict[str, type[BaseScene]] = {
+    "multirate": SceneSpec,
+    "hapco": HapcoScene,
+    "snap": SnapScene,
+    "suction": SuctionScene,
+}
 """The specification of each system's scenes, by the scene's key `system`."""
 
 
@@ -32,7 +39,7 @@ def list_scenes() -> dict[str, str]:
 def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Any:
     """A shipped scene by name, or a user's TOML file by path; raises ConfigError.
 
-    A SceneSpec, or a HapcoScene where it says so.
+    A SceneSpec, or the specification of another system (SYSTEMS) where it says so.
     Each override is "key=value", such as "bodies.wire.material.youngs_modulus=2 GPa".
     """
     path = _find(str(name_or_path))
@@ -70,7 +77,7 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
 
 def json_schema() -> dict[str, Any]:
     """JSON schema of a scene file, of any system."""
-    return TypeAdapter(SceneSpec | HapcoScene).json_schema()
+    return TypeAdapter(SceneSpec | HapcoScene | SnapScene | SuctionScene).json_schema()
 
 
 def set_key(data: dict[str, Any], override: str) -> None:

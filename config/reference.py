@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from config.load import list_scenes
+from config.load import SYSTEMS, list_scenes
 from config.schema.base import kind_of
-from config.schema.hapco import HapcoScene
 from config.schema.material import Material, library
 from config.schema.scene import SceneSpec
 from config.schema.units import UNITS, Quantity, in_words
@@ -35,8 +34,9 @@ Any key can be set for one run:
 Items of lists go by their number from 0, bodies by their name too: `friction.pairs.0.mu`,
 `bodies.wire.rate`.
 
-The key `system` says what computes a scene: `multirate`, which is meant where it is left out, or
-`hapco`. Both share most keys; those of `hapco` alone are headed so and stand after the others.
+The key `system` says what computes a scene: `multirate`, which is meant where it is left out,
+`hapco`, `snap` or `suction`. They share many keys; those of one alone are headed so and stand after
+the others.
 
 This page is written by `make docs` from the specifications in `config/schema`; a test compares the
 two.
@@ -60,11 +60,11 @@ def _sections() -> Iterator[str]:
     """One section for each specification, under the first key that uses it, outer before inner."""
     paths: dict[type[BaseModel], str] = {}
     users: dict[type[BaseModel], list[str]] = {}
-    for scene, system in ((SceneSpec, ""), (HapcoScene, "hapco")):
+    for system, scene in SYSTEMS.items():
         known = len(paths)
         _collect("", scene, paths, users)
         for model, path in list(paths.items())[known:]:
-            yield _section(path, model, users.get(model, []), system)
+            yield _section(path, model, users.get(model, []), "" if scene is SceneSpec else system)
 
 
 def _collect(

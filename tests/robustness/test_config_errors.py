@@ -171,7 +171,7 @@ clamped = [{ nodes = [0, 1, 2] }]
 
 REFUSED_HAPCO = [
     ("system=hapcoo", 'system = "hapcoo": did you mean "hapco"?'),
-    ("system=3", 'system = 3: choose "multirate" or "hapco"'),
+    ("system=3", 'system = 3: choose "multirate", "hapco", "snap" or "suction"'),
     ("system=multirate", 'mobile: unknown key; it belongs to the other system; write system = "hapco"'),
     ("bodies=[]", 'bodies = []: unknown key; it belongs to system = "multirate"; a hapco scene has [mobile]'),
     ("tool={}", 'it belongs to system = "multirate"'),

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.hapco_build import cache_folder, settings_of
+from app.cache import cache_folder
+from app.hapco_build import settings_of
 from app.live import change_text, changed, live_keys
 from app.outcome import FAILED, FINISHED
 from app.publish import take_pictures
@@ -259,7 +260,7 @@ def test_a_scene_whose_cache_cannot_be_written_runs_all_the_same(tmp_path, monke
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert run(replace(BLOCK, duration=0.01)).status == FINISHED
-    assert not cache_folder().exists()
+    assert not cache_folder("compliance").exists()
 
 
 def test_a_body_from_a_file_is_felt_as_the_one_that_was_written(tmp_path):

@@ -1,0 +1,237 @@
+"""From a snap scene to its connector, to how it is computed, and to the values that may change meanwhile."""
+
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.cache import cache_folder
+from app.live import device_values
+from app.parts import chosen_nodes, key_of
+from app.progress import Progress
+from app.train_distance import obtain_network, require_accurate
+from config.schema.snap import Connector as ConnectorSpec
+from config.schema.snap import (
+    ExactDistance,
+    FilesConnector,
+    GridDistance,
+    LearnedDistance,
+    ProngFile,
+    SnapScene,
+)
+from physics.bodies.io import content_key, load_cached, store_cached
+from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
+from physics.collision.io import read_network, surface_key
+from physics.dynamics.admittance import make_plug
+from physics.errors import InputError
+from physics.exchange.snap_frame import (
+    GAUSS_SEIDEL,
+    MAXIMAL_DISSIPATION,
+    SET_LIVE,
+)
+from physics.fem.material import Material
+from physics.mesh import io
+from physics.mesh.connectors.connector import (
+    RESPONSE,
+    Admittance,
+    Connector,
+    Prong,
+    make_connector,
+    make_prong,
+)
+from physics.mesh.connectors.registry import generate
+from physics.reduction.linear_model import Basis
+from physics.systems.snap_model import Numerics, SnapModel, default_settings, reduced_bases, segment_models
+
+SOLVERS = {"maximal-dissipation": MAXIMAL_DISSIPATION, "gauss-seidel": GAUSS_SEIDEL}
+BALANCED = "balanced"
+
+NETWORK_BAND = 2e-3
+"""Distance up to which a network is trained [m]; the shorter, the sharper it is near the surface."""
+
+
+@lru_cache(maxsize=4)
+def _generated(spec: ConnectorSpec) -> Connector:
+    dimensions = spec.model_dump(exclude={"kind", "mesh"}, exclude_none=True)
+    return generate(spec.kind, spec.mesh, **dimensions)  # type: ignore[union-attr]
+
+
+def connector_of(spec: SnapScene) -> Connector:
+    """Socket and plug with the scene's material, friction and admittance; raises InputError."""
+    c = spec.connector
+    made = _from_files(spec, c) if isinstance(c, FilesConnector) else _generated(c)
+    if spec.material is not None:
+        m = spec.material
+        made = replace(made, material=Material(m.youngs_modulus, m.poisson_ratio, m.density))
+    return replace(made, friction=spec.friction.default, admittance=admittance_of(spec, made))
+
+
+def admittance_of(spec: SnapScene, made: Connector) -> Admittance:
+    """M_ad, D_ad and K_ad: the scene's, and what it leaves out as `make_connector` chooses it."""
+    own, a = made.admittance, spec.admittance
+    stiffness = own.stiffness[0] if a.stiffness is None else a.stiffness
+    mass = stiffness / RESPONSE**2 if a.mass is None else a.mass
+    damping = 2.0 * np.sqrt(stiffness * mass) if a.damping is None else a.damping
+    square = own.stiffness[3] / own.stiffness[0] if a.gyration is None else a.gyration**2
+    turning = np.repeat([1.0, square], 3)
+    return Admittance(mass * turning, damping * turning, stiffness * turning)
+
+
+def _from_files(spec: SnapScene, c: FilesConnector) -> Connector:
+    """A user's pair; the regions choose nodes, and triangles between them."""
+    prongs = [_prong(spec, c.prongs[i], i) for i in range(len(c.prongs))]
+    plug = io.read_surface_mesh(c.plug.path)
+    plug = plug.with_vertices(plug.vertices * c.plug.scale)
+    assert spec.material is not None and spec.admittance.stiffness is not None
+    m = spec.material
+    material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
+    held = spec.admittance.stiffness
+    return make_connector(prongs, plug, material, spec.friction.default, c.push, c.stroke, held)
+
+
+def _prong(spec: SnapScene, told: ProngFile, i: int) -> Prong:
+    key, name = key_of(spec, "connector", "prongs", i), f"prong {i}"
+    mesh = io.read_tet_mesh(told.path)
+    mesh = mesh.with_nodes(mesh.nodes * told.scale)
+    clamped = chosen_nodes(f"{key}.clamped", name, told.clamped, mesh.nodes, "clamps")
+    touched = chosen_nodes(f"{key}.contact", name, told.contact, mesh.nodes, "chooses")
+    triangles = mesh.surface(name).triangles
+    between = triangles[np.isin(triangles, np.setdiff1d(touched, clamped)).all(axis=1)]
+    if not len(between):
+        raise InputError(
+            f"{key}.contact: no free triangle of the boundary lies between these nodes; widen it"
+        )
+    return make_prong(mesh, clamped, between, f"{key}: {told.path}")
+
+
+def numerics_of(spec: SnapScene) -> Numerics:
+    """How the scene's connector is computed."""
+    model, contact, solver = spec.model, spec.contact, spec.solver
+    return Numerics(
+        step=spec.rates.dt / spec.integration.substeps,
+        segments=model.segments,
+        orders=model.orders,
+        error=model.error,
+        coupling_stiffness=model.coupling_stiffness,
+        coupling_damping=model.coupling_damping,
+        alpha=spec.damping.alpha,
+        beta=spec.damping.beta,
+        spacing=contact.spacing,
+        margin=contact.margin,
+        clusters=contact.clusters,
+        capacity=contact.capacity,
+        friction=spec.friction.default,
+        restitution=contact.restitution,
+        correction=contact.correction,
+        solver=SOLVERS[solver.name],
+        tolerance=solver.tolerance,
+        sweeps=solver.sweeps,
+    )
+
+
+def build_model(spec: SnapScene, progress: Progress) -> SnapModel:
+    """The connector ready to be stepped, bases and network computed or loaded; raises InputError, Refusal."""
+    with progress.stage("connector"):
+        connector, numerics = connector_of(spec), numerics_of(spec)
+    with progress.stage("distance of the plug, or loading it"):
+        field = field_of(spec, connector)
+    with progress.stage("balanced bases, or loading them" if numerics.reduced else "segments"):
+        bases = [_bases(prong, connector, numerics) for prong in connector.prongs]
+        return SnapModel(connector, numerics, field, bases)
+
+
+def field_of(spec: SnapScene, connector: Connector) -> DistanceField:
+    """Signed distance of the plug; InputError for a network of another mesh, or not accurate enough."""
+    told, plug = spec.distance, connector.plug
+    band = connector.interference + 2.0 * spec.contact.spacing
+    match told:
+        case ExactDistance():
+            return exact_field(plug, band)
+        case GridDistance():
+            return grid_field(plug, band, told.spacing)
+        case LearnedDistance(weights=None):
+            path = _own_network(connector)
+            if path is None:
+                folder = cache_folder("distance") or Path()
+                path = folder / f"{surface_key(plug)}.npz"
+            network, _ = obtain_network(path, plug, NETWORK_BAND, told.accuracy)
+        case _:
+            network, errors = read_network(str(told.weights), plug)
+            require_accurate(errors, told.accuracy, str(told.weights))
+    return learned_field(plug, network)
+
+
+def shipped_networks() -> list[Path]:
+    """Networks that come with the program."""
+    return sorted(Path(str(files("config"))).joinpath("weights").glob("*.npz"))
+
+
+def _own_network(connector: Connector) -> Path | None:
+    """The shipped network of this plug, if there is one."""
+    for path in shipped_networks():
+        try:
+            read_network(path, connector.plug)
+        except InputError:
+            continue
+        return path
+    return None
+
+
+def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis | None]:
+    """Balanced bases of a prong's segments, kept by content; None for those that are not reduced."""
+    models = segment_models(prong, connector, numerics)
+    folder = cache_folder("bases")
+    if not numerics.reduced or folder is None:
+        return reduced_bases(prong, models, numerics)
+    m, orders = connector.material, numerics.orders or ()
+    key = content_key(
+        prong.mesh.nodes, prong.mesh.tets, prong.clamped, prong.contact, numerics.segments, orders,
+        numerics.error or 0.0,
+        (m.youngs_modulus, m.poisson_ratio, m.density, numerics.alpha, numerics.beta),
+    )  # fmt: skip
+    found = _kept(folder, key, [model.n_dof for model in models])
+    if found is None:
+        found = [basis for basis in reduced_bases(prong, models, numerics) if basis is not None]
+        _keep(folder, key, found)
+    return list(found)
+
+
+def _keep(folder: Path, key: str, bases: list[Basis]) -> None:
+    arrays = {"sizes": np.array([[b.order, b.rigid, b.hankel.size] for b in bases], float)}
+    for i, b in enumerate(bases):
+        arrays |= {f"vectors{i}": b.vectors, f"stiffness{i}": b.stiffness, f"hankel{i}": b.hankel}
+    store_cached(folder, key, arrays)
+
+
+def _kept(folder: Path, key: str, dofs: list[int]) -> list[Basis] | None:
+    found = load_cached(folder, key, {"sizes": (len(dofs), 3)})
+    if found is None:
+        return None
+    sizes = found["sizes"].astype(int).tolist()
+    shapes: dict[str, tuple[int, ...]] = {}
+    for i, (n, (order, _, values)) in enumerate(zip(dofs, sizes, strict=True)):
+        shapes |= {f"vectors{i}": (n, order), f"stiffness{i}": (order,), f"hankel{i}": (values,)}
+    arrays = load_cached(folder, key, shapes)
+    if arrays is None:
+        return None
+    return [
+        Basis(arrays[f"vectors{i}"], arrays[f"stiffness{i}"], BALANCED, rigid, arrays[f"hankel{i}"])
+        for i, (_, rigid, _) in enumerate(sizes)
+    ]
+
+
+def settings_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:
+    """Values of physics.exchange.snap_frame.SnapSettings."""
+    values = default_settings(connector, numerics_of(spec))
+    values[SET_LIVE : SET_LIVE + 2] = device_values(spec)
+    return values
+
+
+def gains_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:
+    """Matrices of the hold as physics.exchange.snap_frame has them, shape (GAINS, 6, 6)."""
+    a = admittance_of(spec, connector)
+    plug, _ = make_plug(a.mass, a.damping, a.stiffness, spec.rates.dt / spec.integration.substeps)
+    return np.stack([plug.mass, plug.damping, plug.stiffness, plug.inverse, plug.follow])

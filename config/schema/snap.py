@@ -1,0 +1,307 @@
+"""Scenes of snap connectors: a rigid plug, led by the device, and the elastic socket that it clicks into."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from config.schema.base import Count, Flag, Kinds, Spec, refuse
+from config.schema.body import Colour, Region
+from config.schema.geometry import PositiveLength, SurfaceFile, VolumeFile, checked_file
+from config.schema.material import Material
+from config.schema.scene import BaseScene
+from config.schema.solver import PlainFriction, Sweeps
+from config.schema.units import (
+    Acceleration,
+    Angle,
+    Damping,
+    Frequency,
+    Length,
+    Mass,
+    Number,
+    Stiffness,
+    Time,
+)
+from config.schema.vectors import NO_ROTATION, AxisAngle, Direction, Position, quaternion
+
+WEIGHTS_FILES = (".npz",)
+
+
+class _Generated(Spec):
+    mesh: Literal["coarse", "fine"] = Field("coarse", description="Of the socket.")
+
+
+class TwoProngConnector(_Generated):
+    """Two hooked prongs spread by a wedge; without a dimension, that of the generator."""
+
+    kind: Literal["two-prong"]
+    length: PositiveLength | None = Field(None, description="From the clamp to the hook's catching face.")
+    thickness: PositiveLength | None = Field(None, description="Of each prong.")
+    width: PositiveLength | None = Field(None, description="Of each prong.")
+    opening: PositiveLength | None = Field(None, description="Between the prongs.")
+    hook: PositiveLength | None = Field(None, description="Height of the hook.")
+    clearance: PositiveLength | None = Field(None, description="Between parts that do not touch.")
+    ramp: Angle | None = Field(None, gt=0, description="Half angle of the wedge.")
+
+
+class LanConnector(_Generated):
+    """The latch of a LAN plug under the lip of its jack; without a dimension, that of the generator."""
+
+    kind: Literal["lan"]
+    length: PositiveLength | None = Field(None, description="From the latch's root to its catch.")
+    lever: PositiveLength | None = Field(None, description="Beyond the catch.")
+    thickness: PositiveLength | None = Field(None, description="Of the latch.")
+    width: PositiveLength | None = Field(None, description="Of the latch.")
+    lever_width: PositiveLength | None = Field(None, description="Of the lever.")
+    lift: PositiveLength | None = Field(None, description="Of the latch's root above the body.")
+    hook: PositiveLength | None = Field(None, description="Height of the catch.")
+    interference: PositiveLength | None = Field(None, description="Of the catch with the lip.")
+    clearance: PositiveLength | None = Field(None, description="Between parts that do not touch.")
+    ramp: Angle | None = Field(None, gt=0, description="Of the lip's entry.")
+
+
+class CapConnector(_Generated):
+    """A leak-stop cap whose lip stretches over a bead; without a dimension, that of the generator."""
+
+    kind: Literal["cap"]
+    radius: PositiveLength | None = Field(None, description="Of the wall's inner face.")
+    length: PositiveLength | None = Field(None, description="From the clamp to the lip's catching face.")
+    thickness: PositiveLength | None = Field(None, description="Of the wall.")
+    lip: PositiveLength | None = Field(None, description="Height of the lip.")
+    interference: PositiveLength | None = Field(None, description="Of the stopper's bead with the lip.")
+    ramp: Angle | None = Field(None, gt=0, description="Of the bead.")
+
+
+class BuckleConnector(_Generated):
+    """A side-release buckle with two arms; without a dimension, that of the generator."""
+
+    kind: Literal["buckle"]
+    length: PositiveLength | None = Field(None, description="From the clamp to the hook's catching face.")
+    thickness: PositiveLength | None = Field(None, description="Of each arm.")
+    width: PositiveLength | None = Field(None, description="Of each arm.")
+    spread: PositiveLength | None = Field(None, description="Between the arms' outer faces.")
+    hook: PositiveLength | None = Field(None, description="Height of the hook, which points outward.")
+    clearance: PositiveLength | None = Field(None, description="Between parts that do not touch.")
+    ramp: Angle | None = Field(None, gt=0, description="Half angle of the funnel.")
+
+
+class ProngFile(VolumeFile):
+    """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra."""
+
+    clamped: tuple[Region, ...] = Field(min_length=1, description="Nodes that are held for ever.")
+    contact: tuple[Region, ...] = Field(
+        min_length=1,
+        description="Nodes that the plug can touch: every triangle of the boundary between them is one.",
+    )
+
+    @model_validator(mode="after")
+    def _no_ends(self) -> "ProngFile":
+        for key in ("clamped", "contact"):
+            for i, region in enumerate(getattr(self, key)):
+                if region.end is not None:
+                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
+        return self
+
+
+class FilesConnector(Spec):
+    """A pair of one's own: meshes in one frame, the plug clear of the socket where its push begins."""
+
+    kind: Literal["files"]
+    prongs: tuple[ProngFile, ...] = Field(min_length=1, description="The parts of the socket, each a model.")
+    plug: SurfaceFile = Field(description="A closed surface.")
+    push: Direction = Field((0.0, -1.0, 0.0), description="Direction of the insertion.")
+    stroke: PositiveLength = Field(description="Way along it to where the plug is latched.")
+
+
+Connector = Annotated[
+    TwoProngConnector | LanConnector | CapConnector | BuckleConnector | FilesConnector,
+    Field(discriminator="kind"),
+    Kinds(),
+]
+
+
+class Rayleigh(Spec):
+    """Damping of the socket, D = alpha M + beta K; without an entry, the paper's."""
+
+    alpha: Frequency = Field(1e-4, ge=0, description="Proportional to mass.")
+    beta: Time = Field(1e-5, ge=0, description="Proportional to stiffness: 1 % of critical at 320 Hz.")
+
+
+class SnapFriction(PlainFriction):
+    """Coulomb's coefficient of plug and socket."""
+
+    default: Number = Field(0.163, ge=0, le=10, description="Coefficient; the paper's, of printed ABS.")
+
+
+class SnapContact(Spec):
+    """Which points of the socket may touch, which of them become contacts, and their law."""
+
+    spacing: PositiveLength = Field(0.001, description="Of the points on the socket's contact surface.")
+    margin: Length = Field(
+        1e-4, ge=0, description="Points that would come nearer than this within a step may become contacts."
+    )
+    clusters: Annotated[Count, Field(ge=0, le=32)] = Field(
+        8, description="Most contacts of a prong, by k-means of the points that touch; 0: all of these."
+    )
+    capacity: Annotated[Count, Field(ge=1, le=400)] = Field(
+        96, description="Room for contacts of all prongs; more points are counted."
+    )
+    restitution: Number = Field(0.0, ge=0, le=1, description="Share of the normal velocity that comes back.")
+    correction: Number = Field(
+        1.0, ge=0, le=1, description="Share of a penetration that is taken away within a step."
+    )
+
+
+class Admittance(Spec):
+    """How the plug follows its target: as a mass on a spring and a damper, also against turning."""
+
+    stiffness: Stiffness | None = Field(
+        None, gt=0, description="K_ad; without it, the generator's: its estimated peak at a lag of 1 mm."
+    )
+    mass: Mass | None = Field(None, gt=0, description="M_ad; without it, one that responds at 400 rad/s.")
+    damping: Damping | None = Field(None, ge=0, description="D_ad; without it, critical damping.")
+    gyration: PositiveLength | None = Field(
+        None, description="Radius whose square turns the three into those against turning; the plug's own."
+    )
+    orientation: Flag = Field(False, description="Whether the target turns with the device.")
+
+
+class Misalignment(Spec):
+    """Error of the plug's pose in the hand: the target is off by as much, all the way."""
+
+    position: Position = Field((0.0, 0.0, 0.0), description="Added to the position.")
+    rotation: AxisAngle = Field(NO_ROTATION, description="Axis and angle of a turn about the plug's centre.")
+
+    @property
+    def quaternion(self) -> tuple[float, float, float, float]:
+        """Unit quaternion (w, x, y, z) of the rotation."""
+        return quaternion(self.rotation)
+
+
+class Integration(Spec):
+    """Passive midpoint integration."""
+
+    substeps: Annotated[Count, Field(ge=1, le=20)] = Field(
+        1, description="Steps in a servo period: T = 1 / (servo_hz substeps)."
+    )
+
+
+class ExactDistance(Spec):
+    """To the plug's triangles."""
+
+    kind: Literal["exact"]
+
+
+class GridDistance(Spec):
+    """Sampled on a grid, interpolated."""
+
+    kind: Literal["grid"]
+    spacing: PositiveLength = Field(0.0002, description="Of the samples.")
+
+
+class LearnedDistance(Spec):
+    """By a network that was trained on the plug."""
+
+    kind: Literal["learned"]
+    weights: str | None = Field(
+        None,
+        description="The network's .npz file; without it, the one that comes with the program or is kept for "
+        "this plug, else one is trained, which takes minutes and needs palpo[learning], and kept.",
+    )
+    accuracy: Length = Field(
+        5e-5, gt=0, description="Error that is accepted of it: 99th percentile near the surface."
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _exists(cls, path: str | None, info: ValidationInfo) -> str | None:
+        return None if path is None else checked_file(path, info, WEIGHTS_FILES)
+
+
+Distance = Annotated[ExactDistance | GridDistance | LearnedDistance, Field(discriminator="kind"), Kinds()]
+
+
+class SnapModel(Spec):
+    """How a prong is computed: whole, in segments, reduced."""
+
+    segments: Annotated[Count, Field(ge=1, le=16)] = Field(
+        2, description="Of each prong: 1 is the whole, 2 are surface and inside, more are cut by graph."
+    )
+    orders: tuple[Annotated[Count, Field(ge=1, le=2000)], ...] | None = Field(
+        None, description="Columns of each segment's balanced basis; without it and error, none is reduced."
+    )
+    error: Number | None = Field(
+        None, gt=0, lt=1, description="Instead: H-infinity error of each basis in shares of its segment."
+    )
+    coupling_stiffness: Stiffness | None = Field(
+        None, ge=0, description="k_c of the segments; without it, it follows from the mesh."
+    )
+    coupling_damping: Damping | None = Field(
+        None, ge=0, description="d_c of the segments; without it, k_c T / 2, with which they do not ring."
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "SnapModel":
+        if self.orders is not None and self.error is not None:
+            raise refuse("orders and error exclude each other; keep one", "error")
+        if self.orders is not None and len(self.orders) != self.segments:
+            raise refuse(f"give one for each of the {self.segments} segments", "orders")
+        if self.segments > 1 and self.coupling_stiffness == self.coupling_damping == 0.0:
+            said = "nothing joins the segments; give it, or coupling_damping, above 0"
+            raise refuse(said, "coupling_stiffness")
+        return self
+
+
+class SnapSolver(Spec):
+    """The contact solver and its stops."""
+
+    name: Literal["maximal-dissipation", "gauss-seidel"] = Field(
+        "maximal-dissipation", description="The paper's, by bisection, or block Gauss-Seidel."
+    )
+    tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
+    sweeps: Sweeps = Field(200, description="Most sweeps in a step.")
+
+
+class SnapScene(BaseScene):
+    """A snap scene: a connector, how its plug is held, and how all of it is computed."""
+
+    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("bodies", "tool", "interface", "attachments", "mobile", "fixed", "cups", "partner"),
+        "it belongs to another system; a snap scene has [connector] and [admittance]",
+    )
+
+    system: Literal["snap"] = Field(
+        description="What computes the scene: a plug that clicks into an elastic socket."
+    )
+    gravity: tuple[Acceleration, Acceleration, Acceleration] = Field(
+        (0.0, 0.0, 0.0), description="None: the socket is linear about its rest, the plug is held."
+    )
+    connector: Connector = Field(description="Socket and plug.")
+    material: Material | None = Field(
+        None, description="Of the socket, a name or a table; without it, the connector's own."
+    )
+    damping: Rayleigh = Field(
+        Rayleigh(), description="Of the socket; a material's alpha and beta are not used."
+    )
+    friction: SnapFriction = Field(SnapFriction(), description="Coefficient of friction.")
+    contact: SnapContact = Field(SnapContact(), description="Contacts.")
+    distance: Distance = Field(LearnedDistance(kind="learned"), description="Distance to the plug.")
+    admittance: Admittance = Field(Admittance(), description="How the plug is held.")
+    misalignment: Misalignment = Field(Misalignment(), description="Of the plug in the hand.")
+    integration: Integration = Field(Integration(), description="The step.")
+    model: SnapModel = Field(SnapModel(), description="Of the socket.")
+    solver: SnapSolver = Field(SnapSolver(), description="Contact solver.")
+    socket_colour: Colour = Field((0.85, 0.85, 0.82), description="Red, green and blue from 0 to 1.")
+    plug_colour: Colour = Field((0.25, 0.45, 0.75), description="Red, green and blue from 0 to 1.")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "SnapScene":
+        if any(self.gravity):
+            raise refuse("weight plays no part in a snap scene; leave it out", "gravity")
+        if isinstance(self.connector, FilesConnector):
+            if self.material is None:
+                raise refuse("the key is missing (files have no material: a name, or a table)", "material")
+            if self.admittance.stiffness is None:
+                raise refuse(
+                    "the key is missing (files have no peak to choose it by)", "admittance", "stiffness"
+                )
+        return self
