@@ -52,14 +52,12 @@ class Pairing(NamedTuple):
     outcome: NDArray[np.int64]  # (w,) SEALED, ESCAPED, AT_RIM or NO_ROOM
     cavity: NDArray[np.int64]  # (w,) cavity that a wall belongs to, NONE if it is not sealed
     group: NDArray[np.int64]  # (w,) walls that lead to each other hold the same air
-    leaks: NDArray[np.bool_]  # (w,) whether the air of a group escapes
     base: NDArray[np.int64]  # (w,) vertex of the cavities minus vertex of the walls
     of_loop: NDArray[np.int64]  # (l,) wall of each loop
     active: NDArray[np.bool_]  # (l,)
     points: NDArray[np.float64]  # (k, 3) [m]
     region: NDArray[np.int64]  # (n,) vertices of B that lead to each other are not parted by borders
     region_wall: NDArray[np.int64]  # (n,) a wall that holds the air of a region, or NONE
-    region_leaks: NDArray[np.bool_]  # (n,)
     path: Path
     walk: WalkScratch
     winding: Winding
@@ -82,14 +80,12 @@ def make_pairing(
         outcome=np.zeros(walls, np.int64),
         cavity=np.full(walls, NONE, np.int64),
         group=np.zeros(walls, np.int64),
-        leaks=np.zeros(walls, np.bool_),
         base=np.zeros(walls, np.int64),
         of_loop=np.zeros(loops, np.int64),
         active=np.zeros(loops, np.bool_),
         points=np.zeros((n_a + edges, 3)),
         region=np.zeros(n_b, np.int64),
         region_wall=np.zeros(n_b, np.int64),
-        region_leaks=np.zeros(n_b, np.bool_),
         path=make_path(points, loops),
         walk=walk_scratch(m_b),
         winding=make_winding(n_b, m_b, len(surface_b.edges), points),
@@ -192,7 +188,7 @@ def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
     if escaped > 1:
         _group_escaped(pairing, surface)
         for w in range(n_walls):
-            if pairing.outcome[w] == ESCAPED and pairing.group[w] == w and not pairing.leaks[w]:
+            if pairing.outcome[w] == ESCAPED and pairing.group[w] == w:
                 _try(pairing, surface, w, x_a, x_b, cavities)
 
 
@@ -340,12 +336,10 @@ def _unite(leads, i, j):
 
 
 @njit(nogil=True, cache=True)
-def _bound(pairing, v, w, inside):
-    """Note that a border of wall w bounds the region of vertex v, on its inside or its outside."""
+def _bound(pairing, v, w):
+    """Note that vertex v lies just inside a border of wall w."""
     r = _find(pairing.region, v)
-    if not inside:
-        pairing.region_leaks[r] = True
-    elif pairing.region_wall[r] == NONE:
+    if pairing.region_wall[r] == NONE:
         pairing.region_wall[r] = w
     else:
         _unite(pairing.group, pairing.region_wall[r], w)
@@ -353,34 +347,26 @@ def _bound(pairing, v, w, inside):
 
 @njit(nogil=True, cache=True)
 def _group_escaped(pairing, surface):
-    """Group the escaped walls by the regions into which all their borders part B; which of them leak.
-
-    A region leaks where it meets the rim of B or the outside of a border.
-    """
+    """Group the escaped walls whose insides are one region, of those into which all their borders part B."""
     path, winding = pairing.path, pairing.winding
     for loop in range(pairing.walls.size[wall_patch.LOOPS]):
         if pairing.outcome[pairing.of_loop[loop]] == ESCAPED:
             enter(surface, path, loop, winding)
     for v in range(pairing.region.size):
-        pairing.region[v], pairing.region_wall[v], pairing.region_leaks[v] = v, NONE, False
+        pairing.region[v], pairing.region_wall[v] = v, NONE
     for e in range(surface.edges.shape[0]):
         if winding.first[e] == NONE:
             _unite(pairing.region, surface.edges[e, 0], surface.edges[e, 1])
-    for v in range(pairing.region.size):
-        if surface.rim[v]:
-            pairing.region_leaks[_find(pairing.region, v)] = True
     for e in range(surface.edges.shape[0]):
         k = winding.first[e]
         if k == NONE:
             continue
-        _bound(pairing, surface.edges[e, 0], pairing.of_loop[path.loop[k]], gain(surface, path, k) < 0)
+        if gain(surface, path, k) < 0:
+            _bound(pairing, surface.edges[e, 0], pairing.of_loop[path.loop[k]])
         while winding.following[k] != NONE:
             k = winding.following[k]
-        _bound(pairing, surface.edges[e, 1], pairing.of_loop[path.loop[k]], gain(surface, path, k) > 0)
+        if gain(surface, path, k) > 0:
+            _bound(pairing, surface.edges[e, 1], pairing.of_loop[path.loop[k]])
     for w in range(pairing.size[WALLS]):
         pairing.group[w] = _find(pairing.group, w)
-        pairing.leaks[w] = False
-    for r in range(pairing.region.size):
-        if pairing.region_leaks[r] and pairing.region_wall[r] != NONE:
-            pairing.leaks[pairing.group[pairing.region_wall[r]]] = True
     release(surface, path, winding)
