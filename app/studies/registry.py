@@ -32,6 +32,7 @@ STUDIES: dict[str, Study] = {
     "hapco-contacts": _lazy("hapco_contacts"),
     "hapco-delassus": _lazy("hapco_delassus"),
     "hapco-haptic": _lazy("hapco_haptic"),
+    "snap-collision": _lazy("snap_collision"),
     "snap-solver": _lazy("snap_solver"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
@@ -47,6 +48,7 @@ ABOUT = {
     "hapco-contacts": "001, figures 3.43 to 3.46: time of a solve over 16 to 400 contacts, and its order",
     "hapco-delassus": "001, sections 4.2 and 4.3: contact forces with and without the Delassus operator",
     "hapco-haptic": "001, section 4.4.3: the six steps of the haptic trials with a simulated hand",
+    "snap-collision": "002, section IV-A: learned, grid and exact distance of the plugs, error and time",
     "snap-solver": "002, section IV-B: contact solvers on two-sided squeezes, residual against sweeps",
 }
 

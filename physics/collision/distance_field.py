@@ -84,7 +84,7 @@ def evaluate(field, points, n, distance, normal, scratch):
     """
     count = 0
     for i in range(n):
-        bound = least_distance(field.near, points[i])
+        bound = least_distance(field.near, (points[i, 0], points[i, 1], points[i, 2]))
         if bound > field.near.band:
             distance[i] = bound
             for j in range(3):
