@@ -1,7 +1,7 @@
 """The air between one soft body and its partner: cavities found, paired, measured and followed (000, 3.2).
 
-Living cavities are closed surfaces (physics/suction/cavity.py). A flattened one, its wall sealed altogether,
-keeps what gap and roughness leave of everything inside its outermost sealed ring, and its air.
+Living cavities are closed surfaces (physics/suction/cavity.py) and the pockets around them
+(physics/suction/pockets.py); a flattened one, its wall sealed altogether, is its pockets.
 """
 
 import numpy as np
@@ -14,14 +14,15 @@ from physics.suction.cavity import CLAMPED, WALL_A, WALL_B
 from physics.suction.connectivity import connectivity
 from physics.suction.detection import Detector
 from physics.suction.flood import OUTSIDE, renumber
-from physics.suction.gaps import Gaps, make_gaps, measure
+from physics.suction.gaps import make_gaps, measure
 from physics.suction.gas import Air, leak, slot_conductance
 from physics.suction.labels import Thresholds
 from physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from physics.suction.patch import LOOPS, VERTICES, Patch, place_points, wall_area
+from physics.suction.patch import LOOPS, place_points, wall_area
+from physics.suction.pockets import Pockets
 from physics.suction.sides import Side
 from physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
-from physics.suction.volume import residual_gradient, residual_volume, volume_gradient
+from physics.suction.volume import volume_gradient
 from physics.suction.winding import NONE
 
 
@@ -43,7 +44,6 @@ class Enclosure:
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity
         self.detector = Detector(body.surface, limits, capacity, seed, exact)
-        self.limits, self.roughness = limits, roughness
         self.gaps = make_gaps(n)
         self._partner = partner
         self._partner_connectivity = connectivity(partner.surface)
@@ -55,9 +55,9 @@ class Enclosure:
         self.partner_gradient = np.zeros((c, m, 3))
         self.active = np.zeros(0, np.int64)
         self._number = np.full(capacity, OUTSIDE, np.int64)
-        self.region: Patch = whole_patch(self.detector.connectivity)
-        self._points = np.zeros((len(self.region.parents), 3))
-        self._region_gaps: Gaps = make_gaps(len(self.region.parents))
+        self.pockets = Pockets(self.detector.connectivity, partner, limits, roughness)
+        self._region = whole_patch(self.detector.connectivity)
+        self._points = np.zeros((len(self._region.parents), 3))
 
     @property
     def tracks(self) -> Tracks:
@@ -86,42 +86,30 @@ class Enclosure:
             renumber(detector.connectivity, flood, self._number)
         self.tracker.follow(x)
         self._measure(x)
-        self.tracker.share(self.volume, self._pockets(), air.atmosphere / air.rt)
+        self.tracker.share(self.volume, self._room(), air.atmosphere / air.rt)
 
     def _measure(self, x: NDArray[np.float64]) -> None:
-        """Volumes and gradients of the cavities."""
-        tracks, partner = self.tracks, self._partner
+        """Volumes and gradients of the cavities, with their pockets."""
+        tracks, flood = self.tracks, self.detector.flood
         self.volume[:] = 0.0
         for i in np.flatnonzero(tracks.state != ABSENT).tolist():
             if tracks.state[i] == LIVING:
                 self.volume[i] = self.cavities.volume[i]
                 volume_gradient(self.cavities, i, self.gradient[i], self.partner_gradient[i])
             else:
-                self.volume[i] = self._measure_flat(i, x, partner)
+                self.gradient[i], self.partner_gradient[i] = 0.0, 0.0
+        for i in self.pockets.mark(flood.cavity, tracks).tolist():
+            self.volume[i] += self.pockets.add(
+                i, x, self.detector.label, self.gaps.distance, self.gradient[i], self.partner_gradient[i]
+            )
         self.active = np.flatnonzero((tracks.state != ABSENT) & (self.volume > 0.0))
 
-    def _measure_flat(self, i: int, x: NDArray[np.float64], partner: Side) -> float:
-        """Residual volume of a flattened cavity, and its gradient."""
-        self.detector.cut(self.tracks.region, i, self.gaps.distance, self.region)
-        place_points(self.region, x, self._points)
-        k, gaps = int(self.region.size[VERTICES]), self._region_gaps
-        # the patch's vertices change from step to step: no earlier triangle is a hint
-        gaps.triangle[:k] = -1
-        measure(partner.target, partner.local, self._points, np.arange(k), partner.odometer, gaps)
-        gap = np.maximum(gaps.distance, 0.0)
-        feet = partner.target.surface.triangles[gaps.triangle].astype(np.int64)
-        residual_gradient(
-            self.region, self._points, gap, gaps.normal, self.roughness, feet, gaps.weights,
-            self.gradient[i], self.partner_gradient[i],
-        )  # fmt: skip
-        return float(residual_volume(self.region, self._points, gap, self.roughness))
-
-    def _pockets(self) -> NDArray[np.float64]:
-        """Air's room (c,) [m3] in the place of cavities that came up in a sealed contact."""
-        pockets = np.zeros_like(self.volume)
+    def _room(self) -> NDArray[np.float64]:
+        """What a sealed contact holds (c,) [m3] in the place of cavities that came up in it."""
+        room = np.zeros_like(self.volume)
         for i in np.flatnonzero(self.tracker.links.origin == BORN_SEALED):
-            pockets[i] = self.roughness * _area_of(self.cavities, i)
-        return pockets
+            room[i] = self.pockets.roughness * _area_of(self.cavities, i)
+        return room
 
     def commit(self, amount: NDArray[np.float64], volume: NDArray[np.float64]) -> None:
         """Keep air [mol] and volumes [m3] (k,) of the active cavities at the end of a step."""
@@ -135,9 +123,9 @@ class Enclosure:
             if tracks.state[i] != LIVING:
                 continue
             length = _border_length(self.pairing, i)
-            self.detector.cut(tracks.region, i, self.gaps.distance, self.region)
-            place_points(self.region, x, self._points)
-            rim = wall_area(self.region, self._points) - _area_of(self.cavities, i)
+            self.detector.cut(tracks.region, i, self.gaps.distance, self._region)
+            place_points(self._region, x, self._points)
+            rim = wall_area(self._region, self._points) - _area_of(self.cavities, i)
             if rim > 0.0 and length > 0.0:
                 slot = slot_conductance(length, height, rim / length)
                 tracks.air[i] = leak(tracks.air[i], tracks.volume[i], slot, air.atmosphere, air.rt, h)
