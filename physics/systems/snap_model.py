@@ -90,7 +90,7 @@ class Numerics:
     """Of the candidate points on the prongs [m]."""
     margin: float = 1e-4
     """Points that would come nearer than this within the step under the last forces may be contacts [m]."""
-    clusters: int = 8
+    clusters: int = 4
     """Most contacts of a prong, chosen by k-means; 0 makes every touching point a contact."""
     capacity: int = 48
     """Most contacts of a prong in any case."""
@@ -104,9 +104,9 @@ class Numerics:
     """Share of a penetration that the contact law takes away within a step [-]: 1 in 002, 0 for none."""
     solver: int = MAXIMAL_DISSIPATION
     """MAXIMAL_DISSIPATION or GAUSS_SEIDEL of physics.exchange.snap_frame."""
-    tolerance: float = 1e-6
+    tolerance: float = 1e-4
     """Natural-map residual at which the solver ends."""
-    sweeps: int = 200
+    sweeps: int = 100
     """After which it ends in any case."""
 
     def __post_init__(self) -> None:
