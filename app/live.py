@@ -12,6 +12,7 @@ from config.load import ConfigError, parse_scene
 from config.schema.hapco import HapcoScene, HapcoSolver
 from config.schema.scene import BaseScene, SceneSpec
 from config.schema.solver import Solver
+from config.schema.suction import ActiveGas, HandDrive, PassiveGas, SuctionScene
 from config.schema.tool import Grip
 from haptics.device import DEVICES
 
@@ -44,6 +45,8 @@ def live_keys(spec: BaseScene) -> list[Live]:
     """Everything that may be changed in this scene, with its present value."""
     if isinstance(spec, HapcoScene):
         return _hapco_keys(spec)
+    if isinstance(spec, SuctionScene):
+        return _suction_keys(spec)
     assert isinstance(spec, SceneSpec)
     solver = spec.solver
     names = get_args(Solver.model_fields["name"].annotation)
@@ -89,6 +92,34 @@ def _hapco_keys(spec: HapcoScene) -> list[Live]:
         Live("zoom.scale", "zoom", "motion at contact", "", 0.01, 1.0, zoom.scale, True),
         Live("zoom.range", "zoom", "begins at", "m", 0.0, max(0.02, 2 * zoom.range), zoom.range),
     ]  # fmt: skip
+
+
+def _suction_keys(spec: SuctionScene) -> list[Live]:
+    """Friction, air, solver, and the hold of a cup that the hand holds."""
+    gas, solver, kpa = spec.gas, spec.solver, 1e3
+    air: list[Live] = []
+    if isinstance(gas, PassiveGas):
+        lower, upper = gas.atmosphere + 1.0, max(gas.atmosphere + 20 * kpa, 2 * gas.max_pressure)
+        air = [
+            Live("gas.max_pressure", "air", "P_max", "Pa", lower, upper, gas.max_pressure, True,
+                 help="at which air lifts the rim"),
+            Live("gas.leak", "air", "slot under the rim", "m", 0.0, max(2e-5, 2 * gas.leak), gas.leak),
+        ]  # fmt: skip
+    elif isinstance(gas, ActiveGas) and not gas.table:
+        air = [
+            Live("gas.gauge", "air", "pump", "Pa", min(-20 * kpa, gas.gauge), max(kpa, gas.gauge), gas.gauge,
+                 help="pressure against the atmosphere"),
+        ]  # fmt: skip
+    held = [(cup.name, cup.drive) for cup in spec.cups if isinstance(cup.drive, HandDrive)]
+    return [
+        Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
+        *air,
+        *(key for name, drive in held for key in _hold_keys(f"cups.{name}.drive", drive)),
+        Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+        Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
+        *_hand_keys(spec),
+        Live("gravity.1", "world", "gravity", "m/s2", -30.0, 30.0, spec.gravity[1], help="along y, up"),
+    ]
 
 
 def _solver_keys(solver: HapcoSolver) -> list[Live]:

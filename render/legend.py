@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.exchange.snapshot import CONTACT_STATES, NO_SCALAR, SCALARS, SceneGeometry, SceneState
+from physics.exchange.snapshot import CONTACT_STATES, SCALARS, SceneGeometry, SceneState
 from render import palette
 from render.camera import Camera
 from render.ground import grid_spacing
@@ -87,7 +87,7 @@ def legend_entries(
     if overlays.grid:
         spacing = grid_spacing(max(geometry.length, 1e-3))
         entries.append(Entry("grid", f"grid {_length(spacing)}", palette.GRID_LINE))
-    if overlays.strain and state.scalar_kind != NO_SCALAR:
+    if overlays.coloured(state):
         name, unit = SCALARS[state.scalar_kind]
         lower, upper = state.scalar_range
         entries.append(Entry("bar", f"{name} [{unit}]", lower=float(lower), upper=float(upper)))

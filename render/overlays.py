@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.exchange.snapshot import BILATERAL, SceneGeometry, SceneState
+from physics.exchange.snapshot import BILATERAL, NO_SCALAR, STRAIN, SceneGeometry, SceneState
 from render import palette
 from render.solids import Solids
 
@@ -26,7 +26,7 @@ LONGEST_ARROW = 0.28
 class Overlays:
     """Which of them are drawn; `force_scale` [m/N] None lets each picture choose a round one.
 
-    `strain` colours the bodies by the frame's scalar where it has one; `rest` shows where they were at rest.
+    `strain` colours the bodies by their strain where the frame has it; `rest` shows where they were at rest.
     """
 
     grid: bool = True
@@ -42,6 +42,10 @@ class Overlays:
     axes: bool = True
     labels: bool = True
     force_scale: float | None = None
+
+    def coloured(self, state: SceneState) -> bool:
+        """Whether the bodies are coloured by the frame's scalar: strain if it is wanted, all else always."""
+        return state.scalar_kind != NO_SCALAR and (self.strain or state.scalar_kind != STRAIN)
 
 
 def round_number(x: float) -> float:

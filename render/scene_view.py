@@ -37,7 +37,7 @@ class SceneView:
         """Draw one frame of `width` x `height` pixels; returns the arrows' scale [m/N] that was used."""
         scale = force_scale(self.geometry, state) if overlays.force_scale is None else overlays.force_scale
         to_clip, eye = camera.matrix(width / height), camera.eye
-        self._surfaces.update(state, overlays.strain)
+        self._surfaces.update(state, overlays.coloured(state))
         self._clear(width, height)
         if overlays.grid:
             self._ground.draw(to_clip, eye, overlays.axes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.exchange.snapshot import NO_SCALAR, Drawable, SceneGeometry, SceneState
+from physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from render import gl, palette
 from render.normals import SmoothSurface
 from render.program import Program, VertexArray
@@ -81,9 +81,9 @@ class SurfaceLayer:
         self._flat = Program("surface", "flat")
         self._bodies = [_Body(d, geometry.rest) for d in geometry.drawables if d.kind != "plane"]
 
-    def update(self, state: SceneState, strain: bool) -> None:
-        """Take over the vertices of a frame, and its scalar if `strain`."""
-        values = _shares(state) if strain and state.scalar_kind != NO_SCALAR else None
+    def update(self, state: SceneState, coloured: bool) -> None:
+        """Take over the vertices of a frame, and its scalar if `coloured`."""
+        values = _shares(state) if coloured else None
         for body in self._bodies:
             body.update(state.vertices, values)
 

@@ -31,8 +31,8 @@ COUNTERS = ("missed", "stale", "overruns", "overflow")
 OVERFLOW = COUNTERS.index("overflow")
 
 # What the vertices' scalar may be: name and unit.
-NO_SCALAR, STRAIN = 0, 1
-SCALARS = (("", ""), ("equivalent strain", "-"))
+NO_SCALAR, STRAIN, PRESSURE = 0, 1, 2
+SCALARS = (("", ""), ("equivalent strain", "-"), ("gauge pressure", "Pa"))
 
 
 def _no_triangles() -> Indices:

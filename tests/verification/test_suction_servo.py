@@ -154,7 +154,7 @@ def test_a_handle_that_moves_evenly_with_the_hand_is_not_felt():
 
 
 def test_groups_of_contacts_carry_the_load_of_all():
-    """A rigid block on twelve feet, pressed evenly: four groups of them hold it by the same force and torque."""
+    """A rigid block on twelve feet, pressed evenly: four groups hold it by the same force and torque."""
     angle = 2.0 * np.pi * np.arange(12) / 12
     points = 0.02 * np.stack([np.cos(angle), np.zeros(12), np.sin(angle)], axis=1)
     up = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])

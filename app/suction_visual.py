@@ -1,0 +1,188 @@
+"""What there is to see of a suction scene: bodies, contacts, cavities' walls in the colour of their pressure.
+
+A cavity lies hidden between the bodies. So the outside of a cup has the colour of the wall behind it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from app.frames import Frames
+from app.suction_build import SuctionBuild
+from config.schema.suction import FigureDrive, SuctionScene
+from physics.contact.laws import OPEN, SLIP, STICK
+from physics.exchange.buffer import acquire
+from physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make_geometry
+from physics.math3 import quat_to_matrix
+from physics.mesh.toy import toy
+from physics.systems.suction_servo import SuctionServo
+
+SMALLEST = 1e3
+"""A colour bar never ends above this suction [Pa], so that a breath is not shown as a grip."""
+
+SLIPPING = 1.0 - 1e-6
+"""Share of mu r_n from which a tangential force slips."""
+
+
+class SuctionVisual(Frames):
+    """Geometry of a scene, and the frames of its state.
+
+    `look` takes down what only exists at the end of a step: contacts and cavities.
+    """
+
+    def __init__(self, spec: SuctionScene, built: SuctionBuild, servo: SuctionServo) -> None:
+        self._suction, self._servo = built.suction, servo
+        self._held = built.hand is not None
+        drawables: list[Drawable] = []
+        points: list[NDArray[np.float64]] = []
+        first = 0
+
+        def add(drawable_of, vertices: NDArray[np.float64]) -> slice:
+            nonlocal first
+            drawables.append(drawable_of(first, len(vertices)))
+            points.append(vertices)
+            first += len(vertices)
+            return slice(first - len(vertices), first)
+
+        self._cups: list[slice] = []
+        self._behind: list[NDArray[np.intp]] = []
+        for told, side, form in zip(spec.cups, built.suction.cups, built.soft, strict=True):
+            fixed = np.flatnonzero(np.isin(side.nodes, side.body.fixed)).astype(np.int32)
+            triangles = side.surface.triangles.astype(np.int32)
+            self._cups.append(
+                add(
+                    lambda a, n, t=told, m=triangles, f=fixed: Drawable(
+                        t.name, "surface", a, n, m, 0.0, t.colour, f
+                    ),
+                    side.local,
+                )
+            )
+            wall = np.flatnonzero(np.isin(side.nodes, form.wall))
+            self._behind.append(wall[cKDTree(side.local[wall]).query(side.local)[1]])
+        partner = built.suction.partner
+        self._partner = add(
+            lambda a, n: Drawable(
+                spec.partner.name, "surface", a, n, partner.surface.triangles.astype(np.int32), 0.0,
+                spec.partner.colour, static=spec.partner.kind == "static",
+            ),
+            self._partner_vertices(),
+        )  # fmt: skip
+        self._figures: list[tuple[int, slice, slice, NDArray, NDArray]] = []
+        for i, told in enumerate(spec.cups):
+            if isinstance(told.drive, FigureDrive):
+                self._add_figure(i, add)
+        super().__init__(np.vstack(points), len(built.suction.candidates.gap))
+        self.geometry = make_geometry(drawables, self.vertices)
+        self._scalar = np.full(len(self.vertices), np.nan)
+        self._lower, self._upper = -SMALLEST, 0.0
+        self._time = 0.0
+        self._contacts = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64)
+        self._force = np.full(3, np.nan)
+
+    def _add_figure(self, i: int, add) -> None:
+        """The figure on the handle of cup i, and the coil around it."""
+        handle = self._suction.cups[i].body.handle
+        assert handle is not None
+        base = float(self._partner_vertices()[:, 1].max())
+        height = float(handle.position[1]) - base
+        shape = toy(height, 0.0)
+        middle = np.array([handle.position[0], base, handle.position[2]])
+        figure = add(
+            lambda a, n: Drawable(
+                "figure", "surface", a, n, shape.figure.triangles.astype(np.int32), 0.0, (0.45, 0.70, 0.45)
+            ),
+            shape.figure.vertices + middle,
+        )
+        coil = add(
+            lambda a, n: Drawable("spring", "tube", a, n, radius=float(shape.spring.radius)),
+            shape.spring.nodes + middle,
+        )
+        local = shape.figure.vertices - np.array([0.0, height, 0.0])
+        self._figures.append((i, figure, coil, local, shape.spring.nodes / np.array([1.0, height, 1.0])))
+
+    def _partner_vertices(self) -> NDArray[np.float64]:
+        origin, turn = self._suction.partner.axes
+        return origin + self._suction.partner.local @ turn.T
+
+    def look(self) -> None:
+        """Take down the step that has just ended."""
+        s = self._suction
+        rows, n = s.rows, int(s.rows.size[0])
+        force = s.r[: 3 * n].reshape(n, 3)
+        slides = np.linalg.norm(force[:, 1:], axis=1) >= SLIPPING * rows.mu[:n] * force[:, 0]
+        status = np.where(force[:, 0] <= 0.0, OPEN, np.where(slides, SLIP, STICK))
+        touching = status != OPEN
+        world = np.einsum("kij,ki->kj", rows.axes[:n], force)
+        self._contacts = rows.point[:n][touching].copy(), world[touching], status[touching].astype(np.int64)
+        self._time = s.time
+        self._force = -s.hold[0, :3].copy() if s.cups[0].body.handle is not None else np.full(3, np.nan)
+        self._colour(s.pressure - s.air.atmosphere)
+        for cup, where in zip(s.cups, self._cups, strict=True):
+            self.vertices[where] = cup.body.x[cup.nodes]
+        if self._suction.partner.place.max(initial=-1) >= 0:
+            self.vertices[self._partner] = self._partner_now()
+        for i, figure, coil, local, turns in self._figures:
+            self._place_figure(i, figure, coil, local, turns)
+
+    def _partner_now(self) -> NDArray[np.float64]:
+        partner = self._suction.partner
+        body = getattr(partner, "body", None)
+        if body is not None and len(body.x) > 1:
+            return np.asarray(body.x[partner.nodes])
+        return self._partner_vertices()
+
+    def _colour(self, gauge: NDArray[np.float64]) -> None:
+        s = self._suction
+        self._scalar[:] = np.nan
+        numbers = [0] * len(s.cups)
+        for j, i in enumerate(s.cavity_cup):
+            enclosure = s.enclosures[i]
+            k = int(enclosure.active[numbers[i]])
+            numbers[i] += 1
+            wall = enclosure.gradient[k].any(axis=1)
+            self._scalar[self._cups[i]][wall[self._behind[i]]] = gauge[j]
+            self._scalar[self._partner][enclosure.partner_gradient[k].any(axis=1)] = gauge[j]
+        self._lower = min(self._lower, float(gauge.min(initial=0.0)))
+        self._upper = max(self._upper, float(gauge.max(initial=0.0)))
+
+    def _place_figure(self, i: int, figure: slice, coil: slice, local: NDArray, turns: NDArray) -> None:
+        handle = self._suction.cups[i].body.handle
+        assert handle is not None
+        turn = np.empty((3, 3))
+        quat_to_matrix(handle.orientation, turn)
+        self.vertices[figure] = handle.position + local @ turn.T
+        vertices = self.vertices[self._partner]
+        foot = np.array([vertices[:, 0].mean(), vertices[:, 1].max(), vertices[:, 2].mean()])
+        across = turns * np.array([1.0, 0.0, 1.0])
+        self.vertices[coil] = foot + across + turns[:, 1:2] * (handle.position - foot)
+
+    def take_tool(self) -> int:
+        """Slot of the newest state of the hand; it stays until this is asked again."""
+        return int(acquire(self._servo.state_control)[0]) if not self._held else self._slot()
+
+    def _slot(self) -> int:
+        # the slow loop itself takes the newest one when a step begins
+        return int(self._servo.state_control[16])
+
+    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
+        """Hand over the step last looked at, with the hand of slot k."""
+        state, nowhere = self._servo.state, np.full(3, np.nan)
+        started = self._held and state.tick[k] >= 0
+        handle = self._suction.cups[0].body.handle
+        self.hand_over(
+            SceneState(
+                vertices=self.vertices,
+                tick=tick,
+                time=self._time,
+                contact_point=self._contacts[0],
+                contact_force=self._contacts[1],
+                contact_state=self._contacts[2],
+                device_point=state.target[k] if started else nowhere,
+                held_point=nowhere if handle is None else handle.position,
+                hand_force=state.force[k] if started else self._force,
+                counters=counters,
+                scalar=self._scalar,
+                scalar_kind=PRESSURE,
+                scalar_range=np.array([self._lower, self._upper]),
+            )
+        )

@@ -1,0 +1,269 @@
+"""The slow loop of a suction scene: whole steps, and, where a hand holds a cup, a frame for the servo.
+
+Where nobody holds a cup a step is `Suction.step`. A held cup's step is split where the hand's pose enters:
+
+    prepare     collision, cavities, and the problem of a handle that stays, from rest and with its momentum;
+                condensed and grouped (physics.systems.suction_multirate) it is the servo's frame
+    complete    when the next step is due: the pose that the hand has then, the handle on its spring and
+                damper, contacts, friction and gas laws of all rows, correction; the air is committed
+
+so that the slow loop's bodies and the servo see the same hand at the end of every step.
+"""
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+import numpy as np
+
+from physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from physics.exchange.suction_frame import SET_STEP
+from physics.math3 import quat_difference
+from physics.suction.contacts import LOST, recall_forces
+from physics.systems.suction import HISTORY, ROUNDS, STAGES, Suction
+from physics.systems.suction_drives import Drive
+from physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
+from physics.systems.suction_servo import TICK, SuctionServo
+
+Gains = tuple[float, float, float, float]
+
+
+class Hand:
+    """The step of a suction scene whose cup number `cup` a hand holds.
+
+    gains [N/m], [N s/m], [N m/rad], [N m s/rad] of the coupling; None imposes the hand's pose.
+    """
+
+    def __init__(self, suction: Suction, cup: int, gains: Gains | None) -> None:
+        self.suction, self.cup, self.gains = suction, cup, gains
+        body = suction.cups[cup].body
+        assert body.handle is not None
+        self.body, self.handle = body, body.handle
+        self.error = np.zeros(6)
+        """From handle to hand at the start of the step [m], [rad]."""
+
+    def prepare(self) -> HeldProblem:
+        """Collision and cavities at the present state, and the problem with the handle's pose left open."""
+        suction, h = self.suction, self.suction.h
+        self.handle.stiffness[:] = 0.0
+        self.handle.damping[:] = 0.0
+        self.handle.load = np.zeros(6)
+        self.handle.drive(self.handle.position, self.handle.orientation)
+        velocities = [_velocity(side) for side in suction.sides], self.handle.velocity
+        for side in suction.sides:
+            _set_velocity(side, None)
+        self.handle.velocity = np.zeros(6)
+        suction._free_motion()
+        rest = suction._free
+        load = -self.body.holding_wrench(rest[self.cup], h)
+        for side, velocity in zip(suction.sides, velocities[0], strict=True):
+            _set_velocity(side, velocity)
+        self.handle.velocity = velocities[1]
+        suction._free_motion()
+        way = [moving - still for moving, still in zip(suction._free, rest, strict=True)]
+        moving = -self.body.holding_wrench(suction._free[self.cup], h)
+        suction._free = rest
+        suction._collide()
+        suction._find_cavities()
+        suction._wanted[:] = True
+        suction._constrain()
+        w, b, n = suction._problem
+        rows = suction.rows
+        count, k = n // 3, suction.cavity_count
+        start = np.zeros(n)
+        recall_forces(rows, suction._memory, start)
+        return HeldProblem(
+            w=w.copy(),
+            b=b.copy(),
+            momentum=self._momentum(way, n),
+            rows=self._carried(n),
+            stiffness=_symmetric(self.body.handle_mass) / h**2,
+            load=load,
+            load_momentum=moving - load,
+            mu=rows.mu[:count].copy(),
+            points=rows.point[:count].copy(),
+            axes=rows.axes[:count].copy(),
+            start=start,
+            active=np.full(k, suction.gauge is not None),
+            pressure=suction.pressure.copy(),
+            amount=suction.amount.copy(),
+        )
+
+    def _momentum(self, way: list, n: int) -> Floats:
+        """What start velocities add to gaps and volumes: h H of the motions `way`."""
+        suction, h = self.suction, self.suction.h
+        out = np.zeros(n + suction.cavity_count)
+        for side, motion in zip(suction.sides, way, strict=True):
+            side.add_displacement(motion, h, out[:n])
+        for j, (own, other) in enumerate(suction._walls):
+            shares = (own * way[suction.cavity_cup[j]]).sum() + (other * way[-1]).sum()
+            out[n + j] = h * float(shares)
+        return out
+
+    def _carried(self, n: int) -> Floats:
+        """What a twist of the handle adds to gaps and volumes, (n + k, 6)."""
+        suction, carried = self.suction, self.body.carried
+        out = np.zeros((n + suction.cavity_count, 6))
+        for a in range(6):
+            column, motion = np.zeros(n), np.ascontiguousarray(carried[:, :, a])
+            suction.cups[self.cup].add_displacement(motion, 1.0, column)
+            out[:n, a] = column
+        for j, (own, _) in enumerate(suction._walls):
+            if suction.cavity_cup[j] == self.cup:
+                out[n + j] = np.einsum("nia,ni->a", carried, own)
+        return out
+
+    def complete(self, target: Floats, target_q: Floats) -> None:
+        """End the step with the hand at this pose: position (3,) [m], orientation (4,)."""
+        suction, handle = self.suction, self.handle
+        if self.gains is None:
+            handle.drive(target, target_q)
+        else:
+            self._couple(target, target_q, self.gains)
+        suction._free_motion()
+        suction._yields = [
+            (suction.cups[i].respond(own, suction.h), suction.partner.respond(other, suction.h))
+            for i, (own, other) in zip(suction.cavity_cup, suction._walls, strict=True)
+        ]
+        suction._choose_rows()
+        for _ in range(ROUNDS):
+            suction._constrain()
+            suction._solve()
+            if suction._correct():
+                break
+        suction._finish()
+        suction.steps += 1
+        suction.time += suction.h
+        self.error = self.reach(target, target_q)
+
+    def _couple(self, target: Floats, target_q: Floats, gains: Gains) -> None:
+        handle = self.handle
+        spring, damper = np.repeat([gains[0], gains[2]], 3), np.repeat([gains[1], gains[3]], 3)
+        way = self.reach(target, target_q)
+        handle.release()
+        handle.stiffness, handle.damping = np.diag(spring), np.diag(damper)
+        handle.load = spring * way + damper * (way - self.error) / self.suction.h
+
+    def reach(self, target: Floats, target_q: Floats) -> Floats:
+        """Twist (6,) from the handle's pose to this one [m], [rad]."""
+        turn = np.empty(3)
+        quat_difference(target_q, self.handle.orientation, turn)
+        return np.concatenate([target - self.handle.position, turn])
+
+
+def _velocity(side):
+    return getattr(getattr(side, "body", None), "v", None)
+
+
+def _set_velocity(side, velocity) -> None:
+    body = getattr(side, "body", None)
+    if body is not None:
+        body.v = np.zeros_like(body.v) if velocity is None else velocity
+
+
+def _symmetric(a: Floats) -> Floats:
+    return 0.5 * (a + a.T)
+
+
+class SuctionLoop:
+    """The slow loop's work (app.system.LowLoop).
+
+    settings (SETTINGS,) of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
+    held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,
+    None where nobody holds one.
+    """
+
+    def __init__(
+        self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
+        settings: Floats, gauge: Callable[[float], float] | None = None,
+    ) -> None:  # fmt: skip
+        self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
+        self.settings, self.gauge = settings, gauge
+        self.times: dict[str, list[float]] = {"step": [], "frame": []} if hand else {s: [] for s in STAGES}
+        self.frame_id = self.tick = self.present = self.lost_slots = 0
+        self.watch: Callable[[], None] = lambda: None
+        """Called at the end of every step, while its contacts and cavities are still there."""
+        self._most = servo.frame.mu.shape[1]
+        self._begun = -1
+
+    def begin(self) -> None:
+        """A whole step, or the rest of a held one and the first half of the next."""
+        suction = self.suction
+        until = suction.time + suction.h
+        slot = int(acquire(self.servo.state_control)[0])
+        self._begun = int(self.servo.state.tick[slot])
+        for drive in self.drives:
+            drive.prepare(until)
+        if self.gauge is not None:
+            suction.gauge = self.gauge(until)
+        if self.hand is None:
+            if self.frame_id:
+                suction.step()
+                for name, spent in zip(STAGES, suction.times[(suction.steps - 1) % HISTORY], strict=True):
+                    self.times[name].append(float(spent))
+                self.watch()
+        else:
+            self._begin_held(self.hand, slot)
+        self.lost_slots = int(suction.candidates.size[LOST])
+
+    def _begin_held(self, hand: Hand, slot: int) -> None:
+        state, start = self.servo.state, perf_counter()
+        if self.frame_id and self._begun >= 0:
+            hand.complete(state.target[slot].copy(), state.target_q[slot].copy())
+            self.watch()
+        completed = perf_counter()
+        held = hand.prepare()
+        part = grouped(held, self._most)
+        coupling = couple(held.stiffness, hand.gains, self.settings[SET_STEP], hand.error)
+        frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
+        fill_frame(frame, free, part, coupling, self.settings, max(self._begun, 0))
+        frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
+        self.times["step"].append(completed - start)
+        self.times["frame"].append(perf_counter() - completed)
+
+    def begun(self) -> int:
+        """Ticks that the hand's pose of the last `begin` had behind it, -1 for none."""
+        return self._begun
+
+    def complete(self) -> int:
+        """Ticks done by now."""
+        return int(self.servo.counter[TICK])
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Publish the frame."""
+        control = self.servo.frame_control
+        self.frame_id += 1
+        if self.hand is None:
+            self.servo.frame.settings[writer_slot(control)] = self.settings
+        self.servo.frame.id[writer_slot(control)] = self.frame_id
+        publish(control)
+        self.tick = until
+        self.present = until if present is None else present
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken the last frame."""
+        control = self.servo.frame_control
+        return bool(taken_count(control) >= published_count(control))
+
+    def check(self) -> None:
+        """Nothing is left to find: a step raises what keeps it from going on."""
+
+    def close(self) -> None:
+        """There are no worker threads."""
+
+
+class SuctionLock:
+    """Both rates in one thread: a step takes no time."""
+
+    def __init__(self, low: SuctionLoop, ratio: int) -> None:
+        self.low, self.ratio, self.tick = low, ratio, 0
+
+    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
+        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
+        stop = self.tick + n
+        while self.tick < stop:
+            if self.tick % self.ratio == 0:
+                self.low.begin()
+                self.low.finish(self.tick)
+            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
+            ticks(span)
+            self.tick += span
