@@ -35,7 +35,7 @@ def click(time: ArrayLike, force: ArrayLike, travel: ArrayLike, back: float = np
     Raises InputError for arrays of other shapes.
     """
     t, f, x = (np.asarray(a, dtype=np.float64) for a in (time, force, travel))
-    if not (t.ndim == 1 and 0 < len(t) and t.shape == f.shape == x.shape):
+    if not (t.ndim == 1 and len(t) > 0 and t.shape == f.shape == x.shape):
         shapes = f"{t.shape}, {f.shape} and {x.shape}"
         raise InputError(f"a click needs as many forces and travels as times, not shapes {shapes}.")
     top = int(f.argmax())
