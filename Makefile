@@ -8,9 +8,14 @@ BIN := $(VENV)/bin
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo run wire --duration 8 --report out/demo
 
+# Those that drive loops, windows and whole studies want the machine to themselves.
+ALONE := tests/realtime tests/scenes
+TOGETHER := $(filter-out $(ALONE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+
 test: PURPOSE = tests
 test: system $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TOGETHER)
+	$(BIN)/python -m pytest $(ALONE)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
