@@ -10,7 +10,8 @@ The handle is *driven*, w given by where it has to be at the step's end, or *fre
 with X = A_ff^-1 G, the six-by-six S = S_h - G^T X remains, and compliances get the term h^2 X S^-1 X^T.
 
 Nodes that may come into contact end the factor (physics/fem/trailing.py), those likeliest to touch last of
-all: a step inverts only as much of its end as touches.
+all: a step inverts only as much of its end as touches. The dense end costs even while nothing touches it, so
+the factor ends with only a part of them until more do.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from physics.bodies.tet_body import TetBody
 from physics.errors import InputError
 from physics.fem.assembly import block_pattern
-from physics.fem.cholesky import CholeskyFactor, analyse
+from physics.fem.cholesky import CholeskyFactor, Symbolic, analyse
 from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
 from physics.fem.material import Material
 from physics.fem.trailing import TrailingFactor
@@ -29,6 +30,9 @@ from physics.mesh.tet import TetMesh
 
 BATCH = 16
 """Contact nodes are inverted in steps of so many: their number may waver without a new inverse."""
+
+LEVELS = (4 / 9, 2 / 3, 1.0)
+"""Parts of the nodes that may touch with which a factor may end: the fewer end it, the less it fills."""
 
 
 class Handle:
@@ -105,6 +109,11 @@ class Handle:
         return out
 
 
+def _transposed(a: NDArray) -> NDArray:
+    """(6, 3 k) of (k, 3, 6)."""
+    return a.reshape(-1, 6).T
+
+
 def _cross_matrix(a: NDArray) -> NDArray[np.float64]:
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
@@ -138,18 +147,22 @@ class HeldBody(TetBody):
             )
         self.last = np.asarray(touchable, dtype=np.int32)
         self.last = self.last[~np.isin(self.last, self.fixed)]
-        self._symbolic = analyse(
-            self.free.size, self._pattern.rows, self._pattern.cols, self._pattern.slots[self.last]
-        )
+        self._sizes = sorted({int(np.ceil(part * self.last.size)) for part in LEVELS})
+        pattern = self._pattern
+        self._levels: list[tuple[Symbolic, dict[float, CholeskyFactor]]] = [
+            (analyse(self.free.size, pattern.rows, pattern.cols, pattern.slots[self._tail(size)]), {})
+            for size in self._sizes
+        ]
+        self._use_level(0)
         n = len(self.x)
         self.place_of = np.full(n, -1, dtype=np.int32)
         self.place_of[self.last] = np.arange(self.last.size)
         self.turn = turn
         self.load = np.zeros((n, 3))
         self._force = np.zeros((n, 3))
+        self._needed = 0
         self._factor: CholeskyFactor | None = None
         self._carried: NDArray[np.float64] | None = None
-        self._compliance = np.zeros((0, 0))
         self.handle: Handle | None = None
         if self.fixed.size:
             self.handle = Handle(self.fixed, self.x, mass, inertia)
@@ -159,6 +172,9 @@ class HeldBody(TetBody):
             self._near_pattern = block_pattern(n, self._near[0], np.zeros(0, dtype=np.int32))
             self._near_blocks = np.empty((self._near_pattern.rows.size, 9))
             self._is_held = np.isin(np.arange(n), self.fixed)
+            # free nodes beside held ones, the only ones that they pull at
+            self._ring = np.setdiff1d(self._near[0], self.fixed)
+            self._ring_slots = self._pattern.slots[self._ring]
             self._twist = np.zeros((n, 3, 6))
             self._coupling = np.zeros((n, 3, 6))
 
@@ -181,19 +197,17 @@ class HeldBody(TetBody):
         held = self._force[self.fixed]
         wrench = np.concatenate([held.sum(axis=0), np.cross(levers, held).sum(axis=0)]) + weight + handle.load
         self._impulse = mass @ handle.velocity + h * wrench
-        coupling = self._coupling[self.free].reshape(-1, 6)
-        own = np.einsum("kia,kib->ab", self._twist[self.fixed], self._coupling[self.fixed])
+        own = _transposed(self._twist[self.fixed]) @ self._coupling[self.fixed].reshape(-1, 6)
         own += (1.0 + h * self.material.alpha) * mass + h * handle.damping + h * h * handle.stiffness
         self._own = own
         if handle.driven:
             w = handle.imposed_velocity(h)
-            return self._spread(factor.solve(b - coupling @ w), w)
+            b.reshape(-1, 3)[self._ring_slots] -= self._coupling[self._ring] @ w
+            return self._spread(factor.solve(b), w)
         y = factor.solve(b)
-        carried = self.carried[self.free].reshape(-1, 6)
-        # carried = -X on the free nodes
-        self._effective_inverse = np.linalg.inv(own + coupling.T @ carried)
-        w = self._effective_inverse @ (self._impulse - coupling.T @ y)
-        return self._spread(y + carried @ w, w)
+        self._effective_inverse = np.linalg.inv(self.handle_mass)
+        w = self._effective_inverse @ (self._impulse - self._pull(y.reshape(-1, 3)[self._ring_slots]))
+        return self._spread(y + self.carried[self.free].reshape(-1, 6) @ w, w)
 
     def respond(self, force: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Change of the velocities (n, 3) [m/s] in a step of h by forces (n, 3) [N] on the nodes."""
@@ -204,13 +218,18 @@ class HeldBody(TetBody):
         if self.handle.driven:
             return self._spread(y, np.zeros(6))
         carried = self.carried
-        w = self._effective_inverse @ (h * np.einsum("nia,ni->a", carried, force))
+        w = self._effective_inverse @ (h * _transposed(carried) @ force.ravel())
         return self._spread(y + carried[self.free].reshape(-1, 6) @ w, w)
 
     def compliance(self, count: int, h: float) -> NDArray[np.float64]:
         """h^2 A^-1 [m/N] of at least `count` nodes, those at the end of `last`, shape (3 c, 3 c)."""
+        self._needed = count
+        if count > self._sizes[self._level]:
+            # the same matrix once more, in another order: what was solved with it stays valid
+            self._use_level(self._level_of(count))
+            self._factor = super().factor(h)
         assert isinstance(self._factor, TrailingFactor)
-        c = min(self.last.size, -(-count // BATCH) * BATCH)
+        c = min(self._sizes[self._level], -(-count // BATCH) * BATCH)
         compliance = self._factor.compliance(h * h, c)
         if self.handle is None or self.handle.driven:
             return compliance
@@ -230,8 +249,7 @@ class HeldBody(TetBody):
     @property
     def handle_mass(self) -> NDArray[np.float64]:
         """S (6, 6): impulse on the handle per velocity of it, with all that it carries."""
-        coupling = self._coupling[self.free].reshape(-1, 6)
-        return self._own + coupling.T @ self.carried[self.free].reshape(-1, 6)
+        return self._own + self._pull(self.carried[self._ring])
 
     def finish(self, velocities: NDArray[np.float64], h: float) -> None:
         """End a step of h with velocities (n, 3), the sum of `free_motion` and `respond`."""
@@ -246,8 +264,22 @@ class HeldBody(TetBody):
         Call it before `finish`. On a free handle it is zero, to rounding.
         """
         w = self._handle_velocity(velocities)
-        inner = np.einsum("nia,ni->a", self._coupling[self.free], velocities[self.free])
-        return (inner + self._own @ w - self._impulse) / h
+        return (self._pull(velocities[self._ring]) + self._own @ w - self._impulse) / h
+
+    def _pull(self, motion: NDArray) -> NDArray[np.float64]:
+        """G^T v (6, ...) of the velocities (k, 3, ...) of the nodes beside held ones."""
+        return _transposed(self._coupling[self._ring]) @ motion.reshape(3 * len(motion), *motion.shape[2:])
+
+    def _tail(self, size: int) -> NDArray[np.int32]:
+        return self.last[self.last.size - size :]
+
+    def _level_of(self, count: int) -> int:
+        """The least level that ends with `count` nodes."""
+        return int(np.searchsorted(self._sizes, min(count, self.last.size)))
+
+    def _use_level(self, level: int) -> None:
+        self._level = level
+        self._symbolic, self._factors = self._levels[level]
 
     def _handle_velocity(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
         """w (6,) of the velocities (n, 3), of which the held nodes' are T w."""
@@ -262,11 +294,12 @@ class HeldBody(TetBody):
 
     def _make_factor(self) -> CholeskyFactor:
         if self.last.size:
-            return TrailingFactor(self._symbolic, self.last.size)
+            return TrailingFactor(self._symbolic, self._sizes[self._level])
         return CholeskyFactor(self._symbolic)
 
     def factor(self, h: float) -> CholeskyFactor:
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
+        self._use_level(self._level_of(self._needed))
         self._factor = super().factor(h)
         self._carried = None
         if self.handle is not None:
