@@ -485,7 +485,9 @@ def _book_contacts(s, prong):
 @njit(nogil=True, cache=True)
 def update(s):
     """4. All move under the contact forces (14, 18); works, and the force on the floor (29)."""
+    s.stretch[:] = s.motion.error
     plug_advance(s.plug, s.motion, s.wrench)
+    _feel(s)
     s.floor[:] = 0.0
     t = s.contacts
     for p in range(s.prongs.size):
@@ -501,7 +503,6 @@ def update(s):
         for i in range(3):
             s.floor[i] += prong.floor[i]
         advance(prong.model, prong.state, prong.work)
-    _feel(s)
     s.counter[STEPS] += 1
 
 
@@ -510,11 +511,12 @@ def _feel(s):
     """The hold's pull on the hand in the middle of the step: D_ad (V - W) + K_ad eh; times W, it is work."""
     m, T = s.motion, s.plug.step
     for i in range(6):
+        s.stretch[i] += 0.5 * T * (m.middle[i] - m.target_velocity[i])
+    for i in range(6):
         s.hand[i] = 0.0
         for j in range(6):
-            relative = m.middle[j] - m.target_velocity[j]
-            s.hand[i] += s.plug.damping[i, j] * relative
-            s.hand[i] += s.plug.stiffness[i, j] * (m.error[j] - 0.5 * T * relative)
+            s.hand[i] += s.plug.damping[i, j] * (m.middle[j] - m.target_velocity[j])
+            s.hand[i] += s.plug.stiffness[i, j] * s.stretch[j]
 
 
 @njit(nogil=True, cache=True)

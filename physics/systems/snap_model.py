@@ -88,7 +88,7 @@ class Numerics:
     """[s]"""
     spacing: float = 1e-3
     """Of the candidate points on the prongs [m]."""
-    margin: float = 1e-4
+    margin: float = 2e-4
     """Points that would come nearer than this within the step under the last forces may be contacts [m]."""
     clusters: int = 4
     """Most contacts of a prong, chosen by k-means; 0 makes every touching point a contact."""
@@ -225,6 +225,7 @@ class SnapState(NamedTuple):
     margin: float  # [m]
     drift: NDArray[np.float64]  # (6,) T (2 V - (1 - eps) V_k) of the plug as detection foresaw it [m], [rad]
     wrench: NDArray[np.float64]  # (6,) of the contacts on the plug [N], [N m]
+    stretch: NDArray[np.float64]  # (6,) of the hold in the middle of the step [m], [rad]
     hand: NDArray[np.float64]  # (6,) of the hold on the hand [N], [N m]
     floor: NDArray[np.float64]  # (3,) of all prongs on what they stand on [N]
     books: NDArray[np.float64]  # (ENERGIES,) [J], see physics.exchange.snap_frame
@@ -320,6 +321,7 @@ class SnapModel:
             margin=float(numerics.margin),
             drift=np.zeros(6),
             wrench=np.zeros(6),
+            stretch=np.zeros(6),
             hand=np.zeros(6),
             floor=np.zeros(3),
             books=np.zeros(ENERGIES),

@@ -49,7 +49,8 @@ class SnapServo(NamedTuple):
     counter: NDArray[np.int64]
     snap: SnapState
     rest: NDArray[np.float64]  # (4,) orientation of the plug when the device's is the identity
-    goal: NDArray[np.float64]  # (3,) [m] where the hand is
+    offset: NDArray[np.float64]  # (3,) [m] of the goal from the hand
+    goal: NDArray[np.float64]  # (3,) [m] where the hand wants the plug
     goal_q: NDArray[np.float64]  # (4,)
     way: NDArray[np.float64]  # (6,) [m], [rad] of the target in a substep
     target: NDArray[np.float64]  # (3,) [m] at the end of the present substep
@@ -88,7 +89,7 @@ def _pose(s):
     """The hand's pose becomes the goal; at the first tick the plug is there, at rest."""
     m = s.snap.motion
     for i in range(3):
-        s.goal[i] = s.port.position[i]
+        s.goal[i] = s.port.position[i] + s.offset[i]
     for i in range(4):
         s.goal_q[i] = s.rest[i]
     if s.counter[TURNS] == 1:

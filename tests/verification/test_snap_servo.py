@@ -1,0 +1,243 @@
+"""The servo of a snap connector: the off-line step tick by tick, a passive coupling, settings, picture."""
+
+import ctypes
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.runtime import _nrt_python, rtsys
+
+from physics.collision.distance_field import exact_field, grid_field
+from physics.dynamics.admittance import TARGET, make_plug
+from physics.errors import InputError
+from physics.exchange.buffer import acquire
+from physics.exchange.port import INFO_HELD, INFO_SUM, STATUS_CONTACTS, STATUS_FRAME
+from physics.exchange.snap_frame import (
+    ELASTIC,
+    SET_CLUSTERS,
+    SET_FRICTION,
+    SET_LIVE,
+    WORK_FRICTION,
+    publish_snap_settings,
+)
+from physics.mesh.connectors.registry import generate
+from physics.systems.snap import OK, Insertion
+from physics.systems.snap_model import CONTACTS, Numerics, SnapModel
+from physics.systems.snap_servo import gains_of, make_servo, snap_tick, tick_data
+from physics.systems.snap_tick import TICK, tick
+
+DT, SPEED = 1e-3, 0.1
+PRESSED = 6.5e-3
+"""Travel on the wedge, well before the click [m]."""
+
+
+@lru_cache
+def connector(kind="two-prong"):
+    return generate(kind)
+
+
+@lru_cache
+def field(kind="two-prong"):
+    return exact_field(connector(kind).plug, connector(kind).interference + 2e-3)
+
+
+def make(substeps=1, kind="two-prong", **numerics):
+    """(model, servo, its handle) of model 4."""
+    given = {"orders": (6, 25), "step": DT / substeps} | numerics
+    model = SnapModel(connector(kind), Numerics(**given), field(kind))
+    servo = make_servo(model, substeps)
+    return model, servo, tick_data(servo)
+
+
+def way(model, travel=None, n=None):
+    """The plug's path from rest, one position a tick."""
+    c = model.connector
+    travel = c.stroke if travel is None else travel
+    n = round(travel / (SPEED * DT)) if n is None else n
+    return model.start + np.linspace(0.0, travel, n + 1)[:, None] * c.push
+
+
+def lead(servo, handle, positions, orientations=None):
+    """Forces (n, 3) and moments on the hand, one row a tick, shape (n, 6)."""
+    felt = []
+    for k, p in enumerate(positions):
+        servo.port.position[:] = p
+        if orientations is not None:
+            servo.port.orientation[:] = orientations[k]
+        assert tick(handle) == OK
+        felt.append(np.concatenate([servo.port.force, servo.port.torque]))
+    return np.array(felt)
+
+
+@pytest.mark.parametrize("substeps", [1, 3])
+def test_the_tick_is_the_off_line_step_bit_for_bit(substeps):
+    model, servo, handle = make(substeps)
+    path = way(model)
+    felt = lead(servo, handle, path)
+    other, _, _ = make(substeps)
+    push = Insertion(other, SPEED)
+    fine = np.repeat(path, substeps, axis=0)
+    for k in range(1, len(path)):
+        for j in range(substeps - 1):
+            fine[substeps * k + j] = fine[substeps * k + j - 1] + (path[k] - path[k - 1]) / substeps
+    s = push.follow(fine)
+    hand = sum(s.hand[j::substeps] / substeps for j in range(substeps))
+    if substeps == 1:
+        assert np.array_equal(felt, hand) and np.array_equal(model.coordinates, other.coordinates)
+    # the servo adds its steps up: a rounding apart until the click, which amplifies it
+    k = int(0.8 * np.argmax(-felt[:, 1]))
+    np.testing.assert_allclose(felt[:k], hand[:k], atol=1e-6 * np.abs(felt).max())
+    assert np.abs(felt).max() > 30.0
+
+
+def test_a_connector_of_one_prong_runs_in_the_same_compiled_tick():
+    model, servo, handle = make(kind="lan")
+    felt = lead(servo, handle, way(model, n=150))
+    assert len(model.prongs) == 1 and np.abs(felt[:, :3]).max() > 0.1
+
+
+def test_the_work_of_the_hand_is_its_force_on_its_way():
+    """So that the coupling is passive: what the books say that the target gave, the hand gave."""
+    model, servo, handle = make()
+    path = np.concatenate([way(model), way(model)[::-1]])
+    angles = 0.01 * np.sin(0.02 * np.arange(len(path)))
+    turn = np.zeros((len(path), 4))
+    turn[:, 0], turn[:, 3] = np.cos(0.5 * angles), np.sin(0.5 * angles)
+    felt = lead(servo, handle, path, turn)
+    given = -np.sum(felt[1:, :3] * np.diff(path, axis=0)) - felt[1:, 5] @ np.diff(angles)
+    assert given == pytest.approx(model.state.motion.work[TARGET], rel=1e-9) and given > 1e-3
+
+
+def test_a_run_is_repeated_bit_for_bit():
+    runs = []
+    for _ in range(2):
+        model, servo, handle = make()
+        runs.append((lead(servo, handle, way(model)), model.coordinates))
+    assert np.array_equal(runs[0][0], runs[1][0]) and np.array_equal(runs[0][1], runs[1][1])
+
+
+def test_the_c_callback_is_the_tick():
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(snap_tick.address)
+    (model, one, handle), (_, two, other) = make(), make()
+    for p in way(model)[::3]:
+        lead(one, handle, [p])
+        two.port.position[:] = p
+        assert function(other.address) == OK
+        assert np.array_equal(one.port.force, two.port.force)
+    with pytest.raises(TypeError, match="not laid out as the compiled tick expects"):
+        tick_data(one._replace(hand=one.hand.astype(np.float32)))
+
+
+@njit(nogil=True, cache=True)
+def run_ticks(servo, positions):
+    """A tick for each of positions (n, 3); how many were well."""
+    for k in range(positions.shape[0]):
+        for i in range(3):
+            servo.port.position[i] = positions[k, i]
+        if tick(servo) != OK:
+            return k
+    return positions.shape[0]
+
+
+@pytest.mark.parametrize("clusters", [4, 0])
+def test_a_tick_allocates_nothing(clusters):
+    """One array is passed to the compiled loop, whether it makes one tick or all, the click among them."""
+    model, _, handle = make(clusters=clusters, spacing=2e-3)
+    path = way(model)
+    run_ticks(handle, path[:1])
+    counts = []
+    _nrt_python.memsys_enable_stats()
+    try:
+        for part in (path[:1], path):
+            before = rtsys.get_allocation_stats().alloc
+            assert run_ticks(handle, part) == len(part)
+            counts.append(rtsys.get_allocation_stats().alloc - before)
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert counts == [1, 1] and model.state.books[WORK_FRICTION] < -1e-3
+
+
+def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
+    model, servo, handle = make()
+    path = way(model, PRESSED)
+    before = lead(servo, handle, path)[-1]
+    values, gains = model.state.live.copy(), gains_of(model.state.plug)
+    assert servo.port.status[STATUS_FRAME] == 0 and math.isnan(servo.port.live[0])
+    values[SET_FRICTION], values[SET_CLUSTERS], values[SET_LIVE : SET_LIVE + 2] = 0.5, 2, (0.06, 3.0)
+    publish_snap_settings(servo.settings, servo.settings_control, values, gains, 7)
+    further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
+    after = lead(servo, handle, further)
+    assert servo.port.status[STATUS_FRAME] == 7 and servo.port.live.tolist() == [0.06, 3.0]
+    assert model.state.counter[CONTACTS] <= 2 * len(model.prongs)
+    # (tan 45 + mu) / (1 - mu tan 45) doubles from 0.163 to 0.5; a bent prong leans out of the way
+    assert after[-1, 1] > 1.6 * before[1] * (further[-1] - path[0])[1] / (path[-1] - path[0])[1]
+
+
+def test_other_gains_act_at_once_and_the_books_still_balance():
+    """Half the gains: the plug lags farther, and what the hold loses is work of the target."""
+    model, servo, handle = make()
+    lead(servo, handle, way(model, PRESSED))
+    s, a = model.state, connector().admittance
+
+    def balance():
+        assert tick(handle) == OK
+        b = s.books
+        return b[:4].sum() - b[4] - b[5] - b[7] + b[8] + s.motion.work[2]
+
+    start = balance()
+    plug, _ = make_plug(0.5 * a.mass, 0.5 * a.damping, 0.5 * a.stiffness, DT)
+    publish_snap_settings(servo.settings, servo.settings_control, s.live, gains_of(plug), 1)
+    for _ in range(100):
+        assert balance() == pytest.approx(start, abs=1e-9 * s.books[ELASTIC])
+    assert np.array_equal(gains_of(s.plug), gains_of(plug))
+    lag = s.motion.position - servo.port.position
+    np.testing.assert_allclose(servo.port.force, 0.5 * a.stiffness[0] * lag, rtol=0.02, atol=0.05)
+    assert lag[1] > 1e-4
+
+
+def test_the_picture_shows_the_prongs_the_plug_and_their_contacts():
+    model, servo, handle = make()
+    felt = lead(servo, handle, way(model, PRESSED))
+    picture, (slot, fresh) = servo.picture, acquire(servo.picture_control)
+    assert (fresh and picture.tick[slot] == servo.counter[TICK] - 1) or picture.tick[slot] == servo.counter[
+        TICK
+    ]
+    n = picture.n_contacts[slot]
+    points, forces = picture.contact_point[slot, :n], picture.contact_force[slot, :n]
+    np.testing.assert_allclose(forces.sum(axis=0), picture.force[slot], atol=1e-12)
+    np.testing.assert_array_equal(servo.port.info[INFO_SUM : INFO_SUM + 3], picture.force[slot])
+    np.testing.assert_array_equal(servo.port.info[INFO_HELD : INFO_HELD + 3], picture.position[slot])
+    assert 0 < servo.port.status[STATUS_CONTACTS] <= n
+    np.testing.assert_array_equal(picture.hand[slot], felt[-1])
+    # the surfaces that the slow loop makes of it: the prongs are spread, and touch where contacts press
+    nodes = model.positions(picture.coordinates[slot])
+    spread = [(x - part.mesh.nodes)[:, 0] for x, part in zip(nodes, connector().prongs, strict=True)]
+    assert spread[0].min() < -1e-3 and spread[1].max() > 1e-3
+    pressed = points[np.linalg.norm(forces, axis=1) > 1.0]
+    nearest = [min(np.linalg.norm(x - p, axis=1).min() for x in nodes) for p in pressed]
+    # contacts lie between nodes that are at most an edge of 8 mm apart
+    assert len(pressed) and max(nearest) < 4e-3
+
+
+def test_another_kind_of_distance_runs_in_the_same_compiled_tick():
+    """A grid errs by what an edge turns in a cell of 0.4 mm: some percent of the force."""
+    exact, grid = make(), grid_field(connector().plug, 4e-3, 4e-4)
+    model = SnapModel(connector(), Numerics(orders=(6, 25)), grid)
+    servo = make_servo(model)
+    path = way(model, PRESSED)
+    felt, same = lead(servo, tick_data(servo), path), lead(exact[1], exact[2], path)
+    assert felt[-1, 1] == pytest.approx(same[-1, 1], rel=0.05) and felt[-1, 1] > 10.0
+
+
+def test_a_pose_that_is_no_number_is_reported():
+    model, servo, handle = make()
+    lead(servo, handle, [model.start])
+    servo.port.position[0] = math.nan
+    assert tick(handle) != OK
+
+
+def test_a_tick_without_a_step_is_refused():
+    with pytest.raises(InputError, match="a tick of 0 steps"):
+        make_servo(make()[0], substeps=0)
