@@ -11,12 +11,14 @@ from app.bench.realtime import realtime
 from app.bench.servo import servo
 from app.bench.solve import solve
 from app.bench.start import start
+from app.bench.suction import suction
 
 BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "servo": servo,
     "low-step": low_step,
     "solve": solve,
     "hapco": hapco,
+    "suction": suction,
     "start": start,
     "memory": memory,
     "realtime": realtime,

@@ -34,6 +34,7 @@ STUDIES: dict[str, Study] = {
     "hapco-haptic": _lazy("hapco_haptic"),
     "snap-collision": _lazy("snap_collision"),
     "snap-solver": _lazy("snap_solver"),
+    "suction-gas": _lazy("suction_gas"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
 
@@ -50,6 +51,7 @@ ABOUT = {
     "hapco-haptic": "001, section 4.4.3: the six steps of the haptic trials with a simulated hand",
     "snap-collision": "002, section IV-A: learned, grid and exact distance of the plugs, error and time",
     "snap-solver": "002, section IV-B: contact solvers on two-sided squeezes, residual against sweeps",
+    "suction-gas": "000, figure 5.16: pressure, volume and air of a cup that lifts a cube",
 }
 
 
