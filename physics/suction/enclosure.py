@@ -44,6 +44,7 @@ class Enclosure:
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity
         self.detector = Detector(body.surface, limits, capacity, seed, exact)
+        self.limits = limits
         self.gaps = make_gaps(n)
         self._partner = partner
         self._partner_connectivity = connectivity(partner.surface)
@@ -131,12 +132,19 @@ class Enclosure:
                 tracks.air[i] = leak(tracks.air[i], tracks.volume[i], slot, air.atmosphere, air.rt, h)
 
     def require_start(self, x: NDArray[np.float64]) -> None:
-        """InputError where the seed is not outside at x (n, 3), or a cavity starts with its walls crossed."""
+        """InputError where at x (n, 3) the seed is not outside, or the cup starts inside its partner."""
         self.detector.require_seed_outside(x, self.gaps.distance)
+        deepest = int(self.gaps.distance.argmin())
+        depth = -self.gaps.distance[deepest]
+        if depth > self.limits.sealing:
+            raise InputError(
+                f"vertex {deepest} of the cup's surface starts {1e3 * depth:.3g} mm inside its partner; "
+                "place them apart."
+            )
         if self.cavities.size[CLAMPED]:
             raise InputError(
-                "a cavity starts with a negative volume: the cup's wall reaches into its partner; place them "
-                "apart."
+                "a cavity starts with a negative volume, its walls having passed each other; place the cup "
+                "and its partner apart."
             )
 
 
