@@ -236,7 +236,7 @@ def _time_claims(times: Sequence[Row]) -> list[Claim]:
 
 
 def _print(errors: Sequence[Row], times: Sequence[Row]) -> None:
-    title = "distance near the plug: errors [um, deg], building [s], 1000 points [us]"
+    title = "distance near the plug: errors in um and deg, built in s, 1000 points in us"
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     columns = ("plug", "distance", "p99", "max", "RMS", "normal", "built", "time")
     for k, name in enumerate(columns):
@@ -272,11 +272,6 @@ def _draw(figure: Figure, plug: str, errors: Sequence[Row], times: Sequence[Row]
     left.set(xscale="log", yscale="log", xlabel="points", ylabel="one batch on one core [us]")
     left.set_title(f"{plug}: near the surface; dotted, the socket half way", loc="left", fontsize=9.5)
     left.legend(fontsize=7.5)
-    right.set(
-        xscale="log",
-        yscale="log",
-        xlabel="a point near the surface [ns]",
-        ylabel="error, 99th percentile [um]",
-    )
+    right.set(yscale="log", xlabel="a point near the surface [ns]", ylabel="error, 99th percentile [um]")
     right.set_title("what the time buys", loc="left", fontsize=9.5)
     right.margins(0.25)
