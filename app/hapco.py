@@ -1,12 +1,9 @@
 """HapCo ready to run: everything is computed by the servo, so that the low loop only carries settings and
 pictures; or, in a scene of two loops, it finds the contacts (physics.systems.hapco_multirate).
-
-Settings travel as frames do in the multi-rate system: one each low period, under a number that the servo's
-rows name, so that a replay finds where each was adopted.
 """
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +12,7 @@ from numpy.typing import NDArray
 from app.hapco_build import build_bodies, detection_of, hold_of, settings_of
 from app.hapco_visual import HapcoVisual
 from app.progress import Progress
+from app.settings_loop import SettingsLock, SettingsLoop
 from app.system import Curves, DeviceAt
 from app.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from config.schema.hapco import HapcoScene
@@ -23,7 +21,7 @@ from haptics.servo import Servo, compile_servo, make_servo, servo_run
 from haptics.workspace import Workspace
 from physics.contact.problem import ContactProblem
 from physics.errors import InputError
-from physics.exchange.buffer import published_count, reader_slot, taken_count
+from physics.exchange.buffer import reader_slot
 from physics.exchange.quasistatic_frame import publish_settings
 from physics.systems.hapco_multirate import (
     CALLS,
@@ -45,73 +43,12 @@ from physics.systems.hapco_tick import (
     TICK,
     TIME_CAPS,
     TIME_SPENT,
-    QuasistaticServo,
 )
 
 KIND = "none"
 """There is one rate, and no interface between two."""
 WARM_PERIODS = 3
 """Low periods that call every compiled function at least once."""
-
-
-class HapcoLow:
-    """The slow loop's work (app.system.LowLoop): settings to the servo."""
-
-    def __init__(self, servo: QuasistaticServo, values: NDArray[np.float64]) -> None:
-        self.servo, self.values = servo, values
-        self.times: dict[str, list[float]] = {}
-        self.frame_id = self.tick = self.present = self.lost_slots = 0
-        self._begun, self._lost = -1, 0
-
-    def begin(self) -> None:
-        """Note how far the servo is."""
-        self._begun = int(self.servo.counter[TICK]) or -1
-        lost = int(self.servo.counter[LOST_CONTACTS])
-        self.lost_slots, self._lost = lost - self._lost, lost
-
-    def begun(self) -> int:
-        """Ticks that the servo had done then, -1 for none."""
-        return self._begun
-
-    def complete(self) -> int:
-        """Ticks done by now."""
-        return int(self.servo.counter[TICK])
-
-    def finish(self, until: int, present: int | None = None) -> None:
-        """Publish the settings."""
-        self.frame_id += 1
-        publish_settings(self.servo.settings, self.servo.settings_control, self.values, self.frame_id)
-        self.tick = until
-        self.present = until if present is None else present
-
-    def adopted(self) -> bool:
-        """Whether the servo has taken them."""
-        control = self.servo.settings_control
-        return bool(taken_count(control) >= published_count(control))
-
-    def check(self) -> None:
-        """Nothing of the low loop can break."""
-
-    def close(self) -> None:
-        """There are no worker threads."""
-
-
-class HapcoLock:
-    """The driver without a clock (app.system.LockStepper)."""
-
-    def __init__(self, low: HapcoLow, ratio: int) -> None:
-        self.low, self.ratio, self.tick = low, ratio, 0
-
-    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
-        stop = self.tick + n
-        while self.tick < stop:
-            if self.tick % self.ratio == 0:
-                self.low.begin()
-                self.low.finish(self.tick)
-            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
-            ticks(span)
-            self.tick += span
 
 
 class HapcoRig:
@@ -140,16 +77,23 @@ class HapcoRig:
         contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
         clock = machine_clock.address if threads else 0
         self.loops: MultirateServo | None = None
-        self.low: HapcoLow | ContactLoop
-        self.lock: HapcoLock | ContactLock
+        self.low: SettingsLoop | ContactLoop
+        self.lock: SettingsLock | ContactLock
         if spec.loops == "multirate":
             self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
             self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
             tick, self._data = multirate_tick, multirate_data(self.loops)
         else:
             self.state = make_quasistatic(*contacts, clock=clock)
-            self.low = HapcoLow(self.state, values)
-            self.lock = HapcoLock(self.low, self.ratio)
+            state = self.state
+            self.low = SettingsLoop(
+                values,
+                partial(publish_settings, state.settings, state.settings_control),
+                state.settings_control,
+                lambda: int(state.counter[TICK]),
+                lambda: int(state.counter[LOST_CONTACTS]),
+            )
+            self.lock = SettingsLock(self.low, self.ratio)
             tick, self._data = hapco_tick, tick_data(self.state)
         self._threads = threads
         self.servo: Servo = make_servo(

@@ -5,8 +5,13 @@ from typing import Any
 from app.hapco import KIND, HapcoRig
 from app.multirate import KINDS, MultirateRig
 from app.progress import Progress, Silent
+from app.snap import SnapRig
+from app.suction import SuctionRig
 from app.system import DeviceAt, Rig
 from config.schema.hapco import HapcoScene
+from config.schema.scene import SceneSpec
+from config.schema.snap import SnapScene
+from config.schema.suction import SuctionScene
 from haptics.errors import HapticsError
 from haptics.limits import LimitParams
 from haptics.workspace import Workspace
@@ -14,11 +19,11 @@ from haptics.workspace import Workspace
 
 def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
     """The kind of interface that a run of this scene uses; HapticsError for one that cannot be."""
-    if isinstance(spec, HapcoScene):
+    if not isinstance(spec, SceneSpec):
         if kind is not None:
             raise HapticsError(
-                f"--interface {kind}: the kinds are those of the multi-rate system; a hapco scene has the "
-                f"key loops instead, so leave it out"
+                f"--interface {kind}: the kinds are those of the multi-rate system; leave it out of a "
+                f"{spec.system} scene"
             )
         return KIND
     chosen = kind or str(spec.interface.kind)
@@ -45,5 +50,9 @@ def make_rig(
     progress = progress or Silent()
     if isinstance(spec, HapcoScene):
         return HapcoRig(spec, device_at, workspace, limits, threads, rebased, progress)
+    if isinstance(spec, SnapScene):
+        return SnapRig(spec, device_at, workspace, limits, rebased, progress)
+    if isinstance(spec, SuctionScene):
+        return SuctionRig(spec, device_at, workspace, limits, threads, rebased, progress)
     with progress.stage("building the scene"):
         return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased)

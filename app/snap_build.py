@@ -1,7 +1,5 @@
-"""From a snap scene to its connector, to how it is computed, and to the values that may change meanwhile."""
+"""From a snap scene to how its connector is computed, and to the values that may change while it runs."""
 
-from dataclasses import replace
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,18 +8,10 @@ from numpy.typing import NDArray
 
 from app.cache import cache_folder
 from app.live import device_values
-from app.parts import chosen_nodes, key_of
 from app.progress import Progress
+from app.snap_connector import admittance_of, connector_of
 from app.train_distance import obtain_network, require_accurate
-from config.schema.snap import Connector as ConnectorSpec
-from config.schema.snap import (
-    ExactDistance,
-    FilesConnector,
-    GridDistance,
-    LearnedDistance,
-    ProngFile,
-    SnapScene,
-)
+from config.schema.snap import ExactDistance, GridDistance, LearnedDistance, SnapScene
 from physics.bodies.io import content_key, load_cached, store_cached
 from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from physics.collision.io import read_network, surface_key
@@ -32,79 +22,16 @@ from physics.exchange.snap_frame import (
     MAXIMAL_DISSIPATION,
     SET_LIVE,
 )
-from physics.fem.material import Material
-from physics.mesh import io
-from physics.mesh.connectors.connector import (
-    RESPONSE,
-    Admittance,
-    Connector,
-    Prong,
-    make_connector,
-    make_prong,
-)
-from physics.mesh.connectors.registry import generate
+from physics.mesh.connectors.connector import Connector, Prong
 from physics.reduction.linear_model import Basis
 from physics.systems.snap_model import Numerics, SnapModel, default_settings, reduced_bases, segment_models
+from physics.systems.snap_servo import gains_of
 
 SOLVERS = {"maximal-dissipation": MAXIMAL_DISSIPATION, "gauss-seidel": GAUSS_SEIDEL}
 BALANCED = "balanced"
 
 NETWORK_BAND = 2e-3
 """Distance up to which a network is trained [m]; the shorter, the sharper it is near the surface."""
-
-
-@lru_cache(maxsize=4)
-def _generated(spec: ConnectorSpec) -> Connector:
-    dimensions = spec.model_dump(exclude={"kind", "mesh"}, exclude_none=True)
-    return generate(spec.kind, spec.mesh, **dimensions)  # type: ignore[union-attr]
-
-
-def connector_of(spec: SnapScene) -> Connector:
-    """Socket and plug with the scene's material, friction and admittance; raises InputError."""
-    c = spec.connector
-    made = _from_files(spec, c) if isinstance(c, FilesConnector) else _generated(c)
-    if spec.material is not None:
-        m = spec.material
-        made = replace(made, material=Material(m.youngs_modulus, m.poisson_ratio, m.density))
-    return replace(made, friction=spec.friction.default, admittance=admittance_of(spec, made))
-
-
-def admittance_of(spec: SnapScene, made: Connector) -> Admittance:
-    """M_ad, D_ad and K_ad: the scene's, and what it leaves out as `make_connector` chooses it."""
-    own, a = made.admittance, spec.admittance
-    stiffness = own.stiffness[0] if a.stiffness is None else a.stiffness
-    mass = stiffness / RESPONSE**2 if a.mass is None else a.mass
-    damping = 2.0 * np.sqrt(stiffness * mass) if a.damping is None else a.damping
-    square = own.stiffness[3] / own.stiffness[0] if a.gyration is None else a.gyration**2
-    turning = np.repeat([1.0, square], 3)
-    return Admittance(mass * turning, damping * turning, stiffness * turning)
-
-
-def _from_files(spec: SnapScene, c: FilesConnector) -> Connector:
-    """A user's pair; the regions choose nodes, and triangles between them."""
-    prongs = [_prong(spec, c.prongs[i], i) for i in range(len(c.prongs))]
-    plug = io.read_surface_mesh(c.plug.path)
-    plug = plug.with_vertices(plug.vertices * c.plug.scale)
-    assert spec.material is not None and spec.admittance.stiffness is not None
-    m = spec.material
-    material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
-    held = spec.admittance.stiffness
-    return make_connector(prongs, plug, material, spec.friction.default, c.push, c.stroke, held)
-
-
-def _prong(spec: SnapScene, told: ProngFile, i: int) -> Prong:
-    key, name = key_of(spec, "connector", "prongs", i), f"prong {i}"
-    mesh = io.read_tet_mesh(told.path)
-    mesh = mesh.with_nodes(mesh.nodes * told.scale)
-    clamped = chosen_nodes(f"{key}.clamped", name, told.clamped, mesh.nodes, "clamps")
-    touched = chosen_nodes(f"{key}.contact", name, told.contact, mesh.nodes, "chooses")
-    triangles = mesh.surface(name).triangles
-    between = triangles[np.isin(triangles, np.setdiff1d(touched, clamped)).all(axis=1)]
-    if not len(between):
-        raise InputError(
-            f"{key}.contact: no free triangle of the boundary lies between these nodes; widen it"
-        )
-    return make_prong(mesh, clamped, between, f"{key}: {told.path}")
 
 
 def numerics_of(spec: SnapScene) -> Numerics:
@@ -230,8 +157,8 @@ def settings_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:
     return values
 
 
-def gains_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:
+def matrices_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:
     """Matrices of the hold as physics.exchange.snap_frame has them, shape (GAINS, 6, 6)."""
     a = admittance_of(spec, connector)
     plug, _ = make_plug(a.mass, a.damping, a.stiffness, spec.rates.dt / spec.integration.substeps)
-    return np.stack([plug.mass, plug.damping, plug.stiffness, plug.inverse, plug.follow])
+    return gains_of(plug)

@@ -137,15 +137,20 @@ class SnapContact(Spec):
 
     spacing: PositiveLength = Field(0.001, description="Of the points on the socket's contact surface.")
     margin: Length = Field(
-        1e-4, ge=0, description="Points that would come nearer than this within a step may become contacts."
+        2e-4, ge=0, description="Points that would come nearer than this within a step may become contacts."
     )
     clusters: Annotated[Count, Field(ge=0, le=32)] = Field(
         8, description="Most contacts of a prong, by k-means of the points that touch; 0: all of these."
     )
     capacity: Annotated[Count, Field(ge=1, le=400)] = Field(
-        96, description="Room for contacts of all prongs; more points are counted."
+        48, description="Room for contacts of all prongs; more points are counted."
     )
-    restitution: Number = Field(0.0, ge=0, le=1, description="Share of the normal velocity that comes back.")
+    restitution: Number = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Of a prong at the plug; below 1, contacts that ring feed energy in.",
+    )
     correction: Number = Field(
         1.0, ge=0, le=1, description="Share of a penetration that is taken away within a step."
     )

@@ -38,12 +38,14 @@ def make_servo(
     substeps: int = 1,
     turns: bool = True,
     rest: ArrayLike = UPRIGHT,
+    offset: ArrayLike = (0.0, 0.0, 0.0),
     port: Port | None = None,
 ) -> SnapServo:
     """The servo's side of a connector, whose model must outlive it and is moved by it.
 
     A tick is `substeps` of the model's steps. turns: whether the plug turns with the hand. rest: orientation
-    of the plug when the device's is the identity (w, x, y, z). Raises InputError for less than one substep.
+    of the plug when the device's is the identity (w, x, y, z). offset: of its target from the hand [m].
+    Raises InputError for less than one substep.
     """
     if substeps < 1:
         raise InputError(f"a tick of {substeps} steps: there must be at least one.")
@@ -54,6 +56,7 @@ def make_servo(
         counter=np.zeros(6, np.int64),
         snap=state,
         rest=q / np.linalg.norm(q),
+        offset=np.array(offset, float),
         goal=np.zeros(3),
         goal_q=np.zeros(4),
         way=np.zeros(6),
