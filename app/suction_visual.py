@@ -11,7 +11,7 @@ from app.frames import Frames
 from app.suction_build import SuctionBuild
 from config.schema.suction import FigureDrive, SuctionScene
 from physics.contact.laws import OPEN, SLIP, STICK
-from physics.exchange.buffer import acquire
+from physics.exchange.buffer import reader_slot
 from physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make_geometry
 from physics.math3 import quat_to_matrix
 from physics.mesh.toy import toy
@@ -157,12 +157,8 @@ class SuctionVisual(Frames):
         self.vertices[coil] = foot + across + turns[:, 1:2] * (handle.position - foot)
 
     def take_tool(self) -> int:
-        """Slot of the newest state of the hand; it stays until this is asked again."""
-        return int(acquire(self._servo.state_control)[0]) if not self._held else self._slot()
-
-    def _slot(self) -> int:
-        # the slow loop itself takes the newest one when a step begins
-        return int(self._servo.state_control[16])
+        """Slot of the state of the hand that the last step began with."""
+        return int(reader_slot(self._servo.state_control))
 
     def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
         """Hand over the step last looked at, with the hand of slot k."""

@@ -418,8 +418,8 @@ class SuctionSolver(Spec):
     stop: Literal["residual", "sweeps"] = Field(
         "residual", description="At the tolerance, or after all the sweeps (50 in the thesis)."
     )
-    tolerance: Number = Field(1e-10, gt=0, lt=1, description="Relative residual at which it stops.")
-    sweeps: Sweeps = Field(200, description="Most sweeps in a step.")
+    tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
+    sweeps: Sweeps = Field(300, description="Most sweeps in a step.")
 
 
 class SuctionScene(BaseScene):

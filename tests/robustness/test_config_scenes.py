@@ -11,11 +11,16 @@ from config.schema.material import Material, library
 from config.schema.rates import Rates
 
 SHIPPED = ["beams", "needle", "probe", "wire"]
+SUCTION = [
+    "active", "arm", "bunny", "cube", "dart", "gas", "half-cylinder", "mass", "pipe", "plane", "shapes",
+    "softcube", "sphere", "toy", "tunnel",
+]  # fmt: skip
 HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "many", "rubber", "soft"]
 
 
 def test_every_shipped_scene_is_listed_with_one_line():
-    assert list(list_scenes()) == sorted(SHIPPED + [f"hapco-{name}" for name in HAPCO])
+    named = [f"hapco-{name}" for name in HAPCO] + [f"suction-{name}" for name in SUCTION]
+    assert list(list_scenes()) == sorted(SHIPPED + named)
     assert all(line and "\n" not in line for line in list_scenes().values())
 
 

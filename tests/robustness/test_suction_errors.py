@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from config.load import SYSTEMS, ConfigError, parse_scene
+from config.load import ConfigError, parse_scene
+from config.schema.suction import CupModel, Resolution
 from physics.errors import InputError
 from physics.mesh.cups import CUPS, GRIDS, cup, require_opening
 from physics.mesh.generate import box_surface, sphere_surface
@@ -89,14 +90,6 @@ REFUSED = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    # Imported here, since the page of keys, which another test compares, knows registered systems only.
-    from config.schema.suction import SuctionScene
-
-    monkeypatch.setitem(SYSTEMS, "suction", SuctionScene)
-
-
 @pytest.mark.parametrize(("override", "said"), REFUSED, ids=[override for override, _ in REFUSED])
 def test_a_refused_key_is_told_with_its_file_path_and_value(override, said):
     with pytest.raises(ConfigError) as refusal:
@@ -134,8 +127,6 @@ def test_friction_falls_with_roughness_half_way_at_the_half_depth():
 
 
 def test_every_model_and_resolution_of_a_scene_can_be_made():
-    from config.schema.suction import CupModel, Resolution
-
     models = CupModel.model_fields["model"].annotation.__args__
     assert set(models) == set(CUPS) and set(Resolution.__args__) == set(GRIDS)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+from physics.bodies.held_body import HeldBody
 from physics.contact.problem import Stop
 from physics.exchange.buffer import publish, writer_slot
 from physics.exchange.suction_frame import (
@@ -15,8 +16,15 @@ from physics.exchange.suction_frame import (
     SET_TOLERANCE,
     SETTINGS,
 )
+from physics.fem.material import Material
+from physics.mesh.cups import CUPS, GRIDS, cup
+from physics.mesh.partners import slab
 from physics.suction.gas import Air
+from physics.suction.labels import thresholds
 from physics.suction.pressure import PressureProblem, solve
+from physics.suction.sides import FixedSide
+from physics.systems.suction import CupSpec, Suction
+from physics.systems.suction_loop import Hand, SuctionLock, SuctionLoop
 from physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
 from physics.systems.suction_servo import OK, make_servo, tick, tick_data
 
@@ -202,3 +210,61 @@ def test_a_tick_allocates_nothing_and_leaves_the_frame_as_it_is():
         _nrt_python.memsys_disable_stats()
     assert np.linalg.norm(state.port.force) > 0.1
     np.testing.assert_array_equal(state.frame.w, w)
+
+
+def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0):
+    """(servo, its handle, slow loop, lock) of the smallest cup, 0.3 mm above a plate."""
+    made = cup(CUPS["small"].shape, GRIDS[76])
+    nodes = made.mesh.nodes + np.array([0.0, 0.3e-3, 0.0])
+    wall = np.union1d(made.underside, made.rim)
+    material = Material(338e3, 0.42, 30e-3 / made.mesh.volume, 0.5, 1e-3)
+    body = HeldBody("cup", made.mesh.with_nodes(nodes), material, made.held, wall)
+    suction = Suction(
+        [CupSpec(body)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3), AIR, H,
+        stop=Stop(tolerance, 2000), leak=leak, capacity=128,
+    )  # fmt: skip
+    hand = Hand(suction, 0, gains)
+    state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
+    low = SuctionLoop(state, suction, [], hand, settings(tolerance=tolerance))
+    return state, tick_data(state), low, SuctionLock(low, round(H / DT))
+
+
+def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):
+    """Forces on the hand [N]: the servo's, tick by tick (n, 3), and the slow loop's at the end of each step."""
+    start, hand, period = state.position.copy(), low.hand, lock.ratio
+    way = np.concatenate([np.arange(0.0, down, speed * DT) * -1.0, np.arange(-down, up, speed * DT)])
+    felt, own, before = [], [], np.zeros(3)
+
+    def make(n):
+        for _ in range(n):
+            state.port.position[:] = start + np.array([0.0, way[len(felt)], 0.0])
+            assert tick(handle) == OK
+            felt.append(state.port.force.copy())
+
+    for k in range(len(way) // period):
+        lock.advance(period, make)
+        if k:  # the step that ends with the tick before these
+            error = hand.error[:3].copy()
+            own.append(-GAINS[0] * error - GAINS[1] * (error - before) / H)
+            before = error
+    return np.array(felt), np.array(own)
+
+
+def test_the_tick_that_ends_a_step_feels_what_the_slow_loop_computes():
+    """Every contact in the frame: both solve one problem to 1e-10, through seal, grip and release."""
+    felt, own = press_and_pull(*held_cup(contacts=64))
+    ends = felt[9::10][: len(own)]
+    assert np.abs(own).max() > 2.0
+    np.testing.assert_allclose(ends, own, atol=1e-6 * np.abs(own).max())
+
+
+def test_the_hand_feels_the_cup_stick_and_let_go():
+    """In groups of contacts, as a scene has them; at the end only the cup's weight pulls."""
+    state, handle, low, lock = held_cup(contacts=12, tolerance=1e-4)
+    felt, _ = press_and_pull(state, handle, low, lock, up=60e-3, speed=5e-2)
+    pull = -felt[:, 1]
+    peak = pull.argmax()
+    assert pull[:peak].min() < -0.3 and pull[peak] > 3.0
+    # 30 g less those of the nodes that are held with the stem's end, which the hand carries all the same
+    np.testing.assert_allclose(pull[-20:].mean(), 0.03 * 9.81, rtol=0.05)
+    assert low.suction.cavity_count == 0

@@ -1,0 +1,99 @@
+"""Runs of suction scenes: their outcomes, what the hand feels, what may be changed, and that all repeats."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.live import changed, live_keys
+from app.outcome import FINISHED
+from app.replay import replay
+from app.session import Options, Session, run
+from config.load import ConfigError, list_scenes, load_scene
+from haptics.limits import STOPPING
+from haptics.recording import read_recording
+from physics.exchange.snapshot import PRESSURE
+
+# The coarsest cup shows the same outcomes as the reference one, of other sizes.
+COARSE = ("cups.cup.geometry.resolution=76",)
+CUBE = Options("suction-cube", COARSE, device="mock", lock_step=True, baseline=False)
+# Pressed and lifted within a second.
+QUICK = (
+    *COARSE,
+    "safety.fade_in=0.05",
+    "device.path=[[0, 0, 0.0254, 0], [0.4, 0, 0.0164, 0], [0.5, 0, 0.0164, 0], [0.9, 0, 0.0354, 0]]",
+)
+
+
+def force(columns, kind="force"):
+    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+
+
+@pytest.fixture(scope="module")
+def lifted(tmp_path_factory):
+    """(outcome, columns, path) of the cube pressed and lifted by hand."""
+    path = tmp_path_factory.mktemp("cube") / "run.h5"
+    session = Session(replace(CUBE, overrides=QUICK, record=path))
+    session.prepare()
+    done = session.run()
+    return done, read_recording(path).columns, path
+
+
+def test_every_suction_scene_is_shipped_with_a_path_as_long_as_its_motion():
+    names = [name for name in list_scenes() if name.startswith("suction-")]
+    assert len(names) >= 14
+    for name in names:
+        scene = load_scene(name)
+        ends = [cup.drive.path[-1][0] for cup in scene.cups if cup.drive.kind == "scripted"]
+        assert scene.device.path[-1][0] >= max(ends, default=0.5)
+
+
+def test_a_cup_on_a_plane_sticks_and_then_releases():
+    """Table 4.1 of the thesis, first row."""
+    done = run(Options("suction-plane", COARSE, device="mock", lock_step=True, baseline=False))
+    found = done.result["system"]
+    assert done.status == FINISHED
+    assert 1.0 < found["gripped_at_s"] < found["released_at_s"] < 5.5
+    # it pulls ten times the cup's weight, by suction
+    assert found["hold_max_N"] > 10 * 0.03 * 9.81
+    assert found["lowest_gauge_pressure_kPa"] < -2.0 and found["cavities_max"] == 1
+
+
+def test_the_hand_feels_the_weight_of_what_it_lifts(lifted):
+    done, c, _ = lifted
+    assert done.status == FINISHED and done.result["system"]["lifted_at_end"]
+    running = (c["flags"].astype(int) & STOPPING) == 0
+    held = force(c)[running][-20:].mean(axis=0)
+    # the coupling's springs settle within milliseconds; the hand moves on by some more
+    np.testing.assert_allclose(held, [0.0, -0.13 * 9.81, 0.0], atol=0.1)
+    assert np.linalg.norm(force(c, "sent"), axis=1).max() <= 3.3
+    assert force(c)[running][:, 1].max() > 0.3  # pressed
+
+
+def test_the_picture_shows_the_cavity_in_the_colour_of_its_pressure(lifted):
+    state = lifted[0].states[-1][1]
+    assert state.scalar_kind == PRESSURE
+    seen = state.scalar[np.isfinite(state.scalar)]
+    # the weight of cube and nothing else hangs on the cavity, at most on all that the rim encloses
+    assert len(seen) > 10 and seen.max() < -0.1 * 9.81 / (np.pi * 0.02**2)
+    assert state.scalar_range[0] <= seen.min()
+
+
+def test_a_recording_in_lock_step_is_repeated_to_the_bit(lifted):
+    assert replay(lifted[2]).result["replay"]["equal"]
+
+
+def test_a_run_in_threads_is_repeated_to_the_bit(tmp_path):
+    path = tmp_path / "run.h5"
+    done = run(replace(CUBE, overrides=QUICK, lock_step=False, duration=0.6, record=path))
+    assert done.status == FINISHED
+    assert replay(path).result["replay"]["equal"]
+
+
+def test_a_live_change_of_friction_leaves_the_rest_and_unknown_keys_are_refused():
+    spec = load_scene("suction-cube")
+    keys = {live.key for live in live_keys(spec)}
+    assert {"friction.default", "gas.max_pressure", "gas.leak", "cups.cup.drive.stiffness"} <= keys
+    assert changed(spec, "friction.default=0.1").friction.default == 0.1
+    with pytest.raises(ConfigError, match="cannot be changed while it runs"):
+        changed(spec, "contact.sealing=0.001")
