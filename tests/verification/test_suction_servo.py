@@ -230,7 +230,7 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0):
 
 
 def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):
-    """Forces on the hand [N]: the servo's, tick by tick (n, 3), and the slow loop's at the end of each step."""
+    """Forces on the hand [N], shape (n, 3): the servo's in each tick, the slow loop's at each step's end."""
     start, hand, period = state.position.copy(), low.hand, lock.ratio
     way = np.concatenate([np.arange(0.0, down, speed * DT) * -1.0, np.arange(-down, up, speed * DT)])
     felt, own, before = [], [], np.zeros(3)
