@@ -34,6 +34,11 @@ STUDIES: dict[str, Study] = {
     "hapco-haptic": _lazy("hapco_haptic"),
     "snap-collision": _lazy("snap_collision"),
     "snap-solver": _lazy("snap_solver"),
+    "snap-energy": _lazy("snap_energy"),
+    "snap-stability": _lazy("snap_stability"),
+    "snap-frequency": _lazy("snap_frequency"),
+    "snap-accuracy": _lazy("snap_accuracy"),
+    "snap-clusters": _lazy("snap_clusters"),
     "suction-gas": _lazy("suction_gas"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
@@ -51,6 +56,11 @@ ABOUT = {
     "hapco-haptic": "001, section 4.4.3: the six steps of the haptic trials with a simulated hand",
     "snap-collision": "002, section IV-A: learned, grid and exact distance of the plugs, error and time",
     "snap-solver": "002, section IV-B: contact solvers on two-sided squeezes, residual against sweeps",
+    "snap-energy": "002, proposition 1: energy of a whole snap without damping, over ten decades of k_c",
+    "snap-stability": "002, V-A: undamped at E = 164.76 MPa, and a corotational prong at the same step",
+    "snap-frequency": "002, table I and figure 5: steps per second of the four models",
+    "snap-accuracy": "002, figures 7 and 8: insertion force of the four models against a finer one",
+    "snap-clusters": "002, section IV-A: contacts with and without k-means, sweeps and noise of the force",
     "suction-gas": "000, figure 5.16: pressure, volume and air of a cup that lifts a cube",
 }
 

@@ -1,0 +1,137 @@
+"""The four models of a snap connector (002, V-B, figure 5) along one insertion; what their studies share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.cache import cache_folder
+from app.snap_build import shipped_networks
+from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
+from physics.collision.io import read_network, surface_key
+from physics.errors import InputError
+from physics.mesh.connectors.connector import Connector
+from physics.systems.snap import Insertion, Series
+from physics.systems.snap_model import Numerics, SnapModel
+
+Row = dict[str, Any]
+
+STEP = 1e-3
+"""T of the paper [s]."""
+SPEED = 0.05
+"""Of the plug's target along the push [m/s]."""
+REST = 0.05
+"""How long the target then stands still [s]."""
+GRID = 2e-4
+"""Spacing of the grid that stands for a network where none was trained [m]."""
+BAND = 2e-3
+"""Beyond the interference, up to where the distance is computed [m]."""
+
+PAPER_DIMENSIONS = {"coarse": (663, (165, 84), (6, 25)), "fine": (1266, (876, 465), (6, 96))}
+"""002, table I: freedoms of the socket, of its segments, and of these reduced."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One of the paper's four."""
+
+    name: str
+    what: str
+    colour: str
+    segments: int = 1
+    reduced: bool = False
+    learned: bool = True
+
+
+MODELS = (
+    Model("model 1", "whole, exact distance", "#8a97a8", learned=False),
+    Model("model 2", "+ learned distance", "#e08a2e"),
+    Model("model 3", "+ segments", "#3f9b57", segments=2),
+    Model("model 4", "+ reduction", "#2f6fc0", segments=2, reduced=True),
+)
+
+
+def orders_of(kind: str, mesh: str) -> tuple[int, int]:
+    """Columns of the bases of a prong's contact and inner segment.
+
+    Those of table I for each prong. Six are the contact segment's rigid motions: enough for a hook on a beam,
+    not for a cap, whose whole lip is one contact segment that must widen.
+    """
+    return (60, 60) if kind == "cap" else PAPER_DIMENSIONS[mesh][2]
+
+
+def fast_distance(connector: Connector) -> tuple[DistanceField, str]:
+    """The learned distance of a plug, and "learned"; or its grid, and "grid", where no network is at hand.
+
+    Networks are looked for where scenes have them: shipped with the program, or trained on this machine.
+    """
+    own = (cache_folder("distance") or Path()) / f"{surface_key(connector.plug)}.npz"
+    for path in [*shipped_networks(), *([own] if own.exists() else [])]:
+        try:
+            return learned_field(connector.plug, read_network(path, connector.plug)[0]), "learned"
+        except InputError:
+            continue
+    return grid_field(connector.plug, connector.interference + BAND, GRID), "grid"
+
+
+def slow_distance(connector: Connector) -> DistanceField:
+    """The exact distance of a plug."""
+    return exact_field(connector.plug, connector.interference + BAND)
+
+
+def build(
+    connector: Connector, model: Model, field: DistanceField, orders: tuple[int, int], **changes: Any
+) -> SnapModel:
+    """A model of the connector on this distance; changes: to `Numerics`."""
+    wanted: dict[str, Any] = {"step": STEP, "segments": model.segments} | changes
+    if model.reduced:
+        wanted["orders"] = orders
+    return SnapModel(connector, Numerics(**wanted), field)
+
+
+def path_of(
+    connector: Connector, step: float, speed: float = SPEED, rest: float = REST
+) -> NDArray[np.float64]:
+    """Targets at the ends of the steps, from zero travel on, (n, 3) [m]: one way for all step lengths."""
+    n = round((connector.stroke / speed + rest) / STEP) * round(STEP / step)
+    travel = np.minimum(speed * step * np.arange(1, n + 1), connector.stroke)
+    return travel[:, None] * connector.push
+
+
+def insert(model: SnapModel, speed: float = SPEED, rest: float = REST) -> Series:
+    """The whole way in; RuntimeError where the run breaks down."""
+    run = Insertion(model)
+    path = run.origin + path_of(model.connector, model.numerics.step, speed, rest)
+    series = run.follow(path)
+    if len(series.time) < len(path):
+        raise RuntimeError(f"the insertion broke down after {len(series.time)} of {len(path)} steps")
+    return series
+
+
+def push_force(series: Series, connector: Connector) -> NDArray[np.float64]:
+    """Force on the floor along the push, mean over each millisecond [N], shape (n,)."""
+    force = series.floor @ connector.push
+    return force.reshape(-1, round(STEP / float(series.time[0]))).mean(axis=1)
+
+
+def dimensions(model: SnapModel) -> str:
+    """Coordinates of all prongs, segment by segment."""
+    return " + ".join(str(sum(parts)) for parts in zip(*model.orders, strict=True))
+
+
+def percent_rms(error: NDArray, size: float) -> float:
+    """Root mean square of an error over `size` [%]."""
+    return 100.0 * float(np.sqrt(np.mean(error**2)) / size)
+
+
+def text(value: Any) -> str:
+    """A cell of a printed table."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def columns(rows: Sequence[Row], *names: str) -> list[list[str]]:
+    """The named cells of each row, to be printed."""
+    return [[text(row[name]) for name in names] for row in rows]

@@ -1,0 +1,95 @@
+"""The studies of what a snap connector must show, in their quick form, and what they measure with."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from app.studies.claims import Claim
+from app.studies.registry import run_study
+from app.studies.snap_accuracy import floor_balance
+from app.studies.snap_clusters import noise
+from app.studies.snap_frequency import STAGES, timed
+from app.studies.snap_models import MODELS, build, fast_distance, insert, orders_of, path_of, slow_distance
+from physics.mesh.connectors.connector import Connector
+from physics.mesh.connectors.registry import generate
+
+
+@pytest.fixture(scope="module")
+def connector() -> Connector:
+    return generate("two-prong")
+
+
+def quick(name: str, out: Path) -> dict[str, Claim]:
+    claims = run_study(name, out, quick=True, console=Console(quiet=True))
+    verdict = {claim.name: claim for claim in claims}
+    assert len(json.loads((out / "claims.json").read_text())["claims"]) == len(verdict) == len(claims)
+    assert next(out.glob("*.png")).stat().st_size > 20000
+    return verdict
+
+
+def test_a_snap_without_damping_keeps_its_energy_at_every_coupling_stiffness(tmp_path: Path):
+    verdict = quick("snap-energy", tmp_path)
+    assert len(verdict) == 7
+    assert all(claim.holds for claim in verdict.values())
+
+
+def test_undamped_prongs_come_to_rest_in_bounds_where_a_corotational_one_diverges(tmp_path: Path):
+    verdict = quick("snap-stability", tmp_path)
+    assert len(verdict) == 4
+    assert all(claim.holds for claim in verdict.values())
+
+
+def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
+    verdict = quick("snap-frequency", tmp_path)
+    # whether they are reached is the machine's affair
+    assert all(np.isfinite(claim.value) and claim.value > 0.0 for claim in verdict.values())
+    lines = (tmp_path / "frequency.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(MODELS)
+
+
+def test_a_timed_insertion_is_the_insertion_to_the_bit(connector: Connector):
+    path = path_of(connector, 1e-3, rest=0.0)
+    field, orders = slow_distance(connector), orders_of("two-prong", "coarse")
+    watched, plain = (build(connector, MODELS[3], field, orders) for _ in range(2))
+    timed(watched, path, np.zeros((len(path), len(STAGES)), np.int64), np.zeros((len(path), 3)))
+    insert(plain, rest=0.0)
+    np.testing.assert_array_equal(watched.coordinates, plain.coordinates)
+    np.testing.assert_array_equal(watched.state.motion.velocity, plain.state.motion.velocity)
+
+
+def test_the_whole_model_at_the_usual_step_feels_as_at_half_of_it(tmp_path: Path):
+    verdict = quick("snap-accuracy", tmp_path)
+    for what in ("RMS error before release", "error of the peak", "release off by", "floor's force"):
+        assert next(c for n, c in verdict.items() if "model 1" in n and what in n).holds
+    assert verdict["E identified from displacements with 10% noise"].holds
+
+
+def test_the_floor_bears_contact_and_inertia_exactly_where_segments_are_unreduced(connector: Connector):
+    row = floor_balance("two-prong", connector, "two-prong", "coarse", MODELS[2])
+    # through 300 steps of a body whose inverse is good to 1e-13
+    assert row["error_over_contact"] < 1e-9
+
+
+def test_clusters_save_sweeps_and_quieten_the_force(tmp_path: Path):
+    verdict = quick("snap-clusters", tmp_path)
+    for what in ("sweeps", "noise"):
+        assert next(c for n, c in verdict.items() if what in n).holds
+
+
+def test_noise_is_that_of_white_noise_on_a_parabola():
+    t = np.linspace(0.0, 1.0, 20001)
+    white = np.random.default_rng(0).normal(size=t.size)
+    # an estimate from 20000 samples, neighbours correlated
+    assert noise(5.0 * t**2 + 3.0 * white, 100.0) == pytest.approx(3.0, rel=0.05)
+    assert noise(5.0 * t**2, 1.0) < 1e-6
+
+
+def test_a_plug_without_a_network_gets_a_grid(
+    connector: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("app.studies.snap_models.shipped_networks", list)
+    assert fast_distance(connector)[1] == "grid"
