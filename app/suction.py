@@ -138,7 +138,7 @@ class SuctionRig:
     def problem(self) -> ContactProblem:
         """The last step's contacts without the cavities [m], [N]; InputError if it had none."""
         suction = self.built.suction
-        w, b, n = suction._problem
+        (w, b), n = suction.problem, len(suction.problem[1]) - suction.cavity_count
         if n == 0:
             raise InputError("nothing is in contact in this step, so that it has no contact problem")
         return ContactProblem(w[:n, :n].copy(), b[:n].copy(), suction.rows.mu[: n // 3].copy())

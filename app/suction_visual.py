@@ -17,8 +17,8 @@ from physics.math3 import quat_to_matrix
 from physics.mesh.toy import toy
 from physics.systems.suction_servo import SuctionServo
 
-SMALLEST = 1e3
-"""A colour bar never ends above this suction [Pa], so that a breath is not shown as a grip."""
+SMALLEST = 1.0
+"""A colour bar never ends above this suction [kPa], so that a breath is not shown as a grip."""
 
 SLIPPING = 1.0 - 1e-6
 """Share of mu r_n from which a tangential force slips."""
@@ -116,7 +116,7 @@ class SuctionVisual(Frames):
         self._contacts = rows.point[:n][touching].copy(), world[touching], status[touching].astype(np.int64)
         self._time = s.time
         self._force = -s.hold[0, :3].copy() if s.cups[0].body.handle is not None else np.full(3, np.nan)
-        self._colour(s.pressure - s.air.atmosphere)
+        self._colour(1e-3 * (s.pressure - s.air.atmosphere))
         for cup, where in zip(s.cups, self._cups, strict=True):
             self.vertices[where] = cup.body.x[cup.nodes]
         if self._suction.partner.place.max(initial=-1) >= 0:
@@ -132,6 +132,7 @@ class SuctionVisual(Frames):
         return self._partner_vertices()
 
     def _colour(self, gauge: NDArray[np.float64]) -> None:
+        """Give the cavities' walls their pressures (k,) [kPa]."""
         s = self._suction
         self._scalar[:] = np.nan
         numbers = [0] * len(s.cups)

@@ -32,7 +32,7 @@ OVERFLOW = COUNTERS.index("overflow")
 
 # What the vertices' scalar may be: name and unit.
 NO_SCALAR, STRAIN, PRESSURE = 0, 1, 2
-SCALARS = (("", ""), ("equivalent strain", "-"), ("gauge pressure", "Pa"))
+SCALARS = (("", ""), ("equivalent strain", "-"), ("gauge pressure", "kPa"))
 
 
 def _no_triangles() -> Indices:

@@ -97,8 +97,11 @@ class Suction:
     is shut in; mu (cups,); the handles and loads of the bodies.
     Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
     [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
-    driven handle; times (HISTORY, 6) [s] and counts (HISTORY, 4), rows, candidates, sweeps and rounds, of
-    step i at i % HISTORY.
+    driven handle; problem: the last W and b, of the rows and then of the cavities; times (HISTORY, 6) [s] and
+    counts (HISTORY, 4), rows, candidates, sweeps and rounds, of step i at i % HISTORY.
+
+    Who has to know a step's problem before its loads are known calls its halves: `detect` and `settle`, each
+    after `move_freely`; `assemble` between them.
     """
 
     def __init__(
@@ -133,23 +136,42 @@ class Suction:
         self.steps, self.time = 0, 0.0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
         self.hold = np.zeros((len(cups), 6))
-        self._walls: list[tuple[Motion, Motion]] = []
+        self.walls: list[tuple[Motion, Motion]] = []
         self._yields: list[tuple[Motion, Motion]] = []
+        self.free: list[Motion] = []
+        self.problem = np.zeros((0, 0)), np.zeros(0)
         self.gas_error = 0.0
         self._forget_cavities()
 
     def step(self) -> None:
         """One step of h. Raises FloatingPointError when a state is no longer finite."""
         marks = [perf_counter()]
-        for stage in (self._free_motion, self._collide, self._find_cavities):
+        self.move_freely()
+        marks.append(perf_counter())
+        self.detect(marks)
+        self.settle(marks)
+
+    def detect(self, marks: list[float] | None = None) -> None:
+        """Collision and cavities at the present state. marks: gets the times at which both end."""
+        for stage in (self._collide, self._find_cavities):
             stage()
-            marks.append(perf_counter())
+            if marks is not None:
+                marks.append(perf_counter())
+
+    def settle(self, marks: Sequence[float] = (0.0, 0.0, 0.0, 0.0)) -> None:
+        """Constraints, solution, correction, after `move_freely` and `detect`, in whichever order.
+
+        marks: times at which the stages before began and ended. Raises FloatingPointError as `step`.
+        """
         spent = np.zeros(3)
+        began = perf_counter()
+        self._choose_rows()
+        spent[0] = perf_counter() - began
         for rounds in range(1, ROUNDS + 1):
             began = perf_counter()
-            self._constrain()
+            w, b = self._constrain()
             constrained = perf_counter()
-            self._solve()
+            self._solve(w, b)
             solved = perf_counter()
             complete = self._correct() or rounds == ROUNDS
             spent += np.diff([began, constrained, solved, perf_counter()])
@@ -165,9 +187,9 @@ class Suction:
         self.steps += 1
         self.time += self.h
 
-    def _free_motion(self) -> None:
-        """All bodies without contact and pressure."""
-        self._free = [side.free_motion(self.h) for side in self.sides]
+    def move_freely(self) -> None:
+        """The motion of all bodies without contact and pressure, `free`, under their present loads."""
+        self.free = [side.free_motion(self.h) for side in self.sides]
 
     def _collide(self) -> None:
         """Gaps of cups' and partner's vertices, and all rows that could be made."""
@@ -225,11 +247,7 @@ class Suction:
                 own = self.cups[i].force_of_wall(enclosure.gradient[k] @ turn.T)
                 walls.append((own, self.partner.force_of_wall(enclosure.partner_gradient[k])))
         tracks = [self.enclosures[i].tracks for i, _ in cup_of]
-        self._walls = walls
-        self._yields = [
-            (self.cups[i].respond(own, self.h), self.partner.respond(other, self.h))
-            for (i, _), (own, other) in zip(cup_of, walls, strict=True)
-        ]
+        self.walls = walls
         n = len(cup_of)
         self.cavity_cup = np.array([i for i, _ in cup_of], np.int64)
         self.identity = np.array([t.identity[k] for t, (_, k) in zip(tracks, cup_of, strict=True)], np.int64)
@@ -243,22 +261,28 @@ class Suction:
         else:
             self.pressure = np.full(n, self.air.atmosphere + self.gauge)
         self.cavity_count = n
-        self._choose_rows()
 
     def _choose_rows(self) -> None:
-        """Offsets of all candidates; wanted at first: what free motion all but closes, or carried a force."""
+        """What the walls yield, and the offsets of all candidates.
+
+        Wanted at first: what free motion all but closes, or carried a force.
+        """
+        self._yields = [
+            (self.cups[i].respond(own, self.h), self.partner.respond(other, self.h))
+            for i, (own, other) in zip(self.cavity_cup, self.walls, strict=True)
+        ]
         candidates = self.candidates
         n = int(candidates.size[COUNT])
         self._offset = np.zeros(3 * n)
         for number, side in enumerate(self.sides):
             side.take_rows(candidates, number)
-            side.add_displacement(self._free[number], self.h, self._offset)
+            side.add_displacement(self.free[number], self.h, self._offset)
         self._offset[::3] += candidates.gap[:n]
         held = self._memory[candidates.identity[:n]].any(axis=1)
         self._wanted = held | (self._offset[::3] < self.limits.sealing)
 
-    def _constrain(self) -> None:
-        """W and b of the wanted rows and of the cavities."""
+    def _constrain(self) -> tuple[Array, Array]:
+        """W and b of the wanted rows and of the cavities, in memory that the next ones share."""
         h, rows, k = self.h, self.rows, self.cavity_count
         keep_rows(self.candidates, self._wanted, rows)
         n = 3 * int(rows.size[COUNT])
@@ -274,27 +298,41 @@ class Suction:
         for j in range(k):
             i = int(self.cavity_cup[j])
             column = np.zeros(n)
-            (own, other), (own_yield, other_yield) = self._walls[j], self._yields[j]
+            (own, other), (own_yield, other_yield) = self.walls[j], self._yields[j]
             self.cups[i].add_displacement(own_yield, h, column)
             self.partner.add_displacement(other_yield, h, column)
             w[:n, n + j] = column
             w[n + j, :n] = column
             for m in range(k):
-                (own_2, other_2) = self._walls[m]
+                (own_2, other_2) = self.walls[m]
                 shared = h * float((other_2 * other_yield).sum())
                 if self.cavity_cup[m] == i:
                     shared += h * float((own_2 * own_yield).sum())
                 w[n + j, n + m] = shared
-            free = float((own * self._free[i]).sum() + (other * self._free[last]).sum())
+            free = float((own * self.free[i]).sum() + (other * self.free[last]).sum())
             b[n + j] = self.start_volume[j] + h * free
         # the last bits of a product depend on its order
         w[n:, n:] = 0.5 * (w[n:, n:] + w[n:, n:].T)
-        self._problem = w, b, n
+        self.problem = w, b
+        return w, b
 
-    def _solve(self) -> None:
+    def assemble(self) -> tuple[Array, Array]:
+        """W and b of all candidates, which become the rows, and of the cavities; copies of them."""
+        self._choose_rows()
+        self._wanted[:] = True
+        w, b = self._constrain()
+        return w.copy(), b.copy()
+
+    def remembered(self) -> Array:
+        """Forces (3 c,) [N] of the last step on the present rows, 0 on those that are new."""
+        r = np.zeros(3 * int(self.rows.size[COUNT]))
+        recall_forces(self.rows, self._memory, r)
+        return r
+
+    def _solve(self, w: Array, b: Array) -> None:
         """Contacts, friction and gas laws."""
-        w, b, n = self._problem
         size = len(b)
+        n = size - self.cavity_count
         mu = self.rows.mu[: n // 3]
         x, u = self._x[:size], self._u[:size]
         recall_forces(self.rows, self._memory, x)
@@ -318,7 +356,7 @@ class Suction:
         self._motion = []
         for number, side in enumerate(self.sides):
             force = side.force_of_rows(self.r)
-            for j, (own, other) in enumerate(self._walls):
+            for j, (own, other) in enumerate(self.walls):
                 if number == len(self.cups):
                     force = force + gauge[j] * other
                 elif number == self.cavity_cup[j]:
@@ -349,7 +387,7 @@ class Suction:
             for enclosure, x in zip(self.enclosures, self._local, strict=True):
                 enclosure.seep(self.leak, x, self.air, h)
         for number, side in enumerate(self.sides):
-            motion = self._free[number] + self._motion[number]
+            motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():
                 raise FloatingPointError("the state of a body is no longer finite.")
             if number < len(self.cups):
@@ -360,7 +398,7 @@ class Suction:
 
     def _forget_cavities(self) -> None:
         self.cavity_count = 0
-        self._walls, self._yields = [], []
+        self.walls, self._yields = [], []
         self.cavity_cup, self.identity = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.flat = np.zeros(0, bool)
         self.pressure, self.volume, self.amount = np.zeros(0), np.zeros(0), np.zeros(0)

@@ -18,8 +18,8 @@ import numpy as np
 from physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from physics.exchange.suction_frame import SET_STEP
 from physics.math3 import quat_difference
-from physics.suction.contacts import LOST, recall_forces
-from physics.systems.suction import HISTORY, ROUNDS, STAGES, Suction
+from physics.suction.contacts import LOST
+from physics.systems.suction import HISTORY, STAGES, Suction
 from physics.systems.suction_drives import Drive
 from physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
 from physics.systems.suction_servo import TICK, SuctionServo
@@ -52,28 +52,24 @@ class Hand:
         for side in suction.sides:
             _set_velocity(side, None)
         self.handle.velocity = np.zeros(6)
-        suction._free_motion()
-        rest = suction._free
+        suction.move_freely()
+        rest = suction.free
         load = -self.body.holding_wrench(rest[self.cup], h)
         for side, velocity in zip(suction.sides, velocities[0], strict=True):
             _set_velocity(side, velocity)
         self.handle.velocity = velocities[1]
-        suction._free_motion()
-        way = [moving - still for moving, still in zip(suction._free, rest, strict=True)]
-        moving = -self.body.holding_wrench(suction._free[self.cup], h)
-        suction._free = rest
-        suction._collide()
-        suction._find_cavities()
-        suction._wanted[:] = True
-        suction._constrain()
-        w, b, n = suction._problem
-        rows = suction.rows
-        count, k = n // 3, suction.cavity_count
-        start = np.zeros(n)
-        recall_forces(rows, suction._memory, start)
+        suction.move_freely()
+        way = [moving - still for moving, still in zip(suction.free, rest, strict=True)]
+        moving = -self.body.holding_wrench(suction.free[self.cup], h)
+        suction.free = rest
+        suction.detect()
+        w, b = suction.assemble()
+        rows, k = suction.rows, suction.cavity_count
+        count = (len(b) - k) // 3
+        n = 3 * count
         return HeldProblem(
-            w=w.copy(),
-            b=b.copy(),
+            w=w,
+            b=b,
             momentum=self._momentum(way, n),
             rows=self._carried(n),
             stiffness=_symmetric(self.body.handle_mass) / h**2,
@@ -82,7 +78,7 @@ class Hand:
             mu=rows.mu[:count].copy(),
             points=rows.point[:count].copy(),
             axes=rows.axes[:count].copy(),
-            start=start,
+            start=suction.remembered(),
             active=np.full(k, suction.gauge is not None),
             pressure=suction.pressure.copy(),
             amount=suction.amount.copy(),
@@ -94,7 +90,7 @@ class Hand:
         out = np.zeros(n + suction.cavity_count)
         for side, motion in zip(suction.sides, way, strict=True):
             side.add_displacement(motion, h, out[:n])
-        for j, (own, other) in enumerate(suction._walls):
+        for j, (own, other) in enumerate(suction.walls):
             shares = (own * way[suction.cavity_cup[j]]).sum() + (other * way[-1]).sum()
             out[n + j] = h * float(shares)
         return out
@@ -107,7 +103,7 @@ class Hand:
             column, motion = np.zeros(n), np.ascontiguousarray(carried[:, :, a])
             suction.cups[self.cup].add_displacement(motion, 1.0, column)
             out[:n, a] = column
-        for j, (own, _) in enumerate(suction._walls):
+        for j, (own, _) in enumerate(suction.walls):
             if suction.cavity_cup[j] == self.cup:
                 out[n + j] = np.einsum("nia,ni->a", carried, own)
         return out
@@ -119,20 +115,8 @@ class Hand:
             handle.drive(target, target_q)
         else:
             self._couple(target, target_q, self.gains)
-        suction._free_motion()
-        suction._yields = [
-            (suction.cups[i].respond(own, suction.h), suction.partner.respond(other, suction.h))
-            for i, (own, other) in zip(suction.cavity_cup, suction._walls, strict=True)
-        ]
-        suction._choose_rows()
-        for _ in range(ROUNDS):
-            suction._constrain()
-            suction._solve()
-            if suction._correct():
-                break
-        suction._finish()
-        suction.steps += 1
-        suction.time += suction.h
+        suction.move_freely()
+        suction.settle()
         self.error = self.reach(target, target_q)
 
     def _couple(self, target: Floats, target_q: Floats, gains: Gains) -> None:
