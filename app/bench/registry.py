@@ -9,6 +9,7 @@ from app.bench.low_step import low_step
 from app.bench.memory import memory
 from app.bench.realtime import realtime
 from app.bench.servo import servo
+from app.bench.snap import snap
 from app.bench.solve import solve
 from app.bench.start import start
 from app.bench.suction import suction
@@ -18,6 +19,7 @@ BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "low-step": low_step,
     "solve": solve,
     "hapco": hapco,
+    "snap": snap,
     "suction": suction,
     "start": start,
     "memory": memory,
