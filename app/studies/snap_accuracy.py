@@ -24,14 +24,15 @@ from app.studies.snap_models import (
     MODELS,
     SPEED,
     STEP,
+    Case,
     Model,
     Row,
     build,
+    case_of,
     columns,
     dimensions,
     fast_distance,
     insert,
-    orders_of,
     path_of,
     percent_rms,
     push_force,
@@ -40,7 +41,6 @@ from app.studies.snap_models import (
 from app.studies.tables import save_figure, write_csv
 from physics.fem import identification
 from physics.mesh.connectors.connector import Connector
-from physics.mesh.connectors.registry import generate
 from physics.reduction.linear_model import linear_model
 from physics.systems.click import Click, click
 from physics.systems.snap import Insertion
@@ -80,17 +80,14 @@ def run(out: Path, quick: bool) -> list[Claim]:
     rows: list[Row] = []
     floors: list[Row] = []
     for kind, mesh in CASES[:1] if quick else CASES:
-        case = f"{kind}, {mesh}"
-        connector = generate(kind, mesh)
-        felt[case] = insertions(connector, kind, mesh, progress, quick)
-        rows += [_row(case, name, f, felt[case]["reference"]) for name, f in felt[case].items()]
-        write_csv(out / f"{kind}-{mesh}.csv", _forces(felt[case]))
-        with progress.stage(f"{case}: balance of the floor's force"):
-            floors += [floor_balance(case, connector, kind, mesh, model) for model in MODELS[::3]]
-            if not quick:
-                floors.append(floor_balance(case, connector, kind, mesh, MODELS[2]))
+        case = case_of(kind, mesh)
+        runs = felt[case.name] = insertions(case, progress, quick)
+        rows += [_row(case.name, name, f, runs["reference"]) for name, f in runs.items()]
+        write_csv(out / f"{kind}-{mesh}.csv", _forces(runs))
+        with progress.stage(f"{case.name}: balance of the floor's force"):
+            floors += [floor_balance(case, model) for model in (MODELS[0], *MODELS[2:])]
     with progress.stage("identification from noisy measurements"):
-        found = identified(generate("two-prong"))
+        found = identified(case_of("two-prong").connector)
     write_csv(out / "errors.csv", rows)
     write_csv(out / "floor.csv", floors)
     save_figure(out / "accuracy.png", 2.4 + 2.3 * ((len(felt) + 2) // 3), partial(_draw, felt=felt))
@@ -98,18 +95,17 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return [*claims_of(rows), *_floor_claims(floors), *found]
 
 
-def insertions(
-    connector: Connector, kind: str, mesh: str, progress: Progress, quick: bool = False
-) -> dict[str, Felt]:
+def insertions(case: Case, progress: Progress, quick: bool = False) -> dict[str, Felt]:
     """The reference, the four models, and the last of them on the exact distance."""
+    connector = case.connector
     exact, (fast, fast_name) = slow_distance(connector), fast_distance(connector)
     runs = {"reference": (MODELS[0], STEP * (0.5 if quick else FINER))}
     runs |= {model.name: (model, STEP) for model in (*MODELS, EXACT)}
     felt = {}
     for name, (model, step) in runs.items():
-        with progress.stage(f"{kind}, {mesh}: {name}"):
+        with progress.stage(f"{case.name}: {name}"):
             field = fast if model.learned else exact
-            made = build(connector, model, field, orders_of(kind, mesh), step=step)
+            made = build(case, model, field, step=step)
             series = insert(made)
         force = push_force(series, connector)
         time = STEP * np.arange(1, len(force) + 1)
@@ -156,16 +152,16 @@ def _forces(felt: Mapping[str, Felt]) -> list[Row]:
     ]
 
 
-def floor_balance(case: str, connector: Connector, kind: str, mesh: str, model: Model) -> Row:
+def floor_balance(case: Case, model: Model) -> Row:
     """Largest |floor - (contacts - M a - alpha M vh)| along an insertion, over the largest contact force.
 
     M a and M vh summed over the free nodes, axis by axis: what a balance on the prongs says of (29).
     """
-    made = build(connector, model, slow_distance(connector), orders_of(kind, mesh))
+    made = build(case, model, slow_distance(case.connector))
     weight, alpha = _momentum(made), made.numerics.alpha
     run = Insertion(made)
     before, worst, largest = np.zeros(3), 0.0, 0.0
-    for target in run.origin + path_of(connector, STEP):
+    for target in run.origin + path_of(case.connector, STEP):
         series = run.follow(target[None])
         after = weight @ _velocities(made)
         contact = -series.wrench[0, :3]
@@ -173,7 +169,7 @@ def floor_balance(case: str, connector: Connector, kind: str, mesh: str, model: 
         worst = max(worst, float(np.abs(series.floor[0] - (contact - inertia)).max()))
         largest = max(largest, float(np.linalg.norm(contact)))
         before = after
-    return {"connector": case, "model": model.name, "error_over_contact": worst / largest}
+    return {"connector": case.name, "model": model.name, "error_over_contact": worst / largest}
 
 
 def _velocities(model: SnapModel) -> NDArray[np.float64]:

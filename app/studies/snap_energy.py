@@ -22,18 +22,18 @@ from app.studies.claims import Claim, at_least, at_most, close_to
 from app.studies.snap_models import (
     MODELS,
     STEP,
+    Case,
     Row,
     build,
+    case_of,
     columns,
     insert,
-    orders_of,
     slow_distance,
 )
 from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.dynamics.admittance import DAMPING, FORCES, TARGET, plug_energy
 from physics.dynamics.passive_midpoint import LinearBody
 from physics.mesh.connectors.connector import Connector
-from physics.mesh.connectors.registry import generate
 from physics.reduction.linear_model import LinearModel, linear_model
 from physics.systems.snap_model import SnapModel
 
@@ -52,11 +52,11 @@ MIDPOINT, EULER = "passive midpoint", "backward Euler"
 def run(out: Path, quick: bool) -> list[Claim]:
     """Balances and the release as CSV, one figure, two tables and the claims."""
     progress = Progress()
-    connector = generate(KIND, MESH)
+    case = case_of(KIND, MESH)
     chosen = STIFFNESSES[::5] if quick else STIFFNESSES
-    rows = balances(connector, chosen, progress)
+    rows = balances(case, chosen, progress)
     with progress.stage("one prong let go in its first mode"):
-        release = Release(connector)
+        release = Release(case.connector)
         traces = {(name, T): release.run(name, T) for T in STEPS for name in (MIDPOINT, EULER)}
     left = [release.left(name, T, traces[name, T]) for name, T in traces]
     write_csv(out / "balance.csv", rows)
@@ -66,16 +66,16 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(rows, left)
 
 
-def balances(connector: Connector, stiffnesses: Sequence[float], progress: Progress) -> list[Row]:
+def balances(case: Case, stiffnesses: Sequence[float], progress: Progress) -> list[Row]:
     """Largest change of the balance along an insertion, over the largest energy."""
     rows: list[Row] = []
-    field, orders = slow_distance(connector), orders_of(KIND, MESH)
+    field = slow_distance(case.connector)
     whole = [(MODELS[0], 0.0)]
     for model, k in [*whole, *((m, k) for m in MODELS[2:] for k in stiffnesses)]:
         about = f"k_c = {k:.0e} N/m" if k else "no segments"
         with progress.stage(f"{model.what.removeprefix('+ ').split(',')[0]}, {about}"):
             changes = UNDAMPED | ({"coupling_stiffness": k} if k else {})
-            made = build(connector, model, field, orders, **changes)
+            made = build(case, model, field, **changes)
             series = insert(made)
         largest = float(series.energy.sum(axis=1).max())
         rows.append(
@@ -85,7 +85,7 @@ def balances(connector: Connector, stiffnesses: Sequence[float], progress: Progr
                 "balance": float(np.abs(series.balance).max()) / largest,
                 "plug_alone": abs(_plug_balance(made)) / largest,
                 "largest_energy_J": largest,
-                "peak_force_N": float((series.floor @ connector.push).max()),
+                "peak_force_N": float((series.floor @ case.connector.push).max()),
                 "normal_work_J": float(series.work[-1, 0]),
                 "friction_work_J": float(series.work[-1, 1]),
                 "target_work_J": float(series.work[-1, 3]),

@@ -25,17 +25,16 @@ from app.studies.snap_models import (
     Model,
     Row,
     build,
+    case_of,
     columns,
     dimensions,
     fast_distance,
-    orders_of,
     path_of,
     slow_distance,
 )
 from app.studies.tables import save_figure, write_csv
 from haptics.clock import make_scratch, now_ns
 from physics.collision.distance_field import DistanceField
-from physics.mesh.connectors.registry import generate
 from physics.systems.snap import (
     MOST_ROUNDS,
     OK,
@@ -77,7 +76,8 @@ def run(out: Path, quick: bool) -> list[Claim]:
 
 def frequencies(mesh: str, repeats: int, progress: Progress) -> list[Row]:
     """The four models at a mesh."""
-    connector = generate(KIND, mesh)
+    case = case_of(KIND, mesh)
+    connector = case.connector
     exact, (fast, kind) = slow_distance(connector), fast_distance(connector)
     fields: Mapping[bool, DistanceField] = {False: exact, True: fast}
     path = path_of(connector, 1e-3)
@@ -87,7 +87,7 @@ def frequencies(mesh: str, repeats: int, progress: Progress) -> list[Row]:
     for k in range(repeats):
         with progress.stage(f"{mesh} mesh, run {k + 1} of {repeats}"):
             for m, model in enumerate(MODELS):
-                built[model] = build(connector, model, fields[model.learned], orders_of(KIND, mesh))
+                built[model] = build(case, model, fields[model.learned])
                 timed(built[model], path, ns[m, k], met[m])
     least = ns.min(axis=1)
     steps = least.sum(axis=2)

@@ -1,7 +1,7 @@
 """The four models of a snap connector (002, V-B, figure 5) along one insertion; what their studies share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.cache import cache_folder
-from app.snap_build import shipped_networks
+from app.snap_build import numerics_of, shipped_networks
+from app.snap_connector import connector_of
+from config.load import load_scene
+from config.schema.snap import SnapScene
 from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from physics.collision.io import read_network, surface_key
 from physics.errors import InputError
@@ -54,13 +57,36 @@ MODELS = (
 )
 
 
-def orders_of(kind: str, mesh: str) -> tuple[int, int]:
-    """Columns of the bases of a prong's contact and inner segment.
+SCENES = {"two-prong": "snap", "lan": "snap-lan", "cap": "snap-cap", "buckle": "snap-buckle"}
 
-    Those of table I for each prong. Six are the contact segment's rigid motions: enough for a hook on a beam,
-    not for a cap, whose whole lip is one contact segment that must widen.
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A connector at a mesh, with its scene's hold, contacts and solver.
+
+    numerics: of the scene, but for the orders of the two-prong connector, which are those of table I for each
+    prong: the contact segment keeps its six rigid motions, which is little even for a hook.
     """
-    return (60, 60) if kind == "cap" else PAPER_DIMENSIONS[mesh][2]
+
+    kind: str
+    mesh: str
+    connector: Connector
+    numerics: Numerics
+
+    @property
+    def name(self) -> str:
+        """As tables and figures call it."""
+        return f"{self.kind}, {self.mesh}"
+
+
+def case_of(kind: str, mesh: str = "coarse") -> Case:
+    """A connector of `SCENES`."""
+    spec = load_scene(SCENES[kind], [f'connector.mesh="{mesh}"'])
+    assert isinstance(spec, SnapScene)
+    numerics = numerics_of(spec)
+    if kind == "two-prong":
+        numerics = replace(numerics, orders=PAPER_DIMENSIONS[mesh][2])
+    return Case(kind, mesh, connector_of(spec), numerics)
 
 
 def fast_distance(connector: Connector) -> tuple[DistanceField, str]:
@@ -82,14 +108,11 @@ def slow_distance(connector: Connector) -> DistanceField:
     return exact_field(connector.plug, connector.interference + BAND)
 
 
-def build(
-    connector: Connector, model: Model, field: DistanceField, orders: tuple[int, int], **changes: Any
-) -> SnapModel:
-    """A model of the connector on this distance; changes: to `Numerics`."""
-    wanted: dict[str, Any] = {"step": STEP, "segments": model.segments} | changes
-    if model.reduced:
-        wanted["orders"] = orders
-    return SnapModel(connector, Numerics(**wanted), field)
+def build(case: Case, model: Model, field: DistanceField, **changes: Any) -> SnapModel:
+    """A model of the connector on this distance; changes: to the numerics."""
+    orders = case.numerics.orders if model.reduced else None
+    own: dict[str, Any] = {"step": STEP, "segments": model.segments, "orders": orders} | changes
+    return SnapModel(case.connector, replace(case.numerics, **own), field)
 
 
 def path_of(

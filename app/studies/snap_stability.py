@@ -19,12 +19,11 @@ from scipy.sparse.linalg import spsolve
 
 from app.progress import Progress
 from app.studies.claims import Claim, at_most
-from app.studies.snap_models import MODELS, SPEED, Row, build, columns, insert, orders_of, slow_distance
+from app.studies.snap_models import MODELS, SPEED, Row, build, case_of, columns, insert, slow_distance
 from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.bodies.tet_body import TetBody
 from physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody
 from physics.mesh.connectors.connector import Connector
-from physics.mesh.connectors.registry import generate
 from physics.systems.snap import Series
 
 KIND, MESH = "two-prong", "coarse"
@@ -70,20 +69,21 @@ CASES = (
 def run(out: Path, quick: bool) -> list[Claim]:
     """Energies over time as CSV, one figure, two tables and the claims."""
     progress = Progress()
-    connector = generate(KIND, MESH)
+    case = case_of(KIND, MESH)
+    connector = case.connector
     rest = 0.2 if quick else 2.0
     field, series = slow_distance(connector), {}
     for model in (MODELS[0], MODELS[3]):
         with progress.stage(f"{model.name} without damping, clicking shut"):
-            made = build(connector, model, field, orders_of(KIND, MESH), **UNDAMPED)
+            made = build(case, model, field, **UNDAMPED)
             series[model.name] = insert(made, rest=rest)
     traces: dict[Bent, NDArray] = {}
-    for case in CASES[:3] if quick else CASES:
+    for bend in CASES[:3] if quick else CASES:
         with progress.stage(
-            f"{case.body}, E = {1e-6 * case.youngs_modulus:g} MPa, T = {1e3 * case.step:g} ms"
+            f"{bend.body}, E = {1e-6 * bend.youngs_modulus:g} MPa, T = {1e3 * bend.step:g} ms"
         ):
-            traces[case] = let_go(connector, case, 0.1 if quick else RELEASED)
-    bent = [_row(case, trace) for case, trace in traces.items()]
+            traces[bend] = let_go(connector, bend, 0.1 if quick else RELEASED)
+    bent = [_row(bend, trace) for bend, trace in traces.items()]
     clicks = [_click_row(name, s, connector) for name, s in series.items()]
     write_csv(out / "released.csv", bent)
     write_csv(out / "clicked.csv", clicks)

@@ -12,14 +12,21 @@ from app.studies.registry import run_study
 from app.studies.snap_accuracy import floor_balance
 from app.studies.snap_clusters import noise
 from app.studies.snap_frequency import STAGES, timed
-from app.studies.snap_models import MODELS, build, fast_distance, insert, orders_of, path_of, slow_distance
-from physics.mesh.connectors.connector import Connector
-from physics.mesh.connectors.registry import generate
+from app.studies.snap_models import (
+    MODELS,
+    Case,
+    build,
+    case_of,
+    fast_distance,
+    insert,
+    path_of,
+    slow_distance,
+)
 
 
 @pytest.fixture(scope="module")
-def connector() -> Connector:
-    return generate("two-prong")
+def case() -> Case:
+    return case_of("two-prong")
 
 
 def quick(name: str, out: Path) -> dict[str, Claim]:
@@ -50,10 +57,10 @@ def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
     assert len(lines) == 1 + len(MODELS)
 
 
-def test_a_timed_insertion_is_the_insertion_to_the_bit(connector: Connector):
-    path = path_of(connector, 1e-3, rest=0.0)
-    field, orders = slow_distance(connector), orders_of("two-prong", "coarse")
-    watched, plain = (build(connector, MODELS[3], field, orders) for _ in range(2))
+def test_a_timed_insertion_is_the_insertion_to_the_bit(case: Case):
+    path = path_of(case.connector, 1e-3, rest=0.0)
+    field = slow_distance(case.connector)
+    watched, plain = (build(case, MODELS[3], field) for _ in range(2))
     timed(watched, path, np.zeros((len(path), len(STAGES)), np.int64), np.zeros((len(path), 3)))
     insert(plain, rest=0.0)
     np.testing.assert_array_equal(watched.coordinates, plain.coordinates)
@@ -67,8 +74,8 @@ def test_the_whole_model_at_the_usual_step_feels_as_at_half_of_it(tmp_path: Path
     assert verdict["E identified from displacements with 10% noise"].holds
 
 
-def test_the_floor_bears_contact_and_inertia_exactly_where_segments_are_unreduced(connector: Connector):
-    row = floor_balance("two-prong", connector, "two-prong", "coarse", MODELS[2])
+def test_the_floor_bears_contact_and_inertia_exactly_where_segments_are_unreduced(case: Case):
+    row = floor_balance(case, MODELS[2])
     # through 300 steps of a body whose inverse is good to 1e-13
     assert row["error_over_contact"] < 1e-9
 
@@ -87,9 +94,7 @@ def test_noise_is_that_of_white_noise_on_a_parabola():
     assert noise(5.0 * t**2, 1.0) < 1e-6
 
 
-def test_a_plug_without_a_network_gets_a_grid(
-    connector: Connector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_a_plug_without_a_network_gets_a_grid(case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("app.studies.snap_models.shipped_networks", list)
-    assert fast_distance(connector)[1] == "grid"
+    assert fast_distance(case.connector)[1] == "grid"
