@@ -344,7 +344,8 @@ def _plug_rows(s):
     for k in range(s.counter[CONTACTS]):
         for d in range(3):
             row = q.lever[3 * k + d]
-            row[0:3] = t.frame[k, d]
+            for i in range(3):
+                row[i] = t.frame[k, d, i]
             cross3(t.arm[k], t.frame[k, d], row[3:6])
             for j in range(6):
                 total = 0.0
@@ -485,7 +486,8 @@ def _book_contacts(s, prong):
 @njit(nogil=True, cache=True)
 def update(s):
     """4. All move under the contact forces (14, 18); works, and the force on the floor (29)."""
-    s.stretch[:] = s.motion.error
+    for i in range(6):
+        s.stretch[i] = s.motion.error[i]
     plug_advance(s.plug, s.motion, s.wrench)
     _feel(s)
     s.floor[:] = 0.0
