@@ -40,6 +40,12 @@ STUDIES: dict[str, Study] = {
     "snap-accuracy": _lazy("snap_accuracy"),
     "snap-clusters": _lazy("snap_clusters"),
     "suction-gas": _lazy("suction_gas"),
+    "suction-mass": _lazy("suction_mass"),
+    "suction-curvature": _lazy("suction_curvature"),
+    "suction-shapes": _lazy("suction_shapes"),
+    "suction-tunnel": _lazy("suction_tunnel"),
+    "suction-active": _lazy("suction_active"),
+    "suction-passive": _lazy("suction_passive"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
 
@@ -62,6 +68,12 @@ ABOUT = {
     "snap-accuracy": "002, figures 7 and 8: insertion force of the four models against a finer one",
     "snap-clusters": "002, section IV-A: contacts with and without k-means, sweeps and noise of the force",
     "suction-gas": "000, figure 5.16: pressure, volume and air of a cup that lifts a cube",
+    "suction-mass": "000, figure 5.14: the mass that a cup lifts, over push depth, friction, mesh and step",
+    "suction-curvature": "000, figure 5.12: lifting half cylinders, from flattened to round",
+    "suction-shapes": "000, figure 5.13: a round, a straight and an asymmetric cup on a soft cube",
+    "suction-tunnel": "000, figure 5.15: a cup on one hole of a tunnel, and on both",
+    "suction-active": "000, section 5.1: force to detach a cup under a given pressure, and its shape",
+    "suction-passive": "000, section 5.2.1: force to detach flattened cups from pipes",
 }
 
 

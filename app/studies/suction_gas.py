@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from app.studies.claims import Claim, at_least, at_most
-from app.studies.suction_runs import THESIS, Trace, changes, lead, press_and_lift, rigid_cube, spread
+from app.studies.suction_runs import PUSH, THESIS, Trace, changes, lead, press_and_lift, rigid_cube, spread
 from app.studies.tables import COLOURS, save_figure, write_csv
 from config.load import load_scene
 
@@ -22,7 +22,6 @@ RATES = (50.0, 100.0, 200.0, 500.0)
 QUICK_RATES = (50.0, 100.0)
 THESIS_RATE = 100.0
 MASS = 0.05
-DEPTH = 1e-3
 TOUCH = 0.4
 """When the rim would touch, if it had not sagged [s]; before, the seal closes node by node."""
 FIRST_ORDER = "it vanishes with h, first order"
@@ -37,7 +36,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
         zip(rates, spread(partial(_lead, 76 if quick else 576), rates, "steps of h", quick), strict=True)
     )
     shown = traces[THESIS_RATE]
-    write_csv(out / "series.csv", shown.rows_of_table())
+    write_csv(out / "series.csv", shown.table())
     errors = {rate: _errors(trace) for rate, trace in traces.items()}
     write_csv(out / "errors.csv", [{"step_s": 1.0 / rate, **error} for rate, error in errors.items()])
     save_figure(out / "gas.png", 6.4, partial(_draw, trace=shown))
@@ -46,7 +45,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
 
 
 def _lead(resolution: int, hz: float) -> Trace:
-    return lead(changes("small", resolution, press_and_lift(DEPTH), rigid_cube(MASS), hz=hz))
+    return lead(changes("small", resolution, press_and_lift(PUSH), rigid_cube(MASS), hz=hz))
 
 
 def _errors(trace: Trace) -> dict[str, float]:

@@ -31,10 +31,14 @@ RESOLUTIONS = (76, 125, 141, 151, 159, 203, 363, 415, 455, 502, 552, 576)
 """The twelve of the thesis, table 4.3."""
 CLEARANCE = 2e-3
 """Height of the cup above its partner at first [m]."""
+PUSH = 1e-3
+"""Push depth [m] that docs/suction.md fixed beforehand."""
 SIDE = 0.115
 """Edge of the cubes [m]."""
 GROUND = -SIDE - 1e-4
 """Height of the ground under a cube [m]: the contact distance below it, so that it starts at rest."""
+BLOCK = f'{{kind="block", size=[{SIDE!r}, {SIDE!r}, {SIDE!r}], divisions=[8, 8, 8]}}'
+"""Geometry of the cubes, as a TOML table."""
 GRAVITY = 9.81
 THESIS = "thesis 000"
 
@@ -55,7 +59,7 @@ class Trace(NamedTuple):
     rows: Floats
     geometric: Floats  # as law, with the volume that the next step finds
 
-    def rows_of_table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[dict[str, Any]]:
         """For write_csv."""
         return [dict(zip(self._fields, map(float, step), strict=True)) for step in zip(*self, strict=True)]
 
@@ -92,11 +96,20 @@ def press_and_lift(
     return list(zip(times, [0.0, -CLEARANCE, low, low, height, height], strict=True))
 
 
-def rigid_cube(mass: float) -> str:
-    """A rigid cube of 115 mm on the ground, its top at y = 0; mass [kg]."""
+def rigid_cube(mass: float, geometry: str = BLOCK) -> str:
+    """A rigid cube of 115 mm on the ground, its top at y = 0; mass [kg], geometry as a TOML table."""
     return (
-        f'{{kind="rigid", mass={mass!r}, ground={GROUND!r}, placement={{position=[0, {-0.5 * SIDE!r}, 0]}}, '
-        f'geometry={{kind="block", size=[{SIDE!r}, {SIDE!r}, {SIDE!r}], divisions=[1, 1, 1]}}}}'
+        f'{{kind="rigid", mass={mass!r}, ground={GROUND!r}, geometry={geometry}, '
+        f"placement={{position=[0, {-0.5 * SIDE!r}, 0]}}}}"
+    )
+
+
+def soft_cube(geometry: str) -> str:
+    """The thesis's soft cube, 10 kPa and 30 g, on the ground; its geometry as a TOML table."""
+    material = '{name="silicone", youngs_modulus=10e3, poisson_ratio=0.42}'
+    return (
+        f'{{kind="soft", mass=0.03, ground={GROUND!r}, material={material}, geometry={geometry}, '
+        f"placement={{position=[0, {-0.5 * SIDE!r}, 0]}}}}"
     )
 
 
@@ -178,6 +191,11 @@ def partner_height(suction: Suction) -> float:
 def lifted(trace: Trace, least: float = 0.01) -> bool:
     """Whether the partner ends at least that high [m] over where it stood."""
     return bool(trace.partner[-1] > least)
+
+
+def largest(values: Floats) -> float:
+    """Of those that are not nan; 0 without any."""
+    return float(np.nanmax(values, initial=-np.inf)) if np.isfinite(values).any() else 0.0
 
 
 def spread(work: Callable[[Item], Result], items: Iterable[Item], what: str, quick: bool) -> list[Result]:
