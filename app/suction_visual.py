@@ -9,7 +9,7 @@ from scipy.spatial import cKDTree
 
 from app.frames import Frames
 from app.suction_build import SuctionBuild
-from config.schema.suction import FigureDrive, SuctionScene
+from config.schema.suction import FigureDrive, FreeDrive, SuctionScene
 from physics.contact.laws import OPEN, SLIP, STICK
 from physics.exchange.buffer import reader_slot
 from physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make_geometry
@@ -47,7 +47,8 @@ class SuctionVisual(Frames):
         self._cups: list[slice] = []
         self._behind: list[NDArray[np.intp]] = []
         for told, side, form in zip(spec.cups, built.suction.cups, built.soft, strict=True):
-            fixed = np.flatnonzero(np.isin(side.nodes, side.body.fixed)).astype(np.int32)
+            led = not isinstance(told.drive, FreeDrive | FigureDrive)
+            fixed = np.flatnonzero(led & np.isin(side.nodes, side.body.fixed)).astype(np.int32)
             triangles = side.surface.triangles.astype(np.int32)
             self._cups.append(
                 add(
