@@ -8,9 +8,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from app.snap_connector import gains_of
 from config.load import ConfigError, parse_scene
 from config.schema.hapco import HapcoScene, HapcoSolver
 from config.schema.scene import BaseScene, SceneSpec
+from config.schema.snap import SnapScene, SnapSolver
 from config.schema.solver import Solver
 from config.schema.suction import ActiveGas, HandDrive, PassiveGas, SuctionScene
 from config.schema.tool import Grip
@@ -45,6 +47,8 @@ def live_keys(spec: BaseScene) -> list[Live]:
     """Everything that may be changed in this scene, with its present value."""
     if isinstance(spec, HapcoScene):
         return _hapco_keys(spec)
+    if isinstance(spec, SnapScene):
+        return _snap_keys(spec)
     if isinstance(spec, SuctionScene):
         return _suction_keys(spec)
     assert isinstance(spec, SceneSpec)
@@ -91,6 +95,30 @@ def _hapco_keys(spec: HapcoScene) -> list[Live]:
              stylus.friction, help="force along the motion that makes up for it"),
         Live("zoom.scale", "zoom", "motion at contact", "", 0.01, 1.0, zoom.scale, True),
         Live("zoom.range", "zoom", "begins at", "m", 0.0, max(0.02, 2 * zoom.range), zoom.range),
+    ]  # fmt: skip
+
+
+def _snap_keys(spec: SnapScene) -> list[Live]:
+    """Friction and contact law, the gains of the admittance, and the solver."""
+    contact, solver = spec.contact, spec.solver
+    mass, damping, stiffness = gains_of(spec)
+    return [
+        Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
+        Live("contact.restitution", "contact", "restitution", "", 0.0, 1.0, contact.restitution,
+             help="below 1, contacts that ring feed energy in"),
+        Live("contact.correction", "contact", "correction", "", 0.0, 1.0, contact.correction,
+             help="share of a penetration that is taken away within a step"),
+        Live("contact.clusters", "contact", "contacts of a prong", "", 0, 32, contact.clusters,
+             help="at most, by k-means; 0: every point that touches"),
+        Live("admittance.stiffness", "admittance", "stiffness K_ad", "N/m", 0.01 * stiffness, 10.0 * stiffness,
+             stiffness, True, help="mass and damping follow where the scene gives none"),
+        Live("admittance.damping", "admittance", "damping D_ad", "N s/m", 0.0, 4.0 * damping + 1.0, damping),
+        _around("admittance.mass", "admittance", "mass M_ad", "kg", mass),
+        Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name,
+             choices=get_args(SnapSolver.model_fields["name"].annotation)),
+        Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+        Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
+        *_hand_keys(spec),
     ]  # fmt: skip
 
 
@@ -186,6 +214,8 @@ def change_text(spec: BaseScene, key: str, value: object) -> str:
         return f"gravity=[{spec.gravity[0]!r}, {value!r}, {spec.gravity[2]!r}]"
     if key.startswith("solver.sweeps") and isinstance(value, float):
         return f"{key}={max(1, round(value))}"
+    if key == "contact.clusters" and isinstance(value, float):
+        return f"{key}={round(value)}"
     return f"{key}={value}" if isinstance(value, str) else f"{key}={value!r}"
 
 

@@ -65,6 +65,7 @@ class SnapRig:
             spec.admittance.orientation,
             rest=spec.misalignment.quaternion,
             offset=spec.misalignment.position,
+            rail=spec.admittance.rail is not None,
         )
         self.low = SettingsLoop(
             self._values(),
@@ -106,7 +107,8 @@ class SnapRig:
         """Mass of the socket, and the one that the plug is given by its hold [kg]."""
         c = self.model.connector
         volume = sum(float(prong.mesh.volumes.sum()) for prong in c.prongs)
-        return {"socket": c.material.density * volume, "plug": float(self.state.snap.plug.mass[0, 0])}
+        held = c.push @ self.state.snap.plug.mass[:3, :3] @ c.push
+        return {"socket": c.material.density * volume, "plug": float(held)}
 
     def change(self, spec: SnapScene) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two low steps."""

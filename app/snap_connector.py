@@ -49,10 +49,18 @@ def gains_of(spec: SnapScene) -> tuple[float, float, float]:
 
 
 def admittance_of(spec: SnapScene, connector: Connector) -> Admittance:
-    """M_ad, D_ad and K_ad; against turning, times the square of a radius, by default the plug's own."""
-    own, radius = connector.admittance, spec.admittance.gyration
-    square = own.stiffness[3] / own.stiffness[0] if radius is None else radius**2
-    return Admittance(*(gain * np.repeat([1.0, square], 3) for gain in gains_of(spec)))
+    """M_ad, D_ad and K_ad as matrices (6, 6).
+
+    Against turning, they are times the square of a radius, by default the plug's own; a rail multiplies all
+    of them but those along the push.
+    """
+    mass, _, inertia = connector.plug.mass_properties(1.0)
+    radius, push = spec.admittance.gyration, connector.push
+    along, rail = np.outer(push, push), spec.admittance.rail or 1.0
+    shape = np.zeros((6, 6))
+    shape[:3, :3] = along + rail * (np.eye(3) - along)
+    shape[3:, 3:] = rail * np.eye(3) * (np.trace(inertia) / (3.0 * mass) if radius is None else radius**2)
+    return Admittance(*(gain * shape for gain in gains_of(spec)))
 
 
 def _from_files(spec: SnapScene, c: FilesConnector) -> Connector:

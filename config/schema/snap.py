@@ -168,6 +168,13 @@ class Admittance(Spec):
         None, description="Radius whose square turns the three into those against turning; the plug's own."
     )
     orientation: Flag = Field(False, description="Whether the target turns with the device.")
+    rail: Number | None = Field(
+        None,
+        ge=1,
+        le=1000,
+        description="The plug runs on a rail along the push, which multiplies the three in its other "
+        "freedoms; the hand leads it along the rail, and feels no other force.",
+    )
 
 
 class Misalignment(Spec):

@@ -39,12 +39,14 @@ def make_servo(
     turns: bool = True,
     rest: ArrayLike = UPRIGHT,
     offset: ArrayLike = (0.0, 0.0, 0.0),
+    rail: bool = False,
     port: Port | None = None,
 ) -> SnapServo:
     """The servo's side of a connector, whose model must outlive it and is moved by it.
 
     A tick is `substeps` of the model's steps. turns: whether the plug turns with the hand. rest: orientation
     of the plug when the device's is the identity (w, x, y, z). offset: of its target from the hand [m].
+    rail: whether that keeps to the line of the push, on which alone the hand then feels a force.
     Raises InputError for less than one substep.
     """
     if substeps < 1:
@@ -57,6 +59,7 @@ def make_servo(
         snap=state,
         rest=q / np.linalg.norm(q),
         offset=np.array(offset, float),
+        rail=np.array([model.start, model.connector.push]) if rail else np.zeros((2, 3)),
         goal=np.zeros(3),
         goal_q=np.zeros(4),
         way=np.zeros(6),

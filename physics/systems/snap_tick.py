@@ -33,7 +33,7 @@ from physics.exchange.port import (
     Port,
 )
 from physics.exchange.snap_frame import SET_LIVE, SnapPicture, SnapSettings
-from physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
+from physics.math3 import dot3, norm3, quat_difference, quat_multiply, quat_normalise, rotate_by
 from physics.systems.hapco_tick import CONTACTS_LOST, SOLVE_DIVERGED, SWEEPS_SPENT
 from physics.systems.snap import BOUNDED, NOT_FINITE, measure, step
 from physics.systems.snap_model import CODE, CONTACTS, LOST, SWEEPS, SnapState
@@ -50,6 +50,7 @@ class SnapServo(NamedTuple):
     snap: SnapState
     rest: NDArray[np.float64]  # (4,) orientation of the plug when the device's is the identity
     offset: NDArray[np.float64]  # (3,) [m] of the goal from the hand
+    rail: NDArray[np.float64]  # (2, 3) point [m] and direction of a line that the goal keeps to, or 0
     goal: NDArray[np.float64]  # (3,) [m] where the hand wants the plug
     goal_q: NDArray[np.float64]  # (4,)
     way: NDArray[np.float64]  # (6,) [m], [rad] of the target in a substep
@@ -84,12 +85,28 @@ def _take_settings(s):
         s.port.live[i] = s.snap.live[SET_LIVE + i]
 
 
+@njit(inline="always")
+def _railed(s):
+    """Whether the goal keeps to a line."""
+    return norm3(s.rail[1]) > 0.0
+
+
+@njit(inline="always")
+def _follow(s):
+    """s.goal = where the hand is, or the foot of its perpendicular on the rail, and the offset."""
+    way, start, along = s.way, s.rail[0], s.rail[1]
+    for i in range(3):
+        way[i] = s.port.position[i] - start[i]
+    travel = dot3(way, along)
+    for i in range(3):
+        s.goal[i] = s.offset[i] + (start[i] + travel * along[i] if _railed(s) else s.port.position[i])
+
+
 @njit(nogil=True, cache=True)
 def _pose(s):
     """The hand's pose becomes the goal; at the first tick the plug is there, at rest."""
     m = s.snap.motion
-    for i in range(3):
-        s.goal[i] = s.port.position[i] + s.offset[i]
+    _follow(s)
     for i in range(4):
         s.goal_q[i] = s.rest[i]
     if s.counter[TURNS] == 1:
@@ -111,7 +128,7 @@ def _pose(s):
         s.target_q[i] = m.target_orientation[i]
 
 
-@njit(nogil=True, cache=True)
+@njit(inline="always")
 def _steps(s):
     """The substeps; returns the flags."""
     snap, n, flags = s.snap, s.counter[SUBSTEPS], 0
@@ -120,13 +137,14 @@ def _steps(s):
     s.port.info[INFO_RESIDUAL] = 0.0
     lost = snap.counter[LOST]
     for k in range(n):
-        if k + 1 == n:
-            s.target[:] = s.goal
-            s.target_q[:] = s.goal_q
-        else:
+        for i in range(3):
+            s.target[i] += s.way[i]
+        rotate_by(s.way[3:], s.target_q)
+        if k + 1 == n:  # there, to the last bit
             for i in range(3):
-                s.target[i] += s.way[i]
-            rotate_by(s.way[3:], s.target_q)
+                s.target[i] = s.goal[i]
+            for i in range(4):
+                s.target_q[i] = s.goal_q[i]
         step(snap, s.target, s.target_q)
         for i in range(6):
             s.hand[i] += snap.hand[i] / n
@@ -148,8 +166,11 @@ def _feedback(s, flags):
     for k in range(snap.counter[CONTACTS]):
         depth = max(depth, -snap.candidates.gap[snap.contacts.near[k]])
         pressed += 1 if snap.system.r[3 * k] > 0.0 else 0
+    along = s.rail[1]
+    pull = dot3(s.hand, along)
     for i in range(3):
-        port.force[i] = s.hand[i]
+        # what the rail takes does no work on the hand
+        port.force[i] = pull * along[i] if _railed(s) else s.hand[i]
         port.torque[i] = s.hand[3 + i]
         port.info[INFO_SUM + i] = snap.wrench[i]
         port.info[INFO_HELD + i] = snap.motion.position[i]
@@ -181,8 +202,10 @@ def _publish(s):
     for i in range(4):
         out.orientation[w, i] = snap.motion.orientation[i]
         out.target_q[w, i] = s.goal_q[i]
-    out.hand[w] = s.hand
-    out.energy[w] = snap.books
+    for i in range(6):
+        out.hand[w, i] = s.hand[i]
+    for i in range(snap.books.size):
+        out.energy[w, i] = snap.books[i]
     t, n = snap.contacts, snap.counter[CONTACTS]
     out.n_contacts[w] = n
     for k in range(n):

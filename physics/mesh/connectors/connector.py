@@ -63,7 +63,7 @@ class Prong:
 
 @dataclass(frozen=True)
 class Admittance:
-    """Diagonals of M_ad, D_ad and K_ad (002, eq. 5), each of shape (6,): translation, then rotation.
+    """M_ad, D_ad and K_ad (002, eq. 5), diagonals (6,) or matrices (6, 6): translation, then rotation.
 
     mass [kg, kg m2], damping [N s/m, N m s/rad], stiffness [N/m, N m/rad].
     """
