@@ -119,13 +119,10 @@ def neighbours(points: Floats, most: int) -> NDArray[np.intp]:
 
 def _upright_axes(normals: Floats) -> Floats:
     """Axes (g, 3, 3) of the normals (g, 3), which need not be unit vectors."""
-    axes = np.zeros((len(normals), 3, 3))
-    for g, normal in enumerate(normals):
-        axes[g, 0] = normal / np.linalg.norm(normal)
-        axes[g, 1] = np.cross(axes[g, 0], np.eye(3)[np.abs(normal).argmin()])
-        axes[g, 1] /= np.linalg.norm(axes[g, 1])
-        axes[g, 2] = np.cross(axes[g, 0], axes[g, 1])
-    return axes
+    n = normals / np.linalg.norm(normals, axis=1)[:, None]
+    across = np.cross(n, np.eye(3)[np.abs(n).argmin(axis=1)])
+    across /= np.linalg.norm(across, axis=1)[:, None]
+    return np.stack([n, across, np.cross(n, across)], axis=1)
 
 
 def fill_frame(
