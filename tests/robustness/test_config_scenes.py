@@ -11,6 +11,7 @@ from config.schema.material import Material, library
 from config.schema.rates import Rates
 
 SHIPPED = ["beams", "needle", "probe", "wire"]
+SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
     "active", "arm", "bunny", "cube", "dart", "gas", "half-cylinder", "mass", "pipe", "plane", "shapes",
     "softcube", "sphere", "toy", "tunnel",
@@ -20,7 +21,7 @@ HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "ma
 
 def test_every_shipped_scene_is_listed_with_one_line():
     named = [f"hapco-{name}" for name in HAPCO] + [f"suction-{name}" for name in SUCTION]
-    assert list(list_scenes()) == sorted(SHIPPED + named)
+    assert list(list_scenes()) == sorted(SHIPPED + SNAP + named)
     assert all(line and "\n" not in line for line in list_scenes().values())
 
 
