@@ -16,7 +16,7 @@ from config.schema.snap import SnapScene
 from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from physics.collision.io import read_network, surface_key
 from physics.errors import InputError
-from physics.mesh.connectors.connector import Connector
+from physics.mesh.connectors.connector import GIVE, Connector
 from physics.systems.snap import Insertion, Series
 from physics.systems.snap_model import Numerics, SnapModel
 
@@ -80,13 +80,16 @@ class Case:
 
 
 def case_of(kind: str, mesh: str = "coarse") -> Case:
-    """A connector of `SCENES`."""
+    """A connector of `SCENES`, the cap's target led as far beyond the stroke as its plug lags behind."""
     spec = load_scene(SCENES[kind], [f'connector.mesh="{mesh}"'])
     assert isinstance(spec, SnapScene)
     numerics = numerics_of(spec)
     if kind == "two-prong":
         numerics = replace(numerics, orders=PAPER_DIMENSIONS[mesh][2])
-    return Case(kind, mesh, connector_of(spec), numerics)
+    connector = connector_of(spec)
+    if kind == "cap":
+        connector = replace(connector, stroke=connector.stroke + GIVE)
+    return Case(kind, mesh, connector, numerics)
 
 
 def fast_distance(connector: Connector) -> tuple[DistanceField, str]:
