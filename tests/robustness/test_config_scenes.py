@@ -21,7 +21,7 @@ HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "ma
 
 def test_every_shipped_scene_is_listed_with_one_line():
     named = [f"hapco-{name}" for name in HAPCO] + [f"suction-{name}" for name in SUCTION]
-    assert list(list_scenes()) == sorted(SHIPPED + SNAP + named)
+    assert sorted(list_scenes()) == sorted(SHIPPED + SNAP + named)
     assert all(line and "\n" not in line for line in list_scenes().values())
 
 
