@@ -35,7 +35,7 @@ def test_the_schema_is_json(capsys):
     assert main(["scenes", "--schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     of_systems = {one["$ref"].rpartition("/")[2] for one in schema["anyOf"]}
-    assert of_systems == {"SceneSpec", "HapcoScene"} <= set(schema["$defs"])
+    assert of_systems == {"SceneSpec", "HapcoScene", "SnapScene", "SuctionScene"} <= set(schema["$defs"])
     assert "bodies" in schema["$defs"]["SceneSpec"]["properties"]
 
 
