@@ -23,6 +23,7 @@ from haptics.limits import make_limits
 from haptics.workspace import make_workspace
 from physics.exchange.port import INFO_RESIDUAL, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
 from physics.systems.snap import OK
+from physics.systems.snap_servo import tick_data
 from physics.systems.snap_tick import tick
 
 SCENES: dict[str, tuple[str, Sequence[str]]] = {
@@ -64,7 +65,7 @@ def _measured(scene: str, overrides: Sequence[str], every: int, bare: Figures) -
     residuals = np.zeros(len(path))
     for row in ns:
         rig = _rig(spec, path)
-        if time_ticks(rig.state, path, row, met, residuals, make_scratch()) < len(path):
+        if time_ticks(tick_data(rig.state), path, row, met, residuals, make_scratch()) < len(path):
             raise RuntimeError(f"a tick of {scene} failed")
     touching = met[:, CONTACTS] > 0
     least = ns.min(axis=0)

@@ -137,8 +137,6 @@ def _draw(figure: Figure, rows: Sequence[Row], forces: dict[int, NDArray]) -> No
         time = 1e3 * STEP * np.arange(1, len(forces[n]) + 1)
         left.plot(time, forces[n], color=colours[n], lw=1.1, label=label)
         right.plot(row["sweeps_mean"], row["noise_percent"], "o", color=colours[n])
-        right.annotate(label, (row["sweeps_mean"], row["noise_percent"]), xytext=(5, 4),
-                       textcoords="offset points", fontsize=8)  # fmt: skip
     left.set(xlabel="time [ms]", ylabel="force on the floor [N]", title="one insertion")
     left.legend(fontsize=7.5, frameon=False)
     right.set(xlabel="sweeps of a solve, mean", ylabel="noise before release [% of the peak]")
