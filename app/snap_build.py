@@ -30,7 +30,7 @@ from physics.systems.snap_servo import gains_of
 SOLVERS = {"maximal-dissipation": MAXIMAL_DISSIPATION, "gauss-seidel": GAUSS_SEIDEL}
 BALANCED = "balanced"
 
-NETWORK_BAND = 2e-3
+NETWORK_BAND = 1e-3
 """Distance up to which a network is trained [m]; the shorter, the sharper it is near the surface."""
 
 

@@ -1,9 +1,10 @@
-"""What there is to see of a snap scene: the socket, in the colours of its strain, the plug, and contacts.
+"""What there is to see of a snap scene: the socket, coloured by deflection or strain, the plug, and contacts.
 
 The servo publishes coordinates; the nodes are found from them here, in the slow loop.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.frames import Frames
 from app.history import History
@@ -11,10 +12,16 @@ from app.visual import SMALLEST_STRAIN, colour_range, rotate
 from config.schema.snap import SnapScene
 from physics.exchange.buffer import acquire
 from physics.exchange.snap_frame import COUPLING, ELASTIC, KINETIC, PLUG
-from physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, Ints, SceneState, make_geometry
+from physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
 from physics.fem.strain import NodalStrain
 from physics.systems.snap_model import SnapModel
 from physics.systems.snap_tick import SnapServo
+
+SMALLEST_DEFLECTION = 0.1
+"""A colour bar never ends below it, so that a socket at rest looks it [mm]."""
+
+FELT = 1e-6
+"""Force below which there is no arrow: what is left of a vibration that has died away [N]."""
 
 ENERGY = {"kinetic": KINETIC, "elastic": ELASTIC, "coupling": COUPLING, "plug and hold": PLUG}
 """Energies that are plotted, by their place in the picture."""
@@ -25,7 +32,7 @@ class SnapVisual(Frames):
 
     def __init__(self, spec: SnapScene, model: SnapModel, servo: SnapServo) -> None:
         self.model, self.picture, self.picture_control = model, servo.picture, servo.picture_control
-        self._dt = spec.rates.dt
+        self._dt, self._rail = spec.rates.dt, spec.admittance.rail is not None
         connector = model.connector
         drawables, first = [], 0
         for i, part in enumerate(connector.prongs):
@@ -44,9 +51,10 @@ class SnapVisual(Frames):
         vertices = np.vstack([*model.positions(), self._plug + connector.rest_position])
         self.geometry = make_geometry(drawables, vertices)
         super().__init__(vertices, servo.picture.contact_point.shape[1])
-        self._scalar, self._upper = np.full(len(vertices), np.nan), SMALLEST_STRAIN
+        self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
         self._gauges = [NodalStrain(part.mesh.nodes, part.mesh.tets) for part in connector.prongs]
-        self._measure()  # compiled before the loop starts
+        for self.strain in (True, False):  # compiled before the loop starts
+            self._measure()
         self.energy = History(tuple(ENERGY))
         self.force = History(("floor", "contact", "hold"))
 
@@ -66,8 +74,7 @@ class SnapVisual(Frames):
             self.energy.add(tick * self._dt, [1e3 * p.energy[k, i] for i in ENERGY.values()])
             forces = (p.floor[k], -p.force[k], -p.hand[k, :3])
             self.force.add(tick * self._dt, [float(f @ along) for f in forces])
-        if self.strain:
-            self._measure()
+        self._measure()
         self.hand_over(
             SceneState(
                 vertices=self.vertices,
@@ -78,13 +85,20 @@ class SnapVisual(Frames):
                 contact_state=p.contact_status[k, :n].astype(np.int64),
                 device_point=p.target[k] if started else nowhere,
                 held_point=p.position[k] if started else nowhere,
-                hand_force=p.hand[k, :3] if started else nowhere,
+                hand_force=self._felt(k) if started else nowhere,
                 counters=counters,
                 scalar=self._scalar,
-                scalar_kind=STRAIN if self.strain else NO_SCALAR,
-                scalar_range=np.array([0.0, self._upper]),
+                scalar_kind=STRAIN if self.strain else DEFLECTION,
+                scalar_range=np.array([0.0, self._upper[0 if self.strain else 1]]),
             )
         )
+
+    def _felt(self, k: int) -> NDArray[np.float64]:
+        """Force on the hand [N], NaN where there is none to speak of."""
+        force, along = self.picture.hand[k, :3], self.model.connector.push
+        if self._rail:
+            force = force @ along * along
+        return force if np.abs(force).max() > FELT else np.full(3, np.nan)
 
     def _move(self, k: int) -> None:
         """Bring all vertices to the picture of slot k."""
@@ -94,7 +108,12 @@ class SnapVisual(Frames):
         self.vertices[self._parts[-1]] = self.picture.position[k] + turned
 
     def _measure(self) -> None:
-        """Strain of the prongs as they are."""
+        """Strain [-] or deflection [mm] of the prongs as they are."""
         for gauge, span in zip(self._gauges, self._parts, strict=False):
-            gauge.evaluate(self.vertices[span], self._scalar[span])
-        self._upper = colour_range(self._upper, self._scalar)
+            if self.strain:
+                gauge.evaluate(self.vertices[span], self._scalar[span])
+            else:
+                moved = self.vertices[span] - self.geometry.rest[span]
+                self._scalar[span] = 1e3 * np.linalg.norm(moved, axis=1)
+        k = 0 if self.strain else 1
+        self._upper[k] = colour_range(self._upper[k], self._scalar, (SMALLEST_STRAIN, SMALLEST_DEFLECTION)[k])

@@ -65,14 +65,15 @@ def rotate(q: Floats, points: Floats) -> Floats:
     return points + q[0] * t + np.cross(q[1:], t)
 
 
-def colour_range(upper: float, values: Floats) -> float:
-    """Upper end of a colour bar: 1, 2 or 5 times a power of ten that holds `COLOURED` of the `values`.
+def colour_range(upper: float, values: Floats, smallest: float = SMALLEST_STRAIN) -> float:
+    """Upper end of a colour bar: 1, 2 or 5 times a power of ten that holds `COLOURED` of the `values`, and
+    `smallest` in any case.
 
     The rest are the peaks under single loads, which grow with the mesh. An `upper` that still does and is not
     far too large stays, so that the colours do not flicker.
     """
     finite = np.sort(values[np.isfinite(values)])
-    largest = max(float(finite[int(COLOURED * (len(finite) - 1))]) if len(finite) else 0.0, SMALLEST_STRAIN)
+    largest = max(float(finite[int(COLOURED * (len(finite) - 1))]) if len(finite) else 0.0, smallest)
     if 0.3 * upper <= largest <= upper:
         return upper
     power = 10.0 ** np.floor(np.log10(largest))

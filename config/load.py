@@ -124,7 +124,7 @@ def _item(items: list[Any], part: str, override: str) -> int:
 
 
 def _shipped() -> list[Path]:
-    return sorted(Path(str(files("config"))).joinpath("scenes").glob("*.toml"))
+    return sorted(Path(str(files("config"))).joinpath("scenes").glob("*.toml"), key=lambda path: path.stem)
 
 
 def _find(name: str) -> Path:

@@ -220,7 +220,7 @@ class LearnedDistance(Spec):
         "this plug, else one is trained, which takes minutes and needs palpo[learning], and kept.",
     )
     accuracy: Length = Field(
-        5e-5, gt=0, description="Error that is accepted of it: 99th percentile near the surface."
+        1e-4, gt=0, description="Error that is accepted of it: 99th percentile near the surface."
     )
 
     @field_validator("weights")

@@ -26,13 +26,13 @@ OPEN, STICK, SLIP, BILATERAL = 0, 1, 2, 3
 CONTACT_STATES = ("open", "stick", "slip", "bilateral")
 
 # Columns of `counters`: servo ticks missed and run on a stale frame, low steps that took longer than their
-# period, and contacts that did not fit the capacity.
+# period, and contacts and patches that did not fit the capacity.
 COUNTERS = ("missed", "stale", "overruns", "overflow")
 OVERFLOW = COUNTERS.index("overflow")
 
 # What the vertices' scalar may be: name and unit.
-NO_SCALAR, STRAIN, PRESSURE = 0, 1, 2
-SCALARS = (("", ""), ("equivalent strain", "-"), ("gauge pressure", "kPa"))
+NO_SCALAR, STRAIN, PRESSURE, DEFLECTION = 0, 1, 2, 3
+SCALARS = (("", ""), ("equivalent strain", "-"), ("gauge pressure", "kPa"), ("deflection", "mm"))
 
 
 def _no_triangles() -> Indices:
@@ -151,6 +151,9 @@ class Snapshot(NamedTuple):
     scalar: Floats  # (3, n_vertices) to colour the bodies by, NaN where a vertex has none
     scalar_kind: Ints  # (3,) NO_SCALAR or another index of SCALARS
     scalar_range: Floats  # (3, 2) scalars of the two ends of the colour bar
+    patch: Floats  # (3, cap_p, 3, 3) m, corners of coloured triangles on or between the bodies
+    patch_scalar: Floats  # (3, cap_p) their scalar
+    n_patches: Ints  # (3,)
     published_ns: Ints  # (3,) `time.perf_counter_ns` when it was published; 0 in lock-step
 
 
@@ -172,6 +175,8 @@ class SceneState:
     scalar: Floats = field(default_factory=lambda: np.zeros(0))  # (n_vertices,), (0,) for NO_SCALAR
     scalar_kind: int = NO_SCALAR
     scalar_range: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))
+    patch: Floats = field(default_factory=lambda: np.zeros((0, 3, 3)))
+    patch_scalar: Floats = field(default_factory=lambda: np.zeros(0))
     published_ns: int = 0
 
     def copy(self) -> SceneState:
@@ -179,8 +184,8 @@ class SceneState:
         return deepcopy(self)
 
 
-def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0) -> Snapshot:
-    """Slots for `n_vertices` vertices, at most `n_contacts` contacts and `n_attachments` attachments."""
+def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0, n_patches: int = 0) -> Snapshot:
+    """Slots for `n_vertices` vertices and at most so many contacts, attachments and triangles of patches."""
 
     def points(*shape: int) -> Floats:
         return np.full((SLOTS, *shape, 3), np.nan)
@@ -204,13 +209,16 @@ def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0) -> S
         scalar=np.full((SLOTS, n_vertices), np.nan),
         scalar_kind=integers(),
         scalar_range=np.zeros((SLOTS, 2)),
+        patch=points(n_patches, 3),
+        patch_scalar=np.zeros((SLOTS, n_patches)),
+        n_patches=integers(),
         published_ns=integers(),
     )
 
 
 def view(snapshot: Snapshot, slot: int) -> SceneState:
     """The frame in `slot`, without copying: it stays valid until the reader acquires another slot."""
-    n = int(snapshot.n_contacts[slot])
+    n, m = int(snapshot.n_contacts[slot]), int(snapshot.n_patches[slot])
     kind = int(snapshot.scalar_kind[slot])
     return SceneState(
         vertices=snapshot.vertices[slot],
@@ -227,14 +235,18 @@ def view(snapshot: Snapshot, slot: int) -> SceneState:
         scalar=snapshot.scalar[slot, : 0 if kind == NO_SCALAR else None],
         scalar_kind=kind,
         scalar_range=snapshot.scalar_range[slot],
+        patch=snapshot.patch[slot, :m],
+        patch_scalar=snapshot.patch_scalar[slot, :m],
         published_ns=int(snapshot.published_ns[slot]),
     )
 
 
 def write(snapshot: Snapshot, slot: int, state: SceneState) -> None:
-    """Copy a frame into the writer's own `slot`; contacts beyond the capacity are left out and counted."""
-    capacity = snapshot.contact_point.shape[1]
-    n = min(len(state.contact_point), capacity)
+    """Copy a frame into the writer's own `slot`; contacts and patches beyond the capacity are left out and
+    counted.
+    """
+    n = min(len(state.contact_point), snapshot.contact_point.shape[1])
+    m = min(len(state.patch), snapshot.patch.shape[1])
     snapshot.tick[slot] = state.tick
     snapshot.time[slot] = state.time
     snapshot.vertices[slot] = state.vertices
@@ -251,5 +263,8 @@ def write(snapshot: Snapshot, slot: int, state: SceneState) -> None:
         snapshot.scalar[slot] = state.scalar
     snapshot.scalar_kind[slot] = state.scalar_kind
     snapshot.scalar_range[slot] = state.scalar_range
+    snapshot.patch[slot, :m] = state.patch[:m]
+    snapshot.patch_scalar[slot, :m] = state.patch_scalar[:m]
+    snapshot.n_patches[slot] = m
     snapshot.published_ns[slot] = state.published_ns
-    snapshot.counters[slot, OVERFLOW] += len(state.contact_point) - n
+    snapshot.counters[slot, OVERFLOW] += len(state.contact_point) - n + len(state.patch) - m
