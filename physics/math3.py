@@ -134,6 +134,19 @@ def rotate_by(r, q):
 
 
 @njit(inline="always")
+def turn_vector(r, a):
+    """a <- exp([r]) a in place: turn a by the rotation vector r [rad] (Rodrigues); r must not alias a."""
+    angle = math.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
+    half = math.sin(0.5 * angle)
+    once = 1.0 if angle < SMALL_ANGLE else math.sin(angle) / angle
+    twice = 0.5 if angle < SMALL_ANGLE else 2.0 * half * half / (angle * angle)
+    x, y, z = r[1] * a[2] - r[2] * a[1], r[2] * a[0] - r[0] * a[2], r[0] * a[1] - r[1] * a[0]
+    a[0] += once * x + twice * (r[1] * z - r[2] * y)
+    a[1] += once * y + twice * (r[2] * x - r[0] * z)
+    a[2] += once * z + twice * (r[0] * y - r[1] * x)
+
+
+@njit(inline="always")
 def tangent_basis(n, t1, t2):
     """Complete a unit normal n to the right-handed frame (n, t1, t2), continuously almost everywhere.
 

@@ -15,10 +15,13 @@ costs -T h.W, and in each step
 
     E_k+1 - E_k = T F.V - T h.W - T (V - W).D_ad (V - W),   E = 1/2 V.M_ad V + 1/2 e.K_ad e              (6)
 
-holds exactly in translation, and in rotation as long as the axis stays. A tumbling plug leaves an error of
-first order in the step in the books of its turning, for its orientation is a quaternion from which the error
-is taken anew in each step. The stiffness against turning should be the same about all axes: no other has
--K_ad e for its gradient.
+to rounding, at any step and turning. That is because the error e is what is integrated, and the pose
+follows from it: e_k+1 = e_k + T (V - W), whose turning part is then turned along with plug and target by
+T (V + W) / 2, at no cost where the hold is equally stiff about all axes; p = p_t + e, q = exp(e) q_t.
+
+What is approximate is how the plug turns: e' = V - W + (V + W) x e / 2 is log(q q_t^-1)' but for
+e x (e x (V - W)) / 12. The plug's angular velocity is V to second order in the angle of the error, which a
+hold keeps small, and an angle beyond pi is wound up and not lost. M_ad does not turn with the plug.
 """
 
 from typing import NamedTuple
@@ -29,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from physics.dynamics.passive_midpoint import refined_inverse, require_step
 from physics.errors import InputError
-from physics.math3 import quat_difference, quat_normalise, rotate_by
+from physics.math3 import quat_difference, quat_normalise, rotate_by, turn_vector
 
 FORCES, TARGET, DAMPING = 0, 1, 2
 """Places in `PlugState.work` [J]: done on the plug by F, on the hold by the target, dissipated in D_ad."""
@@ -72,10 +75,15 @@ def make_plug(
 ) -> tuple[PlugModel, PlugState]:
     """A plug at rest on its target. mass, damping, stiffness: (6,) diagonals or (6, 6); step: T [s].
 
-    Raises InputError unless the mass is positive definite and damping and stiffness are semidefinite.
+    Raises InputError unless the mass is positive definite, damping and stiffness are semidefinite, and the
+    stiffness against turning is the same about all axes.
     """
     require_step(step)
     M, D, K = _gain("mass", mass, True), _gain("damping", damping), _gain("stiffness", stiffness)
+    if K[3:, :3].any() or not np.array_equal(K[3:, 3:], K[3, 3] * np.eye(3)):
+        raise InputError(
+            f"the plug's stiffness against turning is {K[3:].tolist()}, expected the same about all axes."
+        )
     T = np.longdouble(step)
     Mh = 2 / T * M.astype(np.longdouble) + D + T / 2 * K.astype(np.longdouble)
     model = PlugModel(float(step), M, D, K, refined_inverse(Mh), D + 0.5 * step * K)
@@ -146,14 +154,17 @@ def plug_advance(model, state, wrench):
     state.work[DAMPING] += T * _form(model.damping, relative, relative)
     state.work[TARGET] -= T * (_form(model.damping, W, relative) + _form(model.stiffness, W, e))
     for i in range(6):
+        e[i] += 0.5 * T * relative[i]
         state.velocity[i] = 2.0 * V[i] - state.velocity[i]
+    turn = relative[:3]
     for i in range(3):
-        state.position[i] += T * V[i]
-        relative[i] = T * V[3 + i]
-    rotate_by(relative, state.orientation)
+        turn[i] = 0.5 * T * (V[3 + i] + W[3 + i])
+    turn_vector(turn, e[3:])
     for i in range(3):
-        e[i] = state.position[i] - state.target_position[i]
-    quat_difference(state.orientation, state.target_orientation, e[3:])
+        state.position[i] = state.target_position[i] + e[i]
+    for i in range(4):
+        state.orientation[i] = state.target_orientation[i]
+    rotate_by(e[3:], state.orientation)
 
 
 @njit(nogil=True, cache=True)

@@ -200,16 +200,53 @@ def test_turning_about_one_axis_is_booked_exactly_at_any_angle():
     assert run_plug(model, state, path, wrenches) < 1e-11
 
 
-def test_the_error_of_the_books_of_a_tumbling_plug_falls_in_proportion_to_the_step():
-    errors = []
-    for n in (100, 200, 400):
-        model, state = make_plug(MASS, DAMPING_GAIN, STIFFNESS, 0.2 / n)
-        t = np.arange(1, n + 1) / n
-        turns = np.stack([0.8 * np.sin(6 * t), 0.5 * np.sin(9 * t), 0.6 * t], axis=1)
-        path = [(np.zeros(3), Rotation.from_rotvec(a).as_quat(scalar_first=True)) for a in turns]
-        errors.append(run_plug(model, state, path, np.zeros((n, 6))))
-    assert errors[0] > 1.7 * errors[1] > 2.9 * errors[2]
-    assert errors[2] < 1e-3
+def tumbling(n: int, seconds: float = 1.0) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Poses of a target that turns about no fixed axis, at up to 9 rad/s for a second."""
+    t = np.arange(1, n + 1) * seconds / n
+    turns = np.stack([0.8 * np.sin(6 * t), 0.5 * np.sin(9 * t), 0.6 * t], axis=1)
+    return [(np.zeros(3), Rotation.from_rotvec(a).as_quat(scalar_first=True)) for a in turns]
+
+
+@pytest.mark.parametrize("step", [1e-3, 1e-1])
+@pytest.mark.parametrize("torque", [0.1, 10.0])
+def test_the_energy_of_a_tumbling_plug_is_booked_exactly(step, torque):
+    """At errors of milliradians, and of radians."""
+    model, state = make_plug(MASS, DAMPING_GAIN, STIFFNESS, step)
+    wrenches = np.hstack([np.zeros((300, 3)), torque * np.random.default_rng(0).standard_normal((300, 3))])
+    assert run_plug(model, state, tumbling(300, 300 * step), wrenches) < 1e-12
+    assert state.work[DAMPING] > 0.0
+
+
+def test_a_target_that_jumps_moves_no_plug_that_is_free_of_it():
+    """A hand that takes hold elsewhere: whatever the jump, the plug stays, and the error is the way back."""
+    model, state = make_plug(MASS, NONE, NONE, 1e-3)
+    for p, q in tumbling(7, 2.0):
+        plug_free(model, state, p + 0.1, q, NONE)
+        plug_advance(model, state, NONE)
+        assert np.abs(state.position).max() < 1e-15
+    # and unturned to rounding, where it jumps once from rest
+    model, state = make_plug(MASS, NONE, NONE, 1e-3)
+    plug_free(model, state, np.zeros(3), tumbling(7)[-1][1], NONE)
+    plug_advance(model, state, NONE)
+    assert state.orientation == pytest.approx([1.0, 0.0, 0.0, 0.0], abs=1e-15)
+
+
+def test_a_plug_turns_with_its_velocity_to_second_order_in_the_angle_of_its_error():
+    """They differ by -e x (e x (V - W)) / 12, but for a share of |e| / 2 of it, and half a step's turn."""
+    step, most = 1e-5, 0.0
+    model, state = make_plug(MASS, DAMPING_GAIN, STIFFNESS, step)
+    for k, (p, q) in enumerate(tumbling(4000, 0.04)):
+        before = Rotation.from_quat(state.orientation, scalar_first=True)
+        e = state.error[3:].copy()
+        plug_free(model, state, p, q, NONE)
+        plug_advance(model, state, np.array([0.0, 0.0, 0.0, 0.5, 0.5 * np.cos(400.0 * step * k), 0.0]))
+        e = 0.5 * (e + state.error[3:])
+        turned = Rotation.from_quat(state.orientation, scalar_first=True) * before.inv()
+        slip = np.cross(e, np.cross(e, state.middle[3:] - state.target_velocity[3:])) / -12.0
+        most = max(most, np.linalg.norm(slip))
+        rest = np.linalg.norm(turned.as_rotvec() / step - state.middle[3:] - slip)
+        assert rest < 0.7 * np.linalg.norm(e) * np.linalg.norm(slip) + 3e-4
+    assert most > 5e-3
 
 
 def test_a_held_plug_settles_where_the_hold_balances_the_load():
@@ -238,6 +275,7 @@ def test_a_target_of_constant_velocity_is_followed_without_lag():
         ((np.zeros(6), NONE, NONE), "mass has the eigenvalue 0 but must be positive definite"),
         ((MASS, -DAMPING_GAIN, NONE), "damping has the eigenvalue -20 but must be positive semidefinite"),
         ((MASS, NONE, np.ones(5)), "stiffness must be six numbers"),
+        ((MASS, NONE, np.arange(6.0)), "expected the same about all axes"),
     ],
 )
 def test_a_hold_that_is_not_passive_is_refused(gains, words):

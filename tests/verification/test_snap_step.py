@@ -55,13 +55,13 @@ def along(series: Series) -> np.ndarray:
 def test_the_energy_of_the_whole_scene_balances_without_damping(stiffness, orders):
     """Of segments, couplings, plug and hold against the works of contacts and hand, at any k_c.
 
-    The coupling in compliance form keeps 2e-11 of the energy (EQUATIONS.md, 3); the plug's turn, taken anew
-    from its quaternion in each step, errs by the square of its milliradians.
+    The coupling in compliance form keeps 2e-11 of the energy (EQUATIONS.md, 3). The plug is held askew, so
+    that it turns.
     """
     made = model(orders=orders, alpha=0.0, beta=0.0, coupling_stiffness=stiffness, coupling_damping=0.0)
-    s = inserted(made)
+    s = inserted(made, offset=(1e-4, 0.0, 0.0), tilt=(0.01, 0.02, 0.02))
     largest = s.energy.sum(axis=1).max()
-    assert np.ptp(s.balance) <= 1e-9 * largest
+    assert np.ptp(s.balance) <= 1e-10 * largest
     # it is no balance of nothing, and only the hold's damper takes
     assert largest > 5e-3 and s.work[-1, 1] < -1e-3 and s.work[-1, 3] > 1e-2
     # bounded: nothing is fed in but by the hand, and where penetrations are pushed out
