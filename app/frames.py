@@ -18,11 +18,13 @@ class Frames:
 
     geometry: SceneGeometry
 
-    def __init__(self, vertices: NDArray[np.float64], contacts: int, attachments: int = 0) -> None:
+    def __init__(
+        self, vertices: NDArray[np.float64], contacts: int, attachments: int = 0, patches: int = 0
+    ) -> None:
         """Frames of vertices (n, 3) [m], which are written in place, and at most so many of the others."""
         self.vertices = vertices
         self.strain = self.timed = False
-        self.snapshot = make_snapshot(len(vertices), contacts, attachments)
+        self.snapshot = make_snapshot(len(vertices), contacts, attachments, patches)
         self.control = make_control()
 
     def hand_over(self, now: SceneState) -> None:

@@ -1,11 +1,11 @@
 """What there is to see of a suction scene: bodies, contacts, cavities' walls in the colour of their pressure.
 
-A cavity lies hidden between the bodies. So the outside of a cup has the colour of the wall behind it.
+A cavity lies hidden between the bodies, and its walls are drawn through them. They end where the cavity does,
+inside the cells of the bodies' meshes.
 """
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from app.frames import Frames
 from app.suction_build import SuctionBuild
@@ -15,6 +15,8 @@ from physics.exchange.buffer import reader_slot
 from physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make_geometry
 from physics.math3 import quat_to_matrix
 from physics.mesh.toy import toy
+from physics.suction.cavity import RIBBON_AGAIN, WALL_A
+from physics.suction.tracking import LIVING
 from physics.systems.suction_servo import SuctionServo
 
 SMALLEST = 1.0
@@ -45,8 +47,7 @@ class SuctionVisual(Frames):
             return slice(first - len(vertices), first)
 
         self._cups: list[slice] = []
-        self._behind: list[NDArray[np.intp]] = []
-        for told, side, form in zip(spec.cups, built.suction.cups, built.soft, strict=True):
+        for told, side in zip(spec.cups, built.suction.cups, strict=True):
             led = not isinstance(told.drive, FreeDrive | FigureDrive)
             fixed = np.flatnonzero(led & np.isin(side.nodes, side.body.fixed)).astype(np.int32)
             triangles = side.surface.triangles.astype(np.int32)
@@ -58,8 +59,6 @@ class SuctionVisual(Frames):
                     side.local,
                 )
             )
-            wall = np.flatnonzero(np.isin(side.nodes, form.wall))
-            self._behind.append(wall[cKDTree(side.local[wall]).query(side.local)[1]])
         partner = built.suction.partner
         self._partner = add(
             lambda a, n: Drawable(
@@ -72,12 +71,16 @@ class SuctionVisual(Frames):
         for i, told in enumerate(spec.cups):
             if isinstance(told.drive, FigureDrive):
                 self._add_figure(i, add)
-        super().__init__(np.vstack(points), len(built.suction.candidates.gap))
+        super().__init__(
+            np.vstack(points), len(built.suction.candidates.gap),
+            patches=sum(len(e.cavities.triangles) for e in built.suction.enclosures),
+        )  # fmt: skip
         self.geometry = make_geometry(drawables, self.vertices)
         self._scalar = np.full(len(self.vertices), np.nan)
         self._lower, self._upper = -SMALLEST, 0.0
         self._time = 0.0
         self._contacts = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64)
+        self._walls = np.zeros((0, 3, 3)), np.zeros(0)
         self._force = np.full(3, np.nan)
 
     def _add_figure(self, i: int, add) -> None:
@@ -117,11 +120,11 @@ class SuctionVisual(Frames):
         self._contacts = rows.point[:n][touching].copy(), world[touching], status[touching].astype(np.int64)
         self._time = s.time
         self._force = -s.hold[0, :3].copy() if s.cups[0].body.handle is not None else np.full(3, np.nan)
-        self._colour(1e-3 * (s.pressure - s.air.atmosphere))
         for cup, where in zip(s.cups, self._cups, strict=True):
             self.vertices[where] = cup.body.x[cup.nodes]
         if self._suction.partner.place.max(initial=-1) >= 0:
             self.vertices[self._partner] = self._partner_now()
+        self._find_walls(1e-3 * (s.pressure - s.air.atmosphere))
         for i, figure, coil, local, turns in self._figures:
             self._place_figure(i, figure, coil, local, turns)
 
@@ -132,20 +135,32 @@ class SuctionVisual(Frames):
             return np.asarray(body.x[partner.nodes])
         return self._partner_vertices()
 
-    def _colour(self, gauge: NDArray[np.float64]) -> None:
-        """Give the cavities' walls their pressures (k,) [kPa]."""
+    def _find_walls(self, gauge: NDArray[np.float64]) -> None:
+        """Triangles of all cavities at the step's end, with their pressures (k,) [kPa]."""
         s = self._suction
-        self._scalar[:] = np.nan
-        numbers = [0] * len(s.cups)
-        for j, i in enumerate(s.cavity_cup):
-            enclosure = s.enclosures[i]
-            k = int(enclosure.active[numbers[i]])
-            numbers[i] += 1
-            wall = enclosure.gradient[k].any(axis=1)
-            self._scalar[self._cups[i]][wall[self._behind[i]]] = gauge[j]
-            self._scalar[self._partner][enclosure.partner_gradient[k].any(axis=1)] = gauge[j]
+        corners, values = [np.zeros((0, 3, 3))], [np.zeros(0)]
+        j = 0
+        for cup, enclosure in zip(self._cups, s.enclosures, strict=True):
+            cavities, walls = enclosure.cavities, enclosure.pockets.walls
+            for c in enclosure.active.tolist():
+                if enclosure.tracks.state[c] == LIVING:
+                    a, b = cavities.first[c : c + 2]
+                    first = np.where(cavities.body[a:b] == 0, cup.start, self._partner.start)
+                    points = self._points(cavities.parents[a:b] + first[:, None], cavities.weights[a:b])
+                    span = cavities.span[c]
+                    corners.append(points[cavities.triangles[span[WALL_A] : span[RIBBON_AGAIN]] - a])
+                if c in walls:
+                    triangles, parents, weights = walls[c]
+                    corners.append(self._points(parents + cup.start, weights)[triangles])
+                values.append(np.full(sum(map(len, corners)) - sum(map(len, values)), gauge[j]))
+                j += 1
+        self._walls = np.concatenate(corners), np.concatenate(values)
         self._lower = min(self._lower, float(gauge.min(initial=0.0)))
         self._upper = max(self._upper, float(gauge.max(initial=0.0)))
+
+    def _points(self, parents: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Barycentric points (k, 3) [m] of the picture's vertices."""
+        return np.asarray(np.einsum("kj,kji->ki", weights, self.vertices[parents]))
 
     def _place_figure(self, i: int, figure: slice, coil: slice, local: NDArray, turns: NDArray) -> None:
         handle = self._suction.cups[i].body.handle
@@ -182,5 +197,7 @@ class SuctionVisual(Frames):
                 scalar=self._scalar,
                 scalar_kind=PRESSURE,
                 scalar_range=np.array([self._lower, self._upper]),
+                patch=self._walls[0],
+                patch_scalar=self._walls[1],
             )
         )

@@ -106,6 +106,12 @@ class VertexArray:
             gl.glDrawElementsInstanced(mode, count, gl.GL_UNSIGNED_INT, None, instances)
         gl.glBindVertexArray(0)
 
+    def draw_all(self, mode: int, count: int) -> None:
+        """Draw the first `count` vertices in their order."""
+        gl.glBindVertexArray(self.handle)
+        gl.glDrawArrays(mode, 0, count)
+        gl.glBindVertexArray(0)
+
     def delete(self) -> None:
         """Give the array and its buffers back to the driver."""
         gl.glDeleteVertexArrays(1, np.array([self.handle], np.uint32))

@@ -13,6 +13,7 @@ from render.camera import Camera
 from render.ground import GroundLayer
 from render.marks import MarkLayer
 from render.overlays import Overlays, axis_marks, fixed_marks, force_scale, place_marks
+from render.patches import PatchLayer
 from render.program import Program
 from render.surfaces import SurfaceLayer
 
@@ -30,6 +31,7 @@ class SceneView:
         self._empty = gl.glGenVertexArrays(1)
         self._ground = GroundLayer(geometry, state.vertices)
         self._surfaces = SurfaceLayer(geometry)
+        self._patches = PatchLayer()
         self._marks = MarkLayer()
         self._axes = axis_marks()
 
@@ -38,6 +40,7 @@ class SceneView:
         scale = force_scale(self.geometry, state) if overlays.force_scale is None else overlays.force_scale
         to_clip, eye = camera.matrix(width / height), camera.eye
         self._surfaces.update(state, overlays.coloured(state))
+        self._patches.update(state)
         self._clear(width, height)
         if overlays.grid:
             self._ground.draw(to_clip, eye, overlays.axes)
@@ -45,6 +48,7 @@ class SceneView:
         if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
             self._surfaces.draw_shadow(to_clip, plane, LIGHT)
         self._surfaces.draw(to_clip, eye, LIGHT, overlays.wireframe)
+        self._patches.draw(to_clip, eye, LIGHT)
         if overlays.rest:
             self._surfaces.draw_rest(to_clip)
         if overlays.fixed:
@@ -58,7 +62,7 @@ class SceneView:
 
     def delete(self) -> None:
         """Give everything back to the driver."""
-        for layer in (self._background, self._ground, self._surfaces, self._marks):
+        for layer in (self._background, self._ground, self._surfaces, self._patches, self._marks):
             layer.delete()
         gl.glDeleteVertexArrays(1, np.array([self._empty], np.uint32))
 

@@ -83,7 +83,7 @@ class SurfaceLayer:
 
     def update(self, state: SceneState, coloured: bool) -> None:
         """Take over the vertices of a frame, and its scalar if `coloured`."""
-        values = _shares(state) if coloured else None
+        values = shares(state, state.scalar) if coloured else None
         for body in self._bodies:
             body.update(state.vertices, values)
 
@@ -155,10 +155,10 @@ def _sources(copies: Indices, mesh: Indices) -> Indices:
     return source
 
 
-def _shares(state: SceneState) -> Floats:
-    """Where each vertex's scalar lies on the colour bar, 0 to 1; `NO_VALUE` where it has none."""
+def shares(state: SceneState, scalar: Floats) -> Floats:
+    """Where each `scalar` lies on the frame's colour bar, 0 to 1; `NO_VALUE` where there is none."""
     lower, upper = state.scalar_range
-    share = np.clip((state.scalar - lower) / max(upper - lower, 1e-300), 0.0, 1.0)
+    share = np.clip((scalar - lower) / max(upper - lower, 1e-300), 0.0, 1.0)
     return np.where(np.isfinite(share), share, NO_VALUE)
 
 

@@ -139,6 +139,19 @@ def coloured_ball(values, **extra):
     return geometry, replace(state, **coloured)
 
 
+def test_a_patch_has_its_colour_before_a_body_and_shows_faintly_through_it():
+    def shown(depth):
+        patch = np.array([[[-0.05, -0.05, depth], [0.05, -0.05, depth], [0.0, 0.07, depth]]])
+        geometry, state = coloured_ball(np.nan, patch=patch, patch_scalar=np.array([0.2]))
+        return picture((geometry, state))[HEIGHT // 2, WIDTH // 2] / 255.0
+
+    bare, colour = picture(ball_scene(0.1))[HEIGHT // 2, WIDTH // 2] / 255.0, palette.COLOUR_MAP[-1]
+    before, behind = shown(0.11), shown(-0.11)
+    # light takes or gives a sixth of a colour that is mostly unlit
+    assert np.linalg.norm(before - colour) < 0.17
+    assert 0.2 < np.linalg.norm(behind - bare) / np.linalg.norm(before - bare) < 0.8
+
+
 @pytest.mark.parametrize("share", [-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 3.0])
 def test_a_value_has_its_colour_on_the_map_and_the_end_colours_beyond_its_range(share):
     image = picture(coloured_ball(0.2 * share), overlays=replace(BARE, strain=True))

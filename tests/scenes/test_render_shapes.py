@@ -192,10 +192,11 @@ def test_a_shadow_lies_in_the_plane_along_the_light():
 
 def test_a_frame_comes_through_the_triple_buffer_as_it_was_written():
     _, state = two_bodies()
-    snapshot, control = make_snapshot(11, 4, 1), buffer.make_control()
+    snapshot, control = make_snapshot(11, 4, 1, 3), buffer.make_control()
     state.attachment_point = np.array([[1.0, 2.0, 3.0]])
     state.scalar, state.scalar_kind = np.arange(11.0), STRAIN
     state.scalar_range, state.published_ns = np.array([0.0, 10.0]), 123
+    state.patch, state.patch_scalar = np.arange(18.0).reshape(2, 3, 3), np.array([3.0, 4.0])
     write(snapshot, buffer.writer_slot(control), state)
     buffer.publish(control)
     slot, fresh = buffer.acquire(control)
@@ -233,13 +234,13 @@ def test_a_copied_frame_outlives_its_slot():
     np.testing.assert_array_equal(kept.vertices, state.vertices)
 
 
-def test_contacts_beyond_the_capacity_are_left_out_and_counted():
+def test_contacts_and_patches_beyond_the_capacity_are_left_out_and_counted():
     _, state = two_bodies()
-    snapshot = make_snapshot(11, 1)
-    write(snapshot, 2, state)
+    snapshot = make_snapshot(11, 1, n_patches=1)
+    write(snapshot, 2, replace(state, patch=np.ones((3, 3, 3)), patch_scalar=np.ones(3)))
     read = view(snapshot, 2)
-    assert len(read.contact_point) == 1
-    assert read.counters[OVERFLOW] == 1
+    assert len(read.contact_point) == len(read.patch) == len(read.patch_scalar) == 1
+    assert read.counters[OVERFLOW] == 1 + 2
 
 
 def test_the_scene_box_holds_the_bodies_but_not_the_planes():

@@ -31,12 +31,12 @@ def force(columns, kind="force"):
 
 @pytest.fixture(scope="module")
 def lifted(tmp_path_factory):
-    """(outcome, columns, path) of the cube pressed and lifted by hand."""
+    """(outcome, columns, path, vertices of the cup) of the cube pressed and lifted by hand."""
     path = tmp_path_factory.mktemp("cube") / "run.h5"
     session = Session(replace(CUBE, overrides=QUICK, record=path))
     session.prepare()
     done = session.run()
-    return done, read_recording(path).columns, path
+    return done, read_recording(path).columns, path, session.visual.geometry.drawables[0].n_vertices
 
 
 def test_every_suction_scene_is_shipped_with_a_path_as_long_as_its_motion():
@@ -60,7 +60,7 @@ def test_a_cup_on_a_plane_sticks_and_then_releases():
 
 
 def test_the_hand_feels_the_weight_of_what_it_lifts(lifted):
-    done, c, _ = lifted
+    done, c, *_ = lifted
     assert done.status == FINISHED and done.result["system"]["lifted_at_end"]
     running = (c["flags"].astype(int) & STOPPING) == 0
     held = force(c)[running][-20:].mean(axis=0)
@@ -73,10 +73,19 @@ def test_the_hand_feels_the_weight_of_what_it_lifts(lifted):
 def test_the_picture_shows_the_cavity_in_the_colour_of_its_pressure(lifted):
     state = lifted[0].states[-1][1]
     assert state.scalar_kind == PRESSURE
-    seen = state.scalar[np.isfinite(state.scalar)]
+    seen = state.patch_scalar
     # the weight of cube and nothing else hangs on the cavity, at most on all that the rim encloses
     assert len(seen) > 10 and seen.max() < -1e-3 * 0.1 * 9.81 / (np.pi * 0.02**2)
     assert state.scalar_range[0] <= seen.min()
+
+
+def test_the_picture_of_a_cavity_ends_with_it_and_not_at_the_cells_of_the_cube(lifted):
+    state = lifted[0].states[-1][1]
+    corners = state.patch.reshape(-1, 3)
+    cup = state.vertices[: lifted[3]]
+    reach = np.linalg.norm(corners[:, [0, 2]], axis=1)
+    assert reach.max() <= np.linalg.norm(cup[:, [0, 2]], axis=1).max()
+    assert corners[:, 1].min() >= cup[:, 1].min() - 5e-4  # the sealing distance below the rim
 
 
 def test_a_recording_in_lock_step_is_repeated_to_the_bit(lifted):
