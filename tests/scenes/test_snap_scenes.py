@@ -1,0 +1,256 @@
+"""Whole runs of snap scenes: what is felt and shown, in lock-step and in threads, and repeated exactly."""
+
+import time
+from dataclasses import fields, replace
+
+import meshio
+import numpy as np
+import pytest
+
+from app.live import change_text, changed, live_keys
+from app.outcome import FINISHED
+from app.progress import Silent
+from app.replay import replay
+from app.session import Options, Session, run
+from app.snap_build import build_model, field_of, matrices_of, settings_of, shipped_networks
+from app.snap_connector import connector_of
+from config.load import load_scene, parse_scene
+from config.schema import snap as schema
+from haptics.device import DEVICES
+from haptics.recording import read_recording
+from haptics.servo import tick_count
+from physics.collision.io import read_network
+from physics.errors import InputError
+from physics.exchange.snap_frame import GAINS
+from physics.mesh.connectors.registry import KINDS, generate
+
+SCENES = {"snap": "two-prong", "snap-lan": "lan", "snap-cap": "cap", "snap-buckle": "buckle"}
+# Against the ramps of the hooks within a third of a second, on the coarser mesh.
+PRESSED = (
+    "connector.mesh=coarse",
+    "safety.fade_in=0.05",
+    "device.path=[[0, 0, 0.05035, 0], [0.3, 0, 0.045, 0], [0.5, 0, 0.045, 0]]",
+)
+PRESS = Options("snap", PRESSED, device="mock", lock_step=True, baseline=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    """Bases of these tests stay with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def columns_of(path):
+    return read_recording(path).columns
+
+
+def force(columns, kind="force"):
+    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_scene_clicks_shut_under_the_simulated_hand_holds_against_its_pull_and_spares_the_device(
+    scene, tmp_path
+):
+    done = run(Options(scene, device="mock", lock_step=True, record=tmp_path / "run.h5"))
+    assert done.status == FINISHED
+    spec, found, c = load_scene(scene), done.result["system"], columns_of(tmp_path / "run.h5")
+    limit, scale = DEVICES["touch"].max_force, spec.workspace.force_scale
+    assert found["latched"] and found["pull_out_N"] > 0.2 * found["click_peak_N"]
+    # felt: far above the device's friction, and yet never cut off by its limit
+    assert 1.5 < scale * found["click_peak_N"] < limit
+    assert np.linalg.norm(force(c, "sent"), axis=1).max() < limit
+    # and at once: the force falls from its peak to nothing, or pulls
+    assert found["click_drop_N"] > 0.9 * found["click_peak_N"]
+    # without contact before, and again behind the hooks
+    assert not c["contacts"][:600].any() and np.abs(force(c)[-100:]).max() < 0.05 * found["click_peak_N"]
+
+
+def test_two_runs_in_lock_step_are_one_and_a_replay_is_the_run_bit_for_bit(tmp_path):
+    paths = [tmp_path / "one.h5", tmp_path / "two.h5"]
+    for path in paths:
+        assert run(replace(PRESS, record=path)).status == FINISHED
+    one, two = (columns_of(path) for path in paths)
+    assert np.abs(force(one)).max() > 5.0
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert replay(paths[0]).result["replay"]["equal"]
+
+
+def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_path):
+    session = Session(replace(PRESS, lock_step=False, duration=0.5, record=tmp_path / "run.h5"))
+    waiting = [
+        (150, lambda: session.change("friction.default", 0.5)),
+        (200, lambda: session.pause(True)),
+        (250, lambda: session.pause(False)),
+        (300, lambda: session.change("admittance.stiffness", 2e4)),
+    ]
+
+    def watch(_state, _fresh):
+        if waiting and tick_count(session.rig.servo) >= waiting[0][0]:
+            waiting.pop(0)[1]()
+        time.sleep(1e-3)
+
+    session.prepare()
+    assert session.run(watch).status == FINISHED and not waiting
+    again = replay(tmp_path / "run.h5")
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+
+
+def test_a_change_of_friction_reaches_the_servo_with_the_frame_of_its_low_step_and_not_before(tmp_path):
+    session = Session(replace(PRESS, record=tmp_path / "run.h5"))
+    session.prepare()
+    steps, latest = iter(range(10**6)), session.visual.latest
+
+    def look():
+        if next(steps) == 15:
+            session.change("friction.default", 0.0)
+        return latest()
+
+    session.visual.latest = look
+    assert session.run().status == FINISHED
+    (step, text), *others = read_recording(tmp_path / "run.h5").changes
+    assert text.startswith("friction.default=") and not others
+    run(replace(PRESS, record=tmp_path / "plain.h5"))
+    c, plain = columns_of(tmp_path / "run.h5"), columns_of(tmp_path / "plain.h5")
+    first = step * session.rig.ratio
+    assert c["frame"][first - 1] + 1 == c["frame"][first]
+    same = (force(c) == force(plain)).all(axis=1)
+    assert same[:first].all() and not same[first]
+    # on ramps of 45 degrees: tan(45 - atan mu) for the same spread, once the hand has given way
+    assert np.abs(force(c)[480, 1]) < 0.9 * np.abs(force(plain)[480, 1])
+
+
+@pytest.mark.parametrize("scene", ["snap", "snap-lan"])
+def test_every_live_key_reaches_the_servo(scene):
+    spec = load_scene(scene)
+    connector = connector_of(spec)
+    before = settings_of(spec, connector), matrices_of(spec, connector)
+    assert before[1].shape == (GAINS, 6, 6)
+    for live in live_keys(spec):
+        value: float | str = 0.3 * live.lower + 0.7 * live.upper
+        if live.choices:
+            value = next(choice for choice in live.choices if choice != live.value)
+        else:
+            assert live.lower <= live.value <= live.upper, live.key
+        after = changed(spec, change_text(spec, live.key, value))
+        values, gains = settings_of(after, connector), matrices_of(after, connector)
+        moved = (~np.isclose(values, before[0], rtol=1e-12, atol=0.0, equal_nan=True)).sum()
+        held = np.allclose(gains, before[1], rtol=1e-12)
+        assert (moved, held) == ((0, False) if live.key.startswith("admittance") else (1, True)), live.key
+
+
+def test_a_misaligned_plug_stands_off_the_hand_by_the_error_and_is_pushed_back_by_the_hooks(tmp_path):
+    off = ("misalignment.position=[0.001, 0, 0]",)
+    run(replace(PRESS, overrides=(*PRESSED, *off), record=tmp_path / "run.h5"))
+    c = columns_of(tmp_path / "run.h5")
+    assert (c["held_x"] - c["px"])[0] == 1e-3
+    # they push it to the middle, and the hand, which holds it on a spring, feels that
+    assert force(c)[-60, 0] < -0.5
+
+
+def test_on_a_rail_a_hand_that_goes_aside_moves_and_feels_nothing_there(tmp_path):
+    aside = "device.path=[[0, 0, 0.05035, 0], [0.3, 0.004, 0.045, 0.002], [0.5, 0.004, 0.045, 0.002]]"
+    run(replace(PRESS, overrides=(*PRESSED, aside, "admittance.rail=20"), record=tmp_path / "run.h5"))
+    c = columns_of(tmp_path / "run.h5")
+    assert np.abs(c["px"]).max() > 3e-3 and force(c)[:, 1].max() > 5.0
+    assert not force(c)[:, [0, 2]].any()
+    assert max(np.abs(c["held_x"]).max(), np.abs(c["held_z"]).max()) < 1e-4
+
+
+def test_the_picture_has_the_deflection_of_the_prongs_and_curves_of_energy_and_force():
+    session = Session(PRESS)
+    session.prepare()
+    session.run()
+    state, _ = session.visual.latest()
+    left, right, plug = session.visual.geometry.drawables
+    rest = session.visual.geometry.rest
+    moved = np.linalg.norm(state.vertices - rest, axis=1)
+    for prong in (left, right):
+        np.testing.assert_allclose(state.scalar[prong.span], 1e3 * moved[prong.span])
+        assert not moved[prong.span][prong.fixed].any() and moved[prong.span].max() > 2e-4
+    assert (
+        np.ptp(moved[plug.span]) < 1e-4 < moved[plug.span].max() and np.isnan(state.scalar[plug.span]).all()
+    )
+    forces, energy = session.rig.curves()
+    assert (np.diff(energy.seconds) > 0.0).all()
+    assert energy.series["elastic"].max() > max(0.2, 100 * energy.series["coupling"].max())
+    # at rest the floor bears what the hand pushes with
+    assert forces.series["floor"][-5] == pytest.approx(forces.series["hold"][-5], rel=0.05)
+
+
+# ---- networks, bases, connectors
+
+
+def test_each_plug_has_its_network_with_errors_far_below_its_interference():
+    plugs = {kind: generate(kind) for kind in KINDS}
+    assert sorted(path.stem for path in shipped_networks()) == sorted(KINDS)
+    for path in shipped_networks():
+        _, errors = read_network(path, plugs[path.stem].plug)
+        assert errors.percentile_99 < load_scene("snap").distance.accuracy
+        assert errors.percentile_99 < 0.3 * plugs[path.stem].interference
+
+
+def test_weights_of_another_plug_and_weights_that_are_not_good_enough_are_refused_in_one_sentence():
+    weights = {path.stem: path for path in shipped_networks()}
+    foreign = load_scene("snap", [f'distance={{kind="learned", weights="{weights["lan"]}"}}'])
+    with pytest.raises(InputError, match=r"lan\.npz: the network was trained on another mesh than this one"):
+        field_of(foreign, connector_of(foreign))
+    own = f'distance={{kind="learned", weights="{weights["two-prong"]}", accuracy="1 um"}}'
+    strict = load_scene("snap", [own])
+    with pytest.raises(InputError, match=r"two-prong\.npz: the learned distance errs by .* 1e-06 m is"):
+        field_of(strict, connector_of(strict))
+
+
+def test_bases_are_computed_once_and_found_again_to_the_last_bit():
+    spec = load_scene("snap", ["connector.mesh=coarse", "model.orders=[7, 9]", 'distance={kind="exact"}'])
+    first, again = build_model(spec, Silent()), build_model(spec, Silent())
+    assert first.orders == [[7, 9], [7, 9]]
+    for one, two in zip(first.prongs, again.prongs, strict=True):
+        assert np.array_equal(one.model.compliance, two.model.compliance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.snap_build.reduced_bases", lambda *_: pytest.fail("computed again"))
+        build_model(spec, Silent())
+        stiffer = load_scene("snap", [*spec.origin.overrides, "damping.beta=2e-5"])
+        with pytest.raises(pytest.fail.Exception):
+            build_model(stiffer, Silent())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scene_may_give_every_dimension_of_a_generator(kind):
+    names = {"two-prong": "TwoProng", "lan": "Lan", "cap": "Cap", "buckle": "Buckle"}
+    keys = set(getattr(schema, f"{names[kind]}Connector").model_fields) - {"kind", "mesh"}
+    assert keys == {field.name for field in fields(KINDS[kind].dimensions)}
+
+
+def test_a_pair_from_files_is_the_connector_that_was_written(tmp_path):
+    own = generate("two-prong")
+    for i, prong in enumerate(own.prongs):
+        meshio.write_points_cells(tmp_path / f"{i}.vtu", 1e3 * prong.mesh.nodes, {"tetra": prong.mesh.tets})
+    start = own.plug_at(0.0)
+    meshio.write_points_cells(tmp_path / "plug.obj", start.vertices, {"triangle": start.triangles})
+    prongs = ", ".join(
+        f'{{kind="file", path="{i}.vtu", scale=0.001, clamped=[{{nodes={p.clamped.tolist()}}}], '
+        f"contact=[{{nodes={p.contact.tolist()}}}]}}"
+        for i, p in enumerate(own.prongs)
+    )
+    text = f"""
+        system = "snap"
+        title = "A pair of one's own"
+        material = {{ youngs_modulus = "164.76 MPa", poisson_ratio = 0.35, density = 1040 }}
+        admittance = {{ stiffness = "37.55 N/mm" }}
+        [connector]
+        kind = "files"
+        stroke = {own.stroke}
+        plug = {{ kind = "file", path = "plug.obj" }}
+        prongs = [{prongs}]
+    """
+    read = connector_of(parse_scene(text, tmp_path / "pair.toml"))
+    np.testing.assert_allclose(read.rest_position, own.rest_position, atol=1e-6)
+    np.testing.assert_allclose(read.plug.vertices, own.plug.vertices, atol=1e-6)
+    for one, two in zip(read.prongs, own.prongs, strict=True):
+        np.testing.assert_allclose(one.mesh.nodes, two.mesh.nodes, atol=1e-12)
+        assert np.array_equal(one.clamped, two.clamped) and np.array_equal(one.contact, two.contact)
+        known = {tuple(sorted(t)) for t in one.contact_triangles.tolist()}
+        assert {tuple(sorted(t)) for t in two.contact_triangles.tolist()} <= known
