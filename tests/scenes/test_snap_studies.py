@@ -86,6 +86,14 @@ def test_clusters_save_sweeps_and_quieten_the_force(tmp_path: Path):
         assert next(c for n, c in verdict.items() if what in n).holds
 
 
+def test_the_click_reaches_the_hand_and_the_coupling_stays_passive(tmp_path: Path):
+    verdict = quick("snap-haptic", tmp_path)
+    # a coarse mesh is rough: how its peak meets a soft hand and a stiff one differs by more than a fine one's
+    kept = [claim for name, claim in verdict.items() if "the same, beside" not in name]
+    assert len(kept) == 4
+    assert all(claim.holds for claim in kept)
+
+
 def test_noise_is_that_of_white_noise_on_a_parabola():
     t = np.linspace(0.0, 1.0, 20001)
     white = np.random.default_rng(0).normal(size=t.size)
