@@ -137,7 +137,7 @@ class Readings:
         joules, torque = servo.energy.joules, float(servo.energy.peak_torque[0])
         scene = float(np.linalg.norm([_last(columns, f"force_{axis}") for axis in "xyz"]))
         hand = (
-            Reading("force", f"{scene:.1f} N in the scene, {self.force():.2f} N in the hand"),
+            Reading("force of the scene", f"{scene:.1f} N, sent {self.force():.2f} N"),
             Reading(
                 "energy given to it",
                 f"{1e3 * joules[ENERGY]:.2f} mJ",

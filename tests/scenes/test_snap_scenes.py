@@ -68,6 +68,16 @@ def test_a_scene_clicks_shut_under_the_simulated_hand_holds_against_its_pull_and
     assert not c["contacts"][:600].any() and np.abs(force(c)[-100:]).max() < 0.05 * found["click_peak_N"]
 
 
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_hand_of_a_scene_starts_where_its_plug_does_and_ends_where_that_is_latched(scene):
+    spec = load_scene(scene)
+    connector, path = connector_of(spec), np.array(spec.device.path)[:, 1:]
+    # the hold answers a hundredth of a millimetre with less than a newton
+    np.testing.assert_allclose(path[0], connector.rest_position, atol=1e-5)
+    np.testing.assert_allclose(path[-1], path[0] + connector.stroke * connector.push, atol=1e-5)
+    assert tuple(path[0]) == tuple(path[1]) == spec.workspace.offset
+
+
 def test_two_runs_in_lock_step_are_one_and_a_replay_is_the_run_bit_for_bit(tmp_path):
     paths = [tmp_path / "one.h5", tmp_path / "two.h5"]
     for path in paths:
