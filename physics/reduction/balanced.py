@@ -58,13 +58,14 @@ def balanced(
     order: int | None = None,
     tolerance: float | None = None,
     damping: tuple[float, float] | None = None,
+    least: int = 1,
 ) -> Basis:
     """Balanced basis of a model for forces at the nodes `inputs`, shape (m,).
 
     Either of `order` columns, rigid motions included, or of as few as keep the H-infinity error of the error
-    system below `tolerance` times the norm of the model [-], tried in steps of an eighth. damping: alpha
-    [1/s] and beta [s] of the gramians, by default those of `gramian_damping`. Raises InputError for an order
-    or tolerance out of range.
+    system below `tolerance` times the norm of the model [-], tried from `least` on in steps of an eighth:
+    a norm at resonance, far above what the model yields at rest. damping: alpha [1/s] and beta [s] of the
+    gramians, by default those of `gramian_damping`. Raises InputError for an order or tolerance out of range.
     """
     if (order is None) == (tolerance is None):
         raise InputError("a balanced basis needs either an order or a tolerance.")
@@ -87,7 +88,7 @@ def balanced(
         return basis(order)
     if tolerance is None or not 0.0 < tolerance < 1.0:
         raise InputError(f"balanced: the tolerance is {tolerance}, expected a number between 0 and 1.")
-    order = max(1, rigid)
+    order = min(n, max(least, rigid))
     while order < n:
         found = error_norm(model, modes, basis(order), inputs, alpha, beta)
         if found.error <= tolerance * found.size:

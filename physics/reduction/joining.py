@@ -24,6 +24,12 @@ from physics.reduction.segments import Rows, SegmentedModel
 RANK = 1e-9
 """Interface shapes of a basis below this share of the largest are rounding."""
 
+HELD = 1e-6
+"""A rigid motion that opens the couplings by less than this share of the one that opens them most is free."""
+
+RIGID_MOTIONS = 6
+"""Of a floating segment; so many interface shapes it takes to hold one."""
+
 
 def cut(mesh: TetMesh, material: Material, clamped: ArrayLike, segment_of: ArrayLike) -> list[LinearModel]:
     """One model a segment, from the segment of each element (m,) as physics.reduction.partition gives it.
@@ -67,7 +73,8 @@ def join(
 
     contact: nodes of the mesh, all of them in segment 0, where forces may act and positions are wanted, (k,).
     step: T [s]. coupling_stiffness [N/m] and coupling_damping [N s/m] act at each coupling node.
-    Raises InputError for segments without coupling, and a contact node that is not free in segment 0.
+    Raises InputError for segments without coupling, a contact node that is not free in segment 0, and
+    couplings that leave a segment free to move rigidly.
     """
     require_step(step)
     contact = np.asarray(contact, dtype=np.int64)
@@ -93,6 +100,7 @@ def join(
         stiffnesses.append(m.K if basis is None else sp.diags_array(basis.stiffness))
     alpha, beta = models[0].alpha, models[0].beta
     H = _coupling_rows(models, maps, [b is not None for b in bases])
+    _require_held(mesh, models, bases, H)
     starts = np.concatenate([[0], np.cumsum([m.shape[1] for m in maps])])
     n, n_0, c = int(starts[-1]), int(starts[1]), H.shape[0]
 
@@ -154,17 +162,6 @@ def nodal_map(models: Sequence[LinearModel], bases: Sequence[Basis | None], n_no
     return sp.csr_array(sp.hstack(blocks))
 
 
-def coordinates_of(
-    models: Sequence[LinearModel], bases: Sequence[Basis | None], field: NDArray
-) -> NDArray[np.float64]:
-    """Coordinates (n,) of a nodal field (n_nodes, 3); of reduced segments, those nearest in the mass norm."""
-    parts = []
-    for model, basis in zip(models, bases, strict=True):
-        x = field[model.nodes].ravel()
-        parts.append(x if basis is None else basis.vectors.T @ (model.M @ x))
-    return np.concatenate(parts)
-
-
 def _coupling_rows(
     models: Sequence[LinearModel], maps: Sequence[sp.csr_array], reduced: Sequence[bool]
 ) -> sp.csr_array:
@@ -187,6 +184,30 @@ def _coupling_rows(
             empty[int(i)], empty[j] = traces[int(i)], -traces[j]
             blocks.append(sp.hstack(empty))
     return sp.csr_array(sp.vstack(blocks) if blocks else (0, sum(m.shape[1] for m in maps)))
+
+
+def _require_held(
+    mesh: TetMesh, models: Sequence[LinearModel], bases: Sequence[Basis | None], H: sp.csr_array
+) -> None:
+    """Raise InputError if couplings H (c, n) let unclamped segments move rigidly, but for all as one."""
+    if len(models) == 1:
+        return
+    motions, free = [], 0
+    for model, basis in zip(models, bases, strict=True):
+        floating = not model.base.nnz
+        x = mesh.nodes[model.nodes] - mesh.nodes.mean(axis=0)
+        turns = np.cross(np.eye(3)[:, None], x / np.linalg.norm(x, axis=1).max()).reshape(3, -1).T
+        rigid = np.hstack([np.tile(np.eye(3), (len(x), 1)), turns])[:, : RIGID_MOTIONS * floating]
+        motions.append(rigid if basis is None else basis.vectors.T @ (model.M @ rigid))
+        free += RIGID_MOTIONS * floating
+    opened = np.linalg.svd(H @ sl.block_diag(*motions), compute_uv=False)
+    loose = free - np.count_nonzero(opened > HELD * opened.max(initial=0.0))
+    if loose > (RIGID_MOTIONS if free == RIGID_MOTIONS * len(models) else 0):
+        orders = [model.n_dof if b is None else b.order for model, b in zip(models, bases, strict=True)]
+        raise InputError(
+            f"segments of orders {orders} are joined so that {loose} of their rigid motions meet no coupling:"
+            f" give each at least {RIGID_MOTIONS} columns and neighbours three nodes in common."
+        )
 
 
 def _rows(matrix: sp.sparray) -> Rows:

@@ -39,7 +39,7 @@ from physics.exchange.snap_frame import (
 )
 from physics.mesh.connectors.connector import Connector, Prong
 from physics.reduction.balanced import balanced
-from physics.reduction.joining import coupling_nodes, cut, join, nodal_map
+from physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut, join, nodal_map
 from physics.reduction.linear_model import Basis, LinearModel, vibration_modes
 from physics.reduction.partition import by_graph, surface_and_inside
 from physics.reduction.segments import (
@@ -252,9 +252,10 @@ def reduced_bases(prong: Prong, models: Sequence[LinearModel], numerics: Numeric
         return [None] * len(models)
     orders = numerics.orders or (None,) * len(models)
     bases: list[Basis | None] = []
+    least = RIGID_MOTIONS if len(models) > 1 else 1  # a neighbour that floats is held by no fewer shapes
     for model, joints, order in zip(models, coupling_nodes(models), orders, strict=True):
         inputs = np.union1d(np.intersect1d(prong.contact, model.nodes), joints)
-        bases.append(balanced(model, vibration_modes(model), inputs, order, numerics.error))
+        bases.append(balanced(model, vibration_modes(model), inputs, order, numerics.error, least=least))
     return bases
 
 

@@ -9,7 +9,7 @@ from physics.errors import InputError
 from physics.fem.material import Material
 from physics.mesh import generate
 from physics.reduction.balanced import balanced
-from physics.reduction.joining import coordinates_of, coupling_nodes, cut, join, nodal_map
+from physics.reduction.joining import coupling_nodes, cut, join, nodal_map
 from physics.reduction.linear_model import linear_model, vibration_modes
 from physics.reduction.modal import modal
 from physics.reduction.partition import by_boxes, by_graph, surface_and_inside
@@ -217,14 +217,14 @@ def test_the_force_on_the_floor_is_the_contact_force_less_inertia_and_mass_dampi
         advance(model, state, work)
 
 
-def test_coordinates_and_nodal_map_are_inverse_to_each_other_on_the_span():
+def test_the_nodal_map_places_a_segment_by_its_basis():
     _, models, bases = joined("two boxes", orders=(12, 25))
-    there, back = nodal_map(models, bases, len(MESH.nodes)), coordinates_of
     z = np.zeros(37)
     z[:12] = np.random.default_rng(0).standard_normal(12)
-    field = (there @ z).reshape(-1, 3)
-    # the tip's nodes are all its own
-    assert back(models, bases, field)[:12] == pytest.approx(z[:12], abs=1e-10)
+    field = (nodal_map(models, bases, len(MESH.nodes)) @ z).reshape(-1, 3)
+    # the tip's nodes are all its own, and V^T M V = 1
+    back = bases[0].vectors.T @ (models[0].M @ field[models[0].nodes].ravel())
+    assert back == pytest.approx(z[:12], abs=1e-10)
 
 
 def test_contact_nodes_are_seen_where_the_whole_body_has_them():
@@ -279,3 +279,13 @@ def test_bad_contact_nodes_couplings_and_bases_are_refused():
         join(MESH, models, CONTACT, STEP, 1e6, bases=[None])
     with pytest.raises(InputError, match="expected a whole number from 6 to"):
         modal(models[0], vibration_modes(models[0]), 5)
+
+
+def test_couplings_that_let_a_segment_move_rigidly_are_refused():
+    """Three shapes of the foot hold three of the tip's six rigid motions; six hold them all."""
+    with pytest.raises(InputError, match=r"orders \[22, 3\] are joined so that 3 of their rigid motions"):
+        joined("two boxes", orders=(22, 3))
+    joined("two boxes", orders=(22, 6))
+    # none clamped, the two may move as one but not apart
+    models = cut(MESH, PLASTIC, (), PARTS["two boxes"])
+    join(MESH, models, CONTACT, STEP, 1e6)

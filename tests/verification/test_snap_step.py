@@ -15,6 +15,8 @@ from physics.systems.snap import Insertion, Series, step
 from physics.systems.snap_model import ROUNDS, Numerics, SnapModel
 
 REDUCED, SPEED = (6, 25), 0.1
+PRESSED = 6.5e-3
+"""Travel on the wedge, well before the click [m]."""
 PAPER = 48.0
 """Largest force of the paper's experiment [N] (002, V-C); its connector's dimensions are not given."""
 
@@ -203,6 +205,14 @@ def test_candidates_cover_the_surface_evenly_and_once():
         surface_points(x, triangles, 0.0)
     with pytest.raises(InputError, match="would be more than"):
         surface_points(x, triangles, 1e-4)
+
+
+def test_orders_chosen_by_a_tolerance_hold_the_contact_segment():
+    """Three columns would meet a rough tolerance of the inside, and let the contact segment drift away."""
+    made = model(orders=None, error=0.3)
+    assert min(order for orders in made.orders for order in orders) == 6
+    s = Insertion(made, SPEED).run(PRESSED)
+    assert -s.wrench[-1, :3] @ connector().push > 10.0 and along(s)[-1] > 10.0
 
 
 @pytest.mark.parametrize(
