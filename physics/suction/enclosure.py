@@ -18,7 +18,7 @@ from physics.suction.gaps import make_gaps, measure
 from physics.suction.gas import Air, leak, slot_conductance
 from physics.suction.labels import Thresholds
 from physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from physics.suction.patch import LOOPS, place_points, wall_area
+from physics.suction.patch import LOOPS, loop_length, place_points, wall_area
 from physics.suction.pockets import Pockets
 from physics.suction.sides import Side
 from physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
@@ -118,15 +118,19 @@ class Enclosure:
         self.tracks.volume[self.active] = np.maximum(volume, 0.0)
 
     def seep(self, height: float, x: NDArray[np.float64], air: Air, h: float) -> None:
-        """Let air leak for h [s] through a slot of that height [m] under the rims of living cavities."""
+        """Let air leak for h [s] through a slot of that height [m] under the rims of all cavities.
+
+        A living cavity's rim begins at its wall, a flattened one's at its pockets.
+        """
         tracks = self.tracks
         for i in self.active.tolist():
-            if tracks.state[i] != LIVING:
-                continue
-            length = _border_length(self.pairing, i)
+            if tracks.state[i] == LIVING:
+                area, length = _area_of(self.cavities, i), _border_length(self.pairing, i)
+            else:
+                area, length = self.pockets.extent[i]
             self.detector.cut(tracks.region, i, self.gaps.distance, self._region)
             place_points(self._region, x, self._points)
-            rim = wall_area(self._region, self._points) - _area_of(self.cavities, i)
+            rim = wall_area(self._region, self._points) - area
             if rim > 0.0 and length > 0.0:
                 slot = slot_conductance(length, height, rim / length)
                 tracks.air[i] = leak(tracks.air[i], tracks.volume[i], slot, air.atmosphere, air.rt, h)
@@ -164,12 +168,8 @@ def _area_of(cavities, c):
 @njit(nogil=True, cache=True)
 def _border_length(pairing, c):
     """Length [m] of the borders on body A of cavity c."""
-    walls, points, total = pairing.walls, pairing.points, 0.0
-    for loop in range(walls.size[LOOPS]):
-        if pairing.cavity[pairing.of_loop[loop]] != c:
-            continue
-        start, stop = walls.loops[loop], walls.loops[loop + 1]
-        for k in range(start, stop):
-            p, q = points[walls.border[k]], points[walls.border[k + 1 if k + 1 < stop else start]]
-            total += ((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2) ** 0.5
+    total = 0.0
+    for loop in range(pairing.walls.size[LOOPS]):
+        if pairing.cavity[pairing.of_loop[loop]] == c:
+            total += loop_length(pairing.walls, pairing.points, loop)
     return total

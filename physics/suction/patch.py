@@ -136,3 +136,22 @@ def wall_area(patch, points):
         vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
         total += 0.5 * ((uy * vz - uz * vy) ** 2 + (uz * vx - ux * vz) ** 2 + (ux * vy - uy * vx) ** 2) ** 0.5
     return total
+
+
+@njit(nogil=True, cache=True)
+def loop_length(patch, points, loop):
+    """Length of a border loop [m]; points (k, 3): from `place_points`."""
+    start, stop, total = patch.loops[loop], patch.loops[loop + 1], 0.0
+    for k in range(start, stop):
+        p, q = points[patch.border[k]], points[patch.border[k + 1 if k + 1 < stop else start]]
+        total += ((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2) ** 0.5
+    return total
+
+
+@njit(nogil=True, cache=True)
+def border_length(patch, points):
+    """Length of all border loops [m]; points (k, 3): from `place_points`."""
+    total = 0.0
+    for loop in range(patch.size[LOOPS]):
+        total += loop_length(patch, points, loop)
+    return total

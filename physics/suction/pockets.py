@@ -19,7 +19,7 @@ from physics.suction.connectivity import Connectivity
 from physics.suction.flood import OUTSIDE, RING
 from physics.suction.gaps import make_gaps, measure
 from physics.suction.labels import FAR, Thresholds
-from physics.suction.patch import TRIANGLES, VERTICES, place_points
+from physics.suction.patch import TRIANGLES, VERTICES, border_length, place_points, wall_area
 from physics.suction.sides import Side
 from physics.suction.tracking import Tracks
 from physics.suction.volume import residual_gradient, residual_volume
@@ -33,6 +33,7 @@ class Pockets:
 
     of (n,): number of the cavity whose pocket has the vertex, -1 for none. walls: the pockets of each cavity
     that has some, as triangles (t, 3) over points with parents (k, 3) and weights (k, 3), as in a Patch.
+    extent: area [m2] and border length [m] of each cavity's.
     """
 
     def __init__(
@@ -49,10 +50,12 @@ class Pockets:
         self._points, self._gaps = np.zeros((k, 3)), make_gaps(k)
         self._gradient, self._partner_gradient = np.zeros((n, 3)), np.zeros((m, 3))
         self.walls: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = {}
+        self.extent: dict[int, tuple[float, float]] = {}
 
     def mark(self, cavity: NDArray[np.int64], tracks: Tracks) -> NDArray[np.int64]:
         """Find the pockets; cavity (n,): of the flood. Returns the numbers of the cavities that have some."""
         self.walls.clear()
+        self.extent.clear()
         mark_pockets(cavity, tracks.region, self._once, self.of)
         return np.unique(self.of[self.of >= 0])
 
@@ -76,6 +79,7 @@ class Pockets:
         place_points(patch, x, self._points)
         k, t = int(patch.size[VERTICES]), int(patch.size[TRIANGLES])
         self.walls[number] = patch.triangles[:t].copy(), patch.parents[:k].copy(), patch.weights[:k].copy()
+        self.extent[number] = wall_area(patch, self._points), border_length(patch, self._points)
         gaps.triangle[:k] = -1  # other points than in the last step: no triangle is a hint
         measure(partner.target, partner.local, self._points, np.arange(k), partner.odometer, gaps)
         gap = np.maximum(gaps.distance, 0.0)

@@ -251,6 +251,24 @@ def test_a_flattened_cup_keeps_air_and_clings():
     assert (np.diff(pressed) < 0.0).all()
 
 
+def test_the_air_of_a_flattened_cup_leaks_to_the_atmospheres_pressure_from_either_side():
+    record = Record(on_plane(small_cup(), leak=2e-5))
+    record.run(press_and_lift(10.2e-3, 0.4, 0.0), 0.7)
+    assert record.system.flat.all()
+    p, _, n, _ = record.columns
+    pressed = slice(45, None)
+    assert (np.diff(n[pressed]) <= 0.0).all()
+    # some time constants V / (2 G P_atm) of some hundredths of a second have passed
+    assert p[45] > p[-1] > AIR.atmosphere
+    assert p[-1] == pytest.approx(AIR.atmosphere, rel=5e-4)
+    # pulled by a millimetre, air flows back
+    record.run(lambda t: -9.2e-3, 0.8)
+    p, _, n, _ = record.columns
+    assert p[70:].min() < 0.95 * AIR.atmosphere
+    assert (np.diff(n[70:]) >= 0.0).all()
+    assert p[-1] == pytest.approx(AIR.atmosphere, rel=5e-3)
+
+
 def test_rows_left_out_change_nothing():
     class Whole(Suction):
         def _choose_rows(self):
