@@ -53,7 +53,7 @@ from physics.suction.gas import Air
 from physics.suction.labels import thresholds
 from physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
 from physics.systems.suction import CupSpec, Ground, Suction
-from physics.systems.suction_drives import Cables, Course, Drive, FigureSpring, Scripted
+from physics.systems.suction_drives import Cables, Course, Drive, FigureSpring, Scripted, cable_links
 from physics.systems.suction_loop import Gains, Hand
 
 CAPACITY = 640
@@ -75,7 +75,7 @@ class Soft(NamedTuple):
     touchable: NDArray[np.int64]  # the likeliest last
     seed: int | None
     cables: tuple[NDArray[np.int64], ...]
-    wall: NDArray[np.int64]  # nodes of the cavities' walls and rims
+    shares: tuple[NDArray[np.float64], ...]  # of their pulls, in each segment
 
 
 class SuctionBuild(NamedTuple):
@@ -137,9 +137,10 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
     told = spec.cups[i]
     g, free = told.geometry, isinstance(told.drive, FreeDrive)
     cables: tuple[NDArray[np.int64], ...] = ()
+    shares: tuple[NDArray[np.float64], ...] = ()
     if isinstance(g, ArmGeometry):
         arm = octopus_arm()
-        mesh, held, seed, cables = arm.mesh, arm.base, arm.seed, arm.cables
+        mesh, held, seed, cables, shares = arm.mesh, arm.base, arm.seed, arm.cables, arm.shares
         wall = np.flatnonzero(mesh.nodes[:, 1] <= 1e-9)
         given = schema.Material.model_validate({"name": "silicone", "youngs_modulus": 150e3})
     elif isinstance(g, CupFile):
@@ -177,7 +178,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         wall[np.argsort(-mesh.nodes[wall, 1], kind="stable")],
         seed,
         cables,
-        wall,
+        shares,
     )
 
 
@@ -200,8 +201,9 @@ def _body(spec: SuctionScene, told: Cup, form: Soft) -> HeldBody:
     if isinstance(drive, FigureDrive):
         mass, inertia = drive.mass, 0.4 * drive.mass * HEAD_RADIUS**2 * np.eye(3)
     body = HeldBody(
-        told.name, form.mesh, form.material, form.held, form.touchable, spec.gravity, mass, inertia
-    )
+        told.name, form.mesh, form.material, form.held, form.touchable, spec.gravity, mass, inertia,
+        links=cable_links(form.cables),
+    )  # fmt: skip
     if isinstance(drive, FreeDrive):
         velocity = np.array(drive.velocity)
         body.v = np.tile(velocity, body.free.size)
@@ -222,7 +224,7 @@ def _drive(
             return [FigureSpring(body, partner, drive.stiffness, drive.damping, COIL_RADIUS, push)]
         case CableDrive() as drive:
             curl = _course(drive.curl)
-            return [Cables(body, form.cables, (curl, curl, _course(drive.uncurl)))]
+            return [Cables(body, form.cables, (curl, curl, _course(drive.uncurl)), form.shares)]
         case _:
             return []
 

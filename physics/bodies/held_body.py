@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.tet_body import TetBody
 from physics.errors import InputError
-from physics.fem.assembly import block_pattern
+from physics.fem.assembly import BlockPattern, block_pattern
 from physics.fem.cholesky import CholeskyFactor, Symbolic, analyse
 from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
 from physics.fem.material import Material
@@ -124,6 +124,8 @@ class HeldBody(TetBody):
     touchable: nodes that may come into contact, in the order of rising likelihood; held ones are left out.
     They are `last`. mass, inertia: of the handle; see Handle. turn [rad]: how far an element may turn before
     the factor is made anew. load (n, 3) [N]: on the nodes besides weight; written by whoever pulls cables.
+    links (k, 2): nodes that something joins, and link_stiffness (k, 3, 3) [N/m]: how the load between them
+    falls off as they part during a step, written like it; a held one's motion does not count.
     A step is `free_motion`, any number of `respond`, `finish`. Velocities (n, 3) of all nodes go in and out.
     Raises InputError for fewer than three held nodes, about which it could turn, and as TetBody.
     """
@@ -139,8 +141,11 @@ class HeldBody(TetBody):
         mass: float = 0.0,
         inertia: ArrayLike | None = None,
         turn: float = 0.02,
+        links: ArrayLike = (),
     ) -> None:
-        super().__init__(name, mesh, material, held, gravity)
+        self._links = np.asarray(links, dtype=np.int64).reshape(-1, 2)
+        self.link_stiffness = np.zeros((len(self._links), 3, 3))
+        super().__init__(name, mesh, material, held, gravity, links=self._links)
         if 0 < self.fixed.size < 3:
             raise InputError(
                 f"body {name!r} is held at {self.fixed.size} nodes, about which it could turn: hold three."
@@ -177,6 +182,11 @@ class HeldBody(TetBody):
             self._ring_slots = self._pattern.slots[self._ring]
             self._twist = np.zeros((n, 3, 6))
             self._coupling = np.zeros((n, 3, 6))
+
+    def linearise(self) -> None:
+        """See TetBody; with the links."""
+        super().linearise()
+        _add_links(self._links, self.link_stiffness, self._pattern, self._blocks)
 
     def free_motion(self, h: float) -> NDArray[np.float64]:
         """Velocities (n, 3) [m/s] at the end of a step of h without contact and pressure."""
@@ -318,6 +328,18 @@ class HeldBody(TetBody):
                 h * (self.material.beta + h), self._twist, self._coupling,
             )  # fmt: skip
         return self._factor
+
+
+def _add_links(
+    links: NDArray, stiffness: NDArray, pattern: BlockPattern, blocks: NDArray[np.float64]
+) -> None:
+    """blocks (b, 9) += the symmetric `stiffness` (k, 3, 3) between nodes `links` (k, 2)."""
+    n = int((pattern.slots >= 0).sum())
+    key = pattern.rows.astype(np.int64) * n + pattern.cols
+    for (i, j), k in zip(pattern.slots[links], stiffness.reshape(-1, 9), strict=True):
+        for a, b, sign in ((i, i, 1.0), (j, j, 1.0), (max(i, j), min(i, j), -1.0)):
+            if min(a, b) >= 0:
+                blocks[np.searchsorted(key, int(a) * n + int(b))] += sign * k
 
 
 @njit(nogil=True, cache=True)

@@ -32,7 +32,8 @@ class TetBody:
     fixed: indices of clamped nodes. gravity [m/s2], shape (3,). mass_matrix: "lumped" keeps the response to a
     short load positive everywhere; "consistent" is more accurate in frequency on coarse meshes.
     last: nodes that may come into contact; a factor is then a TrailingFactor, which gives their compliance in
-    the order of `last`, the free ones of these nodes, ascending.
+    the order of `last`, the free ones of these nodes, ascending. links (k, 2): nodes that are joined besides
+    those of an element, for stiffness that a derived body adds in `linearise`.
     State: x [m], shape (n_nodes, 3), of all nodes; v [m/s], shape (n_dof,), of the free ones in ascending
     order. Raises InputError for an element without volume, a fixed or last index out of range, or no free
     node.
@@ -47,6 +48,7 @@ class TetBody:
         gravity: ArrayLike = (0.0, -9.81, 0.0),
         mass_matrix: Literal["lumped", "consistent"] = "lumped",
         last: ArrayLike = (),
+        links: NDArray[np.int64] | None = None,
     ) -> None:
         self.name, self.mesh, self.material = name, mesh, material
         n = len(mesh.nodes)
@@ -68,7 +70,7 @@ class TetBody:
         self._gradients = np.ascontiguousarray(np.take_along_axis(gradients, ascending[:, :, None], axis=1))
         self._volumes = volumes
         self._lame = material.lame()
-        self._pattern = block_pattern(n, self._tets, self.fixed)
+        self._pattern = block_pattern(n, self._tets, self.fixed, links)
         self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
         self.n_dof = 3 * self.free.size
 

@@ -34,8 +34,11 @@ class BlockPattern(NamedTuple):
     upper: NDArray
 
 
-def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray) -> BlockPattern:
-    """Pattern over the free nodes; rows of tets (m, 4) must ascend, so that local pairs are lower blocks."""
+def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray, links: NDArray | None = None) -> BlockPattern:
+    """Pattern over the free nodes; rows of tets (m, 4) must ascend, so that local pairs are lower blocks.
+
+    links (k, 2): nodes that are joined besides those of an element.
+    """
     free = np.ones(n_nodes, dtype=bool)
     free[fixed] = False
     slots = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
@@ -44,7 +47,10 @@ def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray) -> BlockPattern:
     pairs = np.stack([np.stack([local[:, a], local[:, b]], axis=1) for a, b in LOCAL_PAIRS], axis=1)
     valid = (pairs >= 0).all(axis=2)
     key = np.where(valid, pairs[..., 0].astype(np.int64) * n + pairs[..., 1], -1)
-    unique = np.unique(np.concatenate([key[valid], np.arange(n, dtype=np.int64) * (n + 1)]))
+    joined = np.zeros((0, 2), np.int64) if links is None else np.sort(slots[links].astype(np.int64), axis=1)
+    joined = joined[(joined >= 0).all(axis=1)]
+    extra = joined[:, 1] * n + joined[:, 0]
+    unique = np.unique(np.concatenate([key[valid], extra, np.arange(n, dtype=np.int64) * (n + 1)]))
     pair_block = np.where(valid, np.searchsorted(unique, key), -1).astype(np.int32)
     rows, cols = (unique // n).astype(np.int32), (unique % n).astype(np.int32)
 

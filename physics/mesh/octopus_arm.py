@@ -40,6 +40,7 @@ class Arm:
     undersides: tuple[NDArray[np.int64], ...]  # wall of each cavity
     borders: tuple[NDArray[np.int64], ...]  # of each cavity at its rim, counter-clockwise seen from above
     cables: tuple[NDArray[np.int64], ...]  # nodes, from base to tip, that each cable is led through
+    shares: tuple[NDArray[np.float64], ...]  # of the pull in each segment, see _shares
     seed: int  # a node of the outside
 
 
@@ -72,18 +73,31 @@ def octopus_arm() -> Arm:
     edge = np.abs(z) >= (1.0 - 1e-9) * _half_width(x)
     cables = floor[edge & (z < 0.0)], floor[edge & (z > 0.0)], back[(ring <= 0) & (z == 0.0)]
     along = mesh.nodes[:, 0]
+    cables = tuple(nodes[np.argsort(along[nodes])] for nodes in cables)
     return Arm(
         mesh,
         base=number[WALL_LAYERS:, x == 0.0].ravel(),
         undersides=tuple(undersides),
         borders=tuple(borders),
-        cables=tuple(nodes[np.argsort(along[nodes])] for nodes in cables),
+        cables=cables,
+        shares=tuple(_shares(0.5 * (along[nodes[:-1]] + along[nodes[1:]])) for nodes in cables),
         seed=int(back[0]),
     )
 
 
 def _half_width(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return HALF_WIDTHS[0] + (HALF_WIDTHS[1] - HALF_WIDTHS[0]) * x / LENGTH
+
+
+def _shares(x: NDArray) -> NDArray[np.float64]:
+    """Pull over that at the base with which a cable bends the bar evenly.
+
+    Its moment t T / 2 on a section's w t^3 / 12 makes the same curvature everywhere where T goes as w t^2.
+    The same pull all along would crush the tip.
+    """
+    share = x / LENGTH
+    thickness = (1.0 - share) * THICKNESSES[0] + share * THICKNESSES[1]
+    return _half_width(x) / HALF_WIDTHS[0] * (thickness / THICKNESSES[0]) ** 2
 
 
 def _sheet() -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:

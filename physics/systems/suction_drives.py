@@ -36,23 +36,44 @@ class Scripted:
         handle.drive(handle.centre + self.path(time))
 
 
-@dataclass(frozen=True, eq=False)
 class Cables:
-    """Cables led through nodes: a pull t [N] is t (e_next - e_before) on each, e from node to node."""
+    """Cables led through nodes: a pull t [N] is t e on a node and -t e on the next, e the direction between.
 
-    body: HeldBody
-    nodes: Sequence[NDArray[np.int64]]
-    pulls: Sequence[Course]
+    nodes: those of each cable, from the base on. pulls [N] over time. shares: part of the pull in each
+    segment, one less than nodes; a cable is a bundle of strands, of which some end at every node.
+
+    As a segment of length l turns, the force falls off with t / l (1 - e e^T) across it, as much as a body
+    resists that soft rubber is. Explicitly this stiffness makes a zigzag that never ends, so the body gets it
+    as `links`, for its implicit step; along e a constant pull has none.
+    """
+
+    def __init__(
+        self, body: HeldBody, nodes: Sequence[NDArray[np.int64]], pulls: Sequence[Course],
+        shares: Sequence[NDArray[np.float64]],
+    ) -> None:  # fmt: skip
+        self._body, self._pulls, self._shares = body, pulls, shares
+        self._links = cable_links(nodes)
 
     def prepare(self, time: float) -> None:
         """See Drive."""
-        load = self.body.load
-        load[:] = 0.0
-        for nodes, pull in zip(self.nodes, self.pulls, strict=True):
-            along = np.diff(self.body.x[nodes], axis=0)
-            along *= pull(time) / np.linalg.norm(along, axis=1)[:, None]
-            load[nodes[:-1]] += along
-            load[nodes[1:]] -= along
+        body = self._body
+        pull = np.concatenate([p(time) * share for p, share in zip(self._pulls, self._shares, strict=True)])
+        first, second = self._links.T
+        along = body.x[second] - body.x[first]
+        length = np.linalg.norm(along, axis=1)
+        along /= length[:, None]
+        force = pull[:, None] * along
+        body.load[:] = 0.0
+        np.add.at(body.load, first, force)
+        np.subtract.at(body.load, second, force)
+        across = np.eye(3) - along[:, :, None] * along[:, None, :]
+        body.link_stiffness[:] = (pull / length)[:, None, None] * across
+
+
+def cable_links(nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Segments (k, 2) of all cables, one after the other: the `links` of the body that they pull at."""
+    pairs = [np.stack([cable[:-1], cable[1:]], axis=1) for cable in nodes]
+    return np.concatenate([np.zeros((0, 2), np.int64), *pairs])
 
 
 class FigureSpring:
