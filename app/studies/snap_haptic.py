@@ -190,6 +190,7 @@ def _draw(figure: Figure, trials: dict[str, Trial]) -> None:
     axes[-1, 0].set(xlabel="time [s]")
     axes[-1, 1].set(xlabel="travel of the plug [mm]")
     axes[-1, 2].set(xlabel="time [s]")
-    axes[0, 0].margins(y=0.45)
+    for column in (0, 2):
+        axes[0, column].margins(y=0.35)
     axes[0, 0].legend(fontsize=7.5, frameon=False, loc="upper left")
-    axes[0, 2].legend(fontsize=7.5, frameon=False, loc="lower left")
+    axes[0, 2].legend(fontsize=7.5, frameon=False, loc="upper right")

@@ -94,6 +94,12 @@ def test_the_click_reaches_the_hand_and_the_coupling_stays_passive(tmp_path: Pat
     assert all(claim.holds for claim in kept)
 
 
+def test_balanced_bases_beat_modal_ones_and_do_not_hang_on_a_small_damping(tmp_path: Path):
+    verdict = quick("snap-reduction", tmp_path)
+    for what in ("balanced over the better other", "beta = 1e-06", "click's peak"):
+        assert next(c for n, c in verdict.items() if what in n).holds
+
+
 def test_noise_is_that_of_white_noise_on_a_parabola():
     t = np.linspace(0.0, 1.0, 20001)
     white = np.random.default_rng(0).normal(size=t.size)
