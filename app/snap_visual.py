@@ -48,7 +48,8 @@ class SnapVisual(Frames):
             )
         )
         self._parts = [d.span for d in drawables]
-        vertices = np.vstack([*model.positions(), self._plug + connector.rest_position])
+        nodes = [part.mesh.nodes for part in connector.prongs]
+        vertices = np.vstack([*nodes, self._plug + connector.rest_position])
         self.geometry = make_geometry(drawables, vertices)
         super().__init__(vertices, servo.picture.contact_point.shape[1])
         self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]

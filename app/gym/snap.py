@@ -32,8 +32,10 @@ TICKS = 10
 """Ticks of the servo in a step."""
 SPEED, TURNING = 0.05, 0.5
 """Of the target at a full action [m/s], [rad/s]."""
-AHEAD, ASIDE, TILT = 4e-3, 6e-3, 0.25
+AHEAD, ASIDE, TILT = 4e-3, 10e-3, 0.3
 """How far the target may go beyond the stroke or behind its start [m], aside [m], and turn [rad]."""
+BACK = 2e-3
+"""Where an episode starts, behind the scene's own start, which a plug askew would touch [m]."""
 LATCHED = 0.98
 """Share of the stroke that latches the plug."""
 BREAKING = 2.5
@@ -53,30 +55,33 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
     forces. A step is 10 ms: ten ticks of the scene's servo. All vectors are in the scene's axes, y up.
 
     **Action**, `Box(-1, 1, (6,), float32)`: velocity of the target, in 0.05 m/s along x, y, z, and of its
-    rotation vector, in 0.5 rad/s. The target stays within 6 mm beside its path, 4 mm beyond both of its ends
-    and 0.25 rad about each axis.
+    rotation vector, in 0.5 rad/s. The target stays within 10 mm beside its path, 4 mm beyond both of its ends
+    and 0.3 rad about each axis.
 
     **Observation**, `Box(-10, 10, (18,), float32)`; the unit of forces is the hold's force at 1 mm, about the
     peak of an insertion, and of torques that times the plug's radius of gyration:
 
     | entries | what | unit |
     |---|---|---|
-    | 0-2 | target from where it started | stroke |
-    | 3-5 | its rotation vector | 0.25 rad |
+    | 0-2 | target from the start of the stroke | stroke |
+    | 3-5 | its rotation vector | 0.3 rad |
     | 6-8 | plug from its target | 1 mm |
-    | 9-11 | rotation vector of the plug from its target | 0.25 rad |
+    | 9-11 | rotation vector of the plug from its target | 0.3 rad |
     | 12-14 | force of the hold on the gripper | reference force |
     | 15-17 | torque of the hold on the gripper | reference torque |
 
     **Reward**: the share of the stroke by which the plug has come farther than ever before, less 0.05 times
     the force in its unit; +1 for the step that latches it, -1 for one that breaks something.
 
-    **Episode**: it starts at rest in front of the socket, the plug off its target by an error that is drawn
+    **Episode**: it starts at rest 2 mm before the stroke, the plug off its target by an error that is drawn
     evenly from +-`position_error` [m] along the axes across the push and +-`tilt_error` [rad] about all axes;
     `reset(options={"position": (x, y, z), "tilt": (x, y, z)})` gives it instead. It is terminated when the
     plug is latched, at 98 % of the stroke, or the force exceeds 2.5 times its unit; `gymnasium.make`
     truncates it after 300 steps. `info` has `travel_m`, `force_N` and `latched`, and after a reset `position`
     and `tilt`.
+
+    With the default scene and errors, pushing blindly latches 4 plugs of 5 and returns 0.8 in the mean; who
+    knows the error and corrects it first latches all, for 1.7.
 
     scene: name or file of a snap scene; overrides: "key=value" as `--set` takes them. The same seed and
     actions give the same episode, bit for bit.
@@ -88,8 +93,8 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         self,
         scene: str = "snap",
         overrides: tuple[str, ...] = (),
-        position_error: float = 4e-3,
-        tilt_error: float = 0.1,
+        position_error: float = 6e-3,
+        tilt_error: float = 0.15,
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError, InputError and Refusal for what cannot be built."""
@@ -139,7 +144,7 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         tilt = np.array(given.get("tilt", self.errors[1] * drawn[3:]), float)
         self.servo.offset[:] = own.position + position
         quat_multiply(_quaternion(tilt), np.array(own.quaternion), self.servo.rest)
-        self._command[:] = self._best = 0.0
+        self._command[:3], self._command[3:], self._best = -BACK * self.model.connector.push, 0.0, 0.0
         self._lead(np.zeros(6), 1)
         return self._observe(), {**self._info(), "position": position, "tilt": tilt}
 
