@@ -44,7 +44,7 @@ from physics.exchange.suction_frame import (
 )
 from physics.fem.material import Material
 from physics.mesh import io, partners
-from physics.mesh.cups import CUPS, GRIDS, CupShape, cup, require_opening
+from physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, CupShape, cup, require_opening
 from physics.mesh.octopus_arm import octopus_arm
 from physics.mesh.surface import SurfaceMesh
 from physics.mesh.tet import TetMesh
@@ -192,8 +192,8 @@ def _own_material(g: CupModel | RevolvedCup) -> schema.Material | None:
     """Silicone of the model's modulus."""
     if isinstance(g, RevolvedCup):
         return None
-    modulus = CUPS[g.model].youngs_modulus
-    return schema.Material.model_validate({"name": "silicone", "youngs_modulus": modulus})
+    given = {"youngs_modulus": CUPS[g.model].youngs_modulus, "poisson_ratio": POISSON_RATIO}
+    return schema.Material.model_validate({"name": "silicone"} | given)
 
 
 def _body(spec: SuctionScene, told: Cup, form: Soft) -> HeldBody:
@@ -352,7 +352,13 @@ def rehearse() -> None:
     made = cup(CUPS["small"].shape, GRIDS[76])
     nodes = made.mesh.nodes + np.array([0.0, 0.4e-3, 0.0])
     wall = np.union1d(made.underside, made.rim)
-    body = HeldBody("cup", made.mesh.with_nodes(nodes), Material(338e3, 0.42, 1070.0), made.held, wall)
+    body = HeldBody(
+        "cup",
+        made.mesh.with_nodes(nodes),
+        Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0),
+        made.held,
+        wall,
+    )
     block = partners.slab(0.1, 2, 0.02)
     volume, centre, inertia = block.mass_properties(1.0)
     rigid = RigidBody("block", 1.0, inertia / volume, centre)

@@ -137,13 +137,6 @@ def box_surface(size: Sequence[float], divisions: Sequence[int] = (1, 1, 1)) -> 
     return block(size, divisions).surface("box").compact()
 
 
-def cylinder_surface(
-    radius: float, length: float, n_around: int, n_length: int = 1, axis: str = "y"
-) -> SurfaceMesh:
-    """Surface of `cylinder(radius, length, n_around, n_length, axis)`, its own vertices only."""
-    return cylinder(radius, length, n_around, n_length, axis).surface("cylinder").compact()
-
-
 def _grid(
     size: Sequence[float], divisions: Sequence[int], grading: Sequence[float]
 ) -> tuple[NDArray[np.float64], tuple[int, int, int]]:

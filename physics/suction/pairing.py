@@ -6,7 +6,6 @@ the part of B between their borders, the tunnel, is wall of one cavity. A single
 such care, since the flood fill passes through the tunnel and back; over one mouth it finds its way outside.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +14,9 @@ from numpy.typing import NDArray
 
 import physics.suction.cavity as cavity
 import physics.suction.patch as wall_patch
-from physics.mesh.surface import SurfaceMesh
 from physics.suction.cavity import Cavities, make_cavities, place_cavity
-from physics.suction.connectivity import Connectivity, connectivity
+from physics.suction.connectivity import Connectivity
 from physics.suction.imprint import Imprint, imprint, make_imprint
-from physics.suction.nearest import fit, nearest_tree
 from physics.suction.patch import Patch, clear, make_patch, place_points
 from physics.suction.projection import CLOSED, Path, WalkScratch, make_path, project_border, walk_scratch
 from physics.suction.volume import signed_volume
@@ -94,32 +91,6 @@ def make_pairing(
     )
     vertices, triangles = n_a + edges + n_b + points, 3 * m_a + m_b + 8 * points
     return pairing, make_cavities(walls, vertices, triangles)
-
-
-class Pairer:
-    """Finds the cavities between two bodies, step by step, in arrays made once.
-
-    walls: most inner surfaces of body A. The bodies' surfaces may have moved when it is asked.
-    """
-
-    def __init__(self, surface_a: SurfaceMesh, surface_b: SurfaceMesh, walls: int = 16) -> None:
-        self.surface = connectivity(surface_b)
-        self.boxes = nearest_tree(surface_b)
-        self.pairing, self.cavities = make_pairing(connectivity(surface_a), self.surface, walls)
-
-    def pair(self, patches: Iterable[Patch], x_a: NDArray[np.float64], x_b: NDArray[np.float64]) -> Cavities:
-        """The cavities between walls on A and the surface of B, at positions x_a, x_b (n, 3) [m].
-
-        What became of each wall is in pairing.outcome and pairing.cavity, in the order of the patches.
-        """
-        clear_walls(self.pairing)
-        for patch in patches:
-            add_wall(self.pairing, patch)
-        # one memory layout, one compiled kernel
-        x_a, x_b = np.ascontiguousarray(x_a), np.ascontiguousarray(x_b)
-        fit(self.boxes, x_b)
-        pair_walls(self.pairing, self.surface, self.boxes, x_a, x_b, self.cavities)
-        return self.cavities
 
 
 @njit(nogil=True, cache=True)

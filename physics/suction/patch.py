@@ -105,28 +105,6 @@ def place_points(patch, x, out):
 
 
 @njit(nogil=True, cache=True)
-def add_wall_areas(patch, points, out):
-    """out (n, 3) += outward area vectors [m2] of the wall, shared out over the surface's vertices.
-
-    points (k, 3): from `place_points`. A triangle's area vector goes in thirds to its corners and from an
-    inserted vertex, by its weights, to its parents: all of it arrives. The gradient of the cavity's volume
-    is minus this, since the surface's normals point into the cavity.
-    """
-    for t in range(patch.size[TRIANGLES]):
-        a, b, c = patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2]
-        p, q, r = points[a], points[b], points[c]
-        ux, uy, uz = q[0] - p[0], q[1] - p[1], q[2] - p[2]
-        vx, vy, vz = r[0] - p[0], r[1] - p[1], r[2] - p[2]
-        sx, sy, sz = (uy * vz - uz * vy) / 6.0, (uz * vx - ux * vz) / 6.0, (ux * vy - uy * vx) / 6.0
-        for k in (a, b, c):
-            for j in range(3):
-                v, w = patch.parents[k, j], patch.weights[k, j]
-                out[v, 0] += w * sx
-                out[v, 1] += w * sy
-                out[v, 2] += w * sz
-
-
-@njit(nogil=True, cache=True)
 def wall_area(patch, points):
     """Area of the wall [m2]; points (k, 3): from `place_points`."""
     total = 0.0

@@ -381,11 +381,6 @@ class PressureResult:
     reason: Reason
     seconds: float
 
-    @property
-    def negative_volumes(self) -> int:
-        """Cavities whose walls pass each other: their air is lost."""
-        return int((self.volume < 0.0).sum())
-
 
 def solve(problem: PressureProblem, stop: Stop, *, accelerated: bool = True) -> PressureResult:
     """Sweep until the contacts' residual is at most `stop.tolerance` and each gas law's at most SOLVED.

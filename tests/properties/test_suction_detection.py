@@ -14,8 +14,9 @@ from physics.mesh.surface import SurfaceMesh
 from physics.suction.detection import Detector
 from physics.suction.flood import CAVITIES, FOOTPRINTS, LOST, OUTSIDE, RING
 from physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
-from physics.suction.patch import BORDER, LOOPS, TRIANGLES, VERTICES, add_wall_areas, place_points, wall_area
+from physics.suction.patch import BORDER, LOOPS, TRIANGLES, VERTICES, place_points, wall_area
 from physics.suction.patch import LOST as OVERFLOW
+from tests.verification.suction_shapes import wall_areas
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)
 OPEN, SEAL = 2e-3, 2e-4
@@ -139,9 +140,8 @@ def points_of(patch, x):
 
 def areas_of(patch, x):
     """Area, and area vectors at the vertices of the surface."""
-    points, vectors = points_of(patch, x), np.zeros_like(x)
-    add_wall_areas(patch, points, vectors)
-    return wall_area(patch, points), vectors
+    points = points_of(patch, x)
+    return wall_area(patch, points), wall_areas(patch, points, len(x))
 
 
 def assert_classified(mesh, detector, label):

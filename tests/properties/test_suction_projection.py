@@ -10,11 +10,19 @@ from physics.mesh.surface import SurfaceMesh
 from physics.suction.cavity import CLAMPED, COUNT, LOST
 from physics.suction.ear_clipping import clip_ears
 from physics.suction.nearest import DEPTH, nearest, nearest_tree
-from physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE, SEALED, WALLS, Pairer
+from physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE, SEALED, WALLS
 from physics.suction.pairing import LOST as WALLS_LOST
 from physics.suction.patch import TRIANGLES, place_points
 from physics.suction.volume import volume_gradient
-from tests.verification.suction_shapes import block_with_tunnel, bowl, bowl_volume, ground, quarter, wall
+from tests.verification.suction_shapes import (
+    Pairer,
+    block_with_tunnel,
+    bowl,
+    bowl_volume,
+    ground,
+    quarter,
+    wall,
+)
 
 GAP = 5e-4
 ROUNDING = 1e-12

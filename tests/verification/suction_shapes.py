@@ -3,7 +3,10 @@
 import numpy as np
 
 from physics.mesh.surface import SurfaceMesh
-from physics.suction.patch import Patch, add_loop, add_triangle, add_vertex, make_patch
+from physics.suction.connectivity import connectivity
+from physics.suction.nearest import fit, nearest_tree
+from physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
+from physics.suction.patch import TRIANGLES, Patch, add_loop, add_triangle, add_vertex, make_patch
 
 
 def bowl(profile, n_around, centre=(0.0, 0.0)):
@@ -93,3 +96,39 @@ def block_with_tunnel(size=0.005):
     vertices = size * (corners - 1 - np.array([4.5, 4.0, 4.5]))
     surface = SurfaceMesh.from_triangles(vertices, np.concatenate([index[:, :3], index[:, [0, 2, 3]]]))
     return surface, (-2 * size, 2 * size), (~solid).sum() * size**3
+
+
+class Pairer:
+    """Finds the cavities between two bodies, step by step, in arrays made once.
+
+    walls: most inner surfaces of body A. The bodies' surfaces may have moved when it is asked.
+    """
+
+    def __init__(self, surface_a, surface_b, walls=16):
+        self.surface = connectivity(surface_b)
+        self.boxes = nearest_tree(surface_b)
+        self.pairing, self.cavities = make_pairing(connectivity(surface_a), self.surface, walls)
+
+    def pair(self, patches, x_a, x_b):
+        """The cavities between walls on A and the surface of B, at positions x_a, x_b (n, 3) [m].
+
+        What became of each wall is in pairing.outcome and pairing.cavity, in the order of the patches.
+        """
+        clear_walls(self.pairing)
+        for patch in patches:
+            add_wall(self.pairing, patch)
+        # one memory layout, one compiled kernel
+        x_a, x_b = np.ascontiguousarray(x_a), np.ascontiguousarray(x_b)
+        fit(self.boxes, x_b)
+        pair_walls(self.pairing, self.surface, self.boxes, x_a, x_b, self.cavities)
+        return self.cavities
+
+
+def wall_areas(patch, points, n):
+    """Outward area vectors (n, 3) [m2] of a patch, shared out over the n vertices of its surface."""
+    triangles, out = patch.triangles[: patch.size[TRIANGLES]], np.zeros((n, 3))
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    share = np.cross(b - a, c - a) / 6.0
+    parts = patch.weights[triangles][..., None] * share[:, None, None, :]
+    np.add.at(out, patch.parents[triangles], parts)
+    return out

@@ -9,10 +9,10 @@ from physics.mesh.cups import CUPS, GRIDS, cup
 from physics.suction.cavity import CLAMPED, COUNT, make_cavities, place_cavity
 from physics.suction.detection import Detector
 from physics.suction.labels import thresholds
-from physics.suction.pairing import SEALED, Pairer
-from physics.suction.patch import VERTICES, add_wall_areas, place_points
+from physics.suction.pairing import SEALED
+from physics.suction.patch import VERTICES, place_points
 from physics.suction.volume import residual_gradient, residual_volume, signed_volume, volume_gradient
-from tests.verification.suction_shapes import bowl, bowl_volume, ground, quarter, wall
+from tests.verification.suction_shapes import Pairer, bowl, bowl_volume, ground, quarter, wall, wall_areas
 
 RADIUS, GAP, AROUND = 0.02, 5e-4, 48
 ROUNDING = 1e-12  # relative: sums of about a thousand terms, each good to 1e-16 of the volume
@@ -155,7 +155,7 @@ def test_the_ribbon_pushes_the_rim_along_its_radius_as_wide_as_half_the_gap():
     _, _, share, _ = paired(a, ground(1))
     patch, points = wall(a), np.zeros((len(a.vertices), 3))
     place_points(patch, a.vertices, points)
-    add_wall_areas(patch, points, share)
+    share += wall_areas(patch, points, len(share))
     outward = a.vertices[-n:] * [1.0, 0.0, 1.0] / RADIUS
     chord, turn = 2 * RADIUS * np.sin(np.pi / n), np.cos(np.pi / n)
     # cut along both diagonals, its quadrilaterals prefer no way around: 1e-7 as above
