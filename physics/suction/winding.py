@@ -91,9 +91,7 @@ def release(surface, path, winding):
             winding.net[path.edge[k]] = 0
             winding.first[path.edge[k]] = NONE
             winding.entry[path.beyond[k]] = NONE
-    _forget(
-        surface.triangles, winding.flooded, winding.size[0], winding.seen, winding.known, winding.number
-    )
+    _forget(surface.triangles, winding.flooded, winding.size[0], winding.seen, winding.known, winding.number)
     winding.size[0] = 0
 
 
