@@ -1,12 +1,12 @@
-"""The rig of a scene: which system it belongs to."""
+"""The rig of a scene: which system it belongs to.
+
+A system is imported when a scene asks for it: its servo is compiled on import, which the first time takes
+minutes for all of them.
+"""
 
 from typing import Any
 
-from app.hapco import KIND, HapcoRig
-from app.multirate import KINDS, MultirateRig
 from app.progress import Progress, Silent
-from app.snap import SnapRig
-from app.suction import SuctionRig
 from app.system import DeviceAt, Rig
 from config.schema.hapco import HapcoScene
 from config.schema.scene import SceneSpec
@@ -15,6 +15,9 @@ from config.schema.suction import SuctionScene
 from haptics.errors import HapticsError
 from haptics.limits import LimitParams
 from haptics.workspace import Workspace
+
+KIND = "none"
+"""Of a system that has no interface between two rates."""
 
 
 def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
@@ -26,6 +29,8 @@ def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
                 f"{spec.system} scene"
             )
         return KIND
+    from app.multirate import KINDS
+
     chosen = kind or str(spec.interface.kind)
     if chosen not in KINDS:
         raise HapticsError(f"--interface {chosen}: choose one of {', '.join(KINDS)}")
@@ -49,10 +54,18 @@ def make_rig(
     """A scene at rest, its servo on its device."""
     progress = progress or Silent()
     if isinstance(spec, HapcoScene):
+        from app.hapco import HapcoRig
+
         return HapcoRig(spec, device_at, workspace, limits, threads, rebased, progress)
     if isinstance(spec, SnapScene):
+        from app.snap import SnapRig
+
         return SnapRig(spec, device_at, workspace, limits, rebased, progress)
     if isinstance(spec, SuctionScene):
+        from app.suction import SuctionRig
+
         return SuctionRig(spec, device_at, workspace, limits, threads, rebased, progress)
+    from app.multirate import MultirateRig
+
     with progress.stage("building the scene"):
         return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased)
