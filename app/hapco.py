@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from app.hapco_build import build_bodies, detection_of, hold_of, settings_of
 from app.hapco_visual import HapcoVisual
 from app.progress import Progress
-from app.settings_loop import SettingsLock, SettingsLoop
+from app.prompt_lock import PromptLock
+from app.settings_loop import SettingsLoop
 from app.system import Curves, DeviceAt
 from app.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from config.schema.hapco import HapcoScene
@@ -78,7 +79,7 @@ class HapcoRig:
         clock = machine_clock.address if threads else 0
         self.loops: MultirateServo | None = None
         self.low: SettingsLoop | ContactLoop
-        self.lock: SettingsLock | ContactLock
+        self.lock: PromptLock | ContactLock
         if spec.loops == "multirate":
             self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
             self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
@@ -93,7 +94,7 @@ class HapcoRig:
                 lambda: int(state.counter[TICK]),
                 lambda: int(state.counter[LOST_CONTACTS]),
             )
-            self.lock = SettingsLock(self.low, self.ratio)
+            self.lock = PromptLock(self.low, self.ratio)
             tick, self._data = hapco_tick, tick_data(self.state)
         self._threads = threads
         self.servo: Servo = make_servo(

@@ -67,21 +67,3 @@ class SettingsLoop:
 
     def close(self) -> None:
         """There are no worker threads."""
-
-
-class SettingsLock:
-    """The driver without a clock (app.system.LockStepper)."""
-
-    def __init__(self, low: SettingsLoop, ratio: int) -> None:
-        self.low, self.ratio, self.tick = low, ratio, 0
-
-    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
-        stop = self.tick + n
-        while self.tick < stop:
-            if self.tick % self.ratio == 0:
-                self.low.begin()
-                self.low.finish(self.tick)
-            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
-            ticks(span)
-            self.tick += span

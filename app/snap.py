@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from app.outcome import vectors
 from app.progress import Progress
-from app.settings_loop import SettingsLock, SettingsLoop
+from app.prompt_lock import PromptLock
+from app.settings_loop import SettingsLoop
 from app.snap_build import build_model, matrices_of, settings_of
 from app.snap_visual import SnapVisual
 from app.system import Curves, DeviceAt
@@ -74,7 +75,7 @@ class SnapRig:
             lambda: int(state.counter[TICK]),
             lambda: int(state.snap.counter[LOST]),
         )
-        self.lock = SettingsLock(self.low, self.ratio)
+        self.lock = PromptLock(self.low, self.ratio)
         self._data = tick_data(state)
         self.servo: Servo = make_servo(
             snap_tick.address, self._data.address, state.port, device_at(self.held), limits, workspace,

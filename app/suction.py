@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.progress import Progress
+from app.prompt_lock import PromptLock
 from app.suction_build import SERVO_CAVITIES, SERVO_CONTACTS, build, gains_of, rehearse, settings_of
 from app.suction_findings import Findings
 from app.suction_visual import SuctionVisual
@@ -23,7 +24,7 @@ from physics.contact.problem import ContactProblem, Stop
 from physics.errors import InputError
 from physics.suction.gas import Air
 from physics.suction.sides import RigidSide, SoftSide
-from physics.systems.suction_loop import SuctionLock, SuctionLoop
+from physics.systems.suction_loop import SuctionLoop
 from physics.systems.suction_servo import DIVERGENCES, SWEEP_CAPS, suction_tick, tick_data
 from physics.systems.suction_servo import make_servo as make_handle
 
@@ -65,7 +66,7 @@ class SuctionRig:
         self.low = SuctionLoop(
             self.state, suction, self.built.drives, hand, settings_of(spec), self.built.gauge
         )
-        self.lock = SuctionLock(self.low, self.ratio)
+        self.lock = PromptLock(self.low, self.ratio)
         self.found = Findings(suction)
         self.low.watch = self._watch
         self._data = tick_data(self.state)

@@ -33,7 +33,6 @@ UP = 8e-3
 LENGTH = 0.08
 CELL = 2e-3
 """Longest edge of the pipe's triangles around it [m]."""
-COLOURS_OF = dict(zip(MODELS, ("low", "krylov", "extrapolated", "paper"), strict=True))
 SEALED = 0.05
 """Share of the force on the widest pipe from which a cup counts as sealed."""
 

@@ -233,21 +233,3 @@ class SuctionLoop:
 
     def close(self) -> None:
         """There are no worker threads."""
-
-
-class SuctionLock:
-    """Both rates in one thread: a step takes no time."""
-
-    def __init__(self, low: SuctionLoop, ratio: int) -> None:
-        self.low, self.ratio, self.tick = low, ratio, 0
-
-    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
-        stop = self.tick + n
-        while self.tick < stop:
-            if self.tick % self.ratio == 0:
-                self.low.begin()
-                self.low.finish(self.tick)
-            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
-            ticks(span)
-            self.tick += span

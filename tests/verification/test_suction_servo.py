@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+from app.prompt_lock import PromptLock
 from physics.bodies.held_body import HeldBody
 from physics.contact.problem import Stop
 from physics.exchange.buffer import publish, writer_slot
@@ -24,7 +25,7 @@ from physics.suction.labels import thresholds
 from physics.suction.pressure import PressureProblem, solve
 from physics.suction.sides import FixedSide
 from physics.systems.suction import CupSpec, Suction
-from physics.systems.suction_loop import Hand, SuctionLock, SuctionLoop
+from physics.systems.suction_loop import Hand, SuctionLoop
 from physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
 from physics.systems.suction_servo import OK, make_servo, tick, tick_data
 
@@ -226,7 +227,7 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0):
     hand = Hand(suction, 0, gains)
     state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
     low = SuctionLoop(state, suction, [], hand, settings(tolerance=tolerance))
-    return state, tick_data(state), low, SuctionLock(low, round(H / DT))
+    return state, tick_data(state), low, PromptLock(low, round(H / DT))
 
 
 def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):
