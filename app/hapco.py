@@ -23,6 +23,7 @@ from haptics.workspace import Workspace
 from physics.contact.problem import ContactProblem
 from physics.errors import InputError
 from physics.exchange.buffer import reader_slot
+from physics.exchange.port import TIME_SPENT
 from physics.exchange.quasistatic_frame import publish_settings
 from physics.systems.hapco_multirate import (
     CALLS,
@@ -36,15 +37,7 @@ from physics.systems.hapco_multirate import (
 from physics.systems.hapco_multirate import tick_data as multirate_data
 from physics.systems.hapco_servo import hapco_tick, tick_data
 from physics.systems.hapco_servo import make_servo as make_quasistatic
-from physics.systems.hapco_tick import (
-    CHUNK,
-    DIVERGENCES,
-    LOST_CONTACTS,
-    SWEEP_CAPS,
-    TICK,
-    TIME_CAPS,
-    TIME_SPENT,
-)
+from physics.systems.hapco_tick import CHUNK, DIVERGENCES, LOST_CONTACTS, SWEEP_CAPS, TICK, TIME_CAPS
 
 KIND = "none"
 """There is one rate, and no interface between two."""

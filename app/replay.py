@@ -39,7 +39,7 @@ from haptics.limits import (
 from haptics.recording import Recording, read_recording
 from haptics.row import NAMES
 from haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
-from physics.systems.high_rate import WAITING
+from physics.exchange.port import WAITING
 
 DIFFERENT = 1
 """Exit status of a replay that is not bit-equal."""

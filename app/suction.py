@@ -151,10 +151,12 @@ class SuctionRig:
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on solves that stopped short."""
-        diverged = self.counts()["solves diverged"]
-        if diverged:
-            return [f"In {diverged} ticks the servo's solver diverged and its best force was kept."]
-        return []
+        found = []
+        if diverged := self.counts()["solves diverged"]:
+            found.append(f"In {diverged} ticks the servo's solver diverged and its best force was kept.")
+        if diverged := self.built.suction.diverged:
+            found.append(f"The slow loop's solver diverged {diverged} times; pressures and air were kept.")
+        return found
 
     def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
         """How well the cups held."""

@@ -10,8 +10,8 @@ from app.bench.timing import Figures, bare_loop_us, within
 from app.build import build_scene
 from app.outcome import distribution
 from config.load import parse_scene
-from physics.exchange.port import STATUS_CONTACTS
-from physics.systems.high_rate import OK, run_ticks
+from physics.exchange.port import OK, STATUS_CONTACTS
+from physics.systems.high_rate import run_ticks
 from physics.systems.literal import Paper
 from physics.systems.lock_step import LockStep
 

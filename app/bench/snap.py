@@ -21,8 +21,7 @@ from haptics.clock import make_scratch, now_ns
 from haptics.device import DEVICES
 from haptics.limits import make_limits
 from haptics.workspace import make_workspace
-from physics.exchange.port import INFO_RESIDUAL, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
-from physics.systems.snap import OK
+from physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
 from physics.systems.snap_servo import tick_data
 from physics.systems.snap_tick import tick
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from app.outcome import distribution
 from haptics.clock import make_scratch, now_ns
 from physics.exchange.handle import Handle
+from physics.exchange.port import OK
 from physics.systems.high_rate import (
-    OK,
     TICK,
     _feedback,
     _h1_pose,

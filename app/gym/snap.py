@@ -15,10 +15,10 @@ from app.snap_visual import SnapVisual
 from config.load import load_scene
 from config.schema.snap import SnapScene
 from physics.exchange.handle import Handle
+from physics.exchange.port import OK
 from physics.exchange.snapshot import COUNTERS
 from physics.math3 import quat_from_rotvec, quat_multiply
 from physics.mesh.connectors.connector import GIVE
-from physics.systems.snap import OK
 from physics.systems.snap_servo import make_servo
 from physics.systems.snap_tick import tick
 from render.camera import Camera

@@ -35,9 +35,9 @@ from app.studies.snap_models import (
 from app.studies.tables import save_figure, write_csv
 from haptics.clock import make_scratch, now_ns
 from physics.collision.distance_field import DistanceField
+from physics.exchange.port import OK
 from physics.systems.snap import (
     MOST_ROUNDS,
-    OK,
     Insertion,
     delassus,
     detect,

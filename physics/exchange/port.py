@@ -16,6 +16,13 @@ INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
 # Entries of Port.live
 LIVE_FORCE_SCALE, LIVE_MAX_FORCE = 0, 1
 
+OK, NOT_FINITE = 0, 1
+"""Status code of a tick."""
+
+WAITING, SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 1, 2, 4, 8, 16
+"""Flags of a tick: the scene waited for a frame; the solver used up its sweeps, or its time; contacts did not
+fit the capacity; the solver's force grew past all measure, or was worse than the one at the start."""
+
 
 class Port(NamedTuple):
     """Inputs and outputs of one tick; arrays, so that a C function reaches them by address.

@@ -7,7 +7,9 @@ Pressures are absolute [Pa], volumes [m3], amounts [mol], temperatures [K].
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from physics.errors import InputError
 
@@ -56,6 +58,10 @@ class Air:
         if not 0.0 < volume < math.inf:
             raise InputError(f"a cavity starts with a volume of {volume:.6g} m3; it must be positive")
         return pressure * volume / self.rt
+
+    def pressure(self, amount: NDArray[np.float64], volume: NDArray[np.float64]) -> NDArray[np.float64]:
+        """p = n R T / V [Pa] of amounts [mol] in volumes above 0 [m3], at most P_max."""
+        return np.minimum(amount * self.rt / volume, self.largest)
 
 
 @njit(inline="always")

@@ -45,14 +45,13 @@ from physics.exchange.buffer import (
 )
 from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_contact_frame, make_equilibrium
 from physics.exchange.handle import Handle, HandleType
-from physics.exchange.port import STATUS_AGE, STATUS_CODE, STATUS_FLAGS
+from physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, STATUS_FLAGS, WAITING
 from physics.exchange.quasistatic_frame import SET_LIVE
 from physics.math3 import matvec3_transposed, quat_to_matrix
 from physics.systems.hapco import Detection
 from physics.systems.hapco_servo import Hold, make_servo, smallest_servo
 from physics.systems.hapco_tick import (
     LOST_CONTACTS,
-    OK,
     SETTINGS_ID,
     TICK,
     QuasistaticServo,
@@ -69,9 +68,6 @@ from physics.systems.hapco_tick import (
     _start,
     _yield_frame,
 )
-
-WAITING = 1
-"""Flag of a tick in which the scene waited for a frame."""
 
 PATIENCE_PERIODS = 5
 """Low periods after which a frame is overdue."""

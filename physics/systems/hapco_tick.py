@@ -69,10 +69,14 @@ from physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
 from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from physics.exchange.lent_clock import LentClock, read_clock
 from physics.exchange.port import (
+    CONTACTS_LOST,
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    NOT_FINITE,
+    OK,
+    SOLVE_DIVERGED,
     STATUS_AGE,
     STATUS_CODE,
     STATUS_CONTACTS,
@@ -81,6 +85,8 @@ from physics.exchange.port import (
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    SWEEPS_SPENT,
+    TIME_SPENT,
     Port,
 )
 from physics.exchange.quasistatic_frame import (
@@ -116,13 +122,6 @@ from physics.math3 import (
     quat_to_matrix,
     rotate_by,
 )
-
-OK, NOT_FINITE = 0, 1
-"""Status of a tick."""
-
-SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 2, 4, 8, 16
-"""Flags of a tick: the solver used up its sweeps, or its time; contacts did not fit the capacity; the
-solver's force grew past all measure, or was worse than the one at the start."""
 
 CHUNK = 16
 """Sweeps between two looks at the clock."""

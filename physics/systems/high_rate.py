@@ -72,6 +72,8 @@ from physics.exchange.port import (
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    NOT_FINITE,
+    OK,
     STATUS_AGE,
     STATUS_CODE,
     STATUS_CONTACTS,
@@ -80,6 +82,7 @@ from physics.exchange.port import (
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    WAITING,
     Port,
 )
 from physics.exchange.tool_state import ToolState
@@ -96,12 +99,6 @@ from physics.reduction.interface_model import (
     slot_step,
 )
 from physics.systems.hold import Hold, apply_hold, coupling_force, held_point
-
-OK, NOT_FINITE = 0, 1
-"""Status of a tick."""
-
-WAITING = 1
-"""Flag of a tick in which the scene waited for a frame."""
 
 CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""

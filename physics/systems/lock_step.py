@@ -18,13 +18,14 @@ from physics.exchange.port import (
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    OK,
     STATUS_CONTACTS,
     STATUS_SWEEPS,
     make_port,
 )
 from physics.exchange.tool_state import make_tool_state
 from physics.systems.assembly import make_high_rate
-from physics.systems.high_rate import OK, HighRate, tick
+from physics.systems.high_rate import HighRate, tick
 from physics.systems.low_rate import LowRate
 from physics.systems.multirate import READY_SHARE, make_low_rate
 from physics.systems.scene import Scene

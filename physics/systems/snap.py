@@ -51,6 +51,7 @@ from physics.contact.solvers.maximal_dissipation import (
 from physics.dynamics.admittance import DAMPING, TARGET, plug_advance, plug_energy, plug_free
 from physics.errors import InputError
 from physics.exchange.handle import handle_like
+from physics.exchange.port import NOT_FINITE, OK
 from physics.exchange.snap_frame import (
     COUPLING,
     ELASTIC,
@@ -92,9 +93,6 @@ from physics.reduction.segments import (
     surface_values,
 )
 from physics.systems.snap_model import ACTIVE, CODE, CONTACTS, LOST, ROUNDS, STEPS, SWEEPS, SnapModel
-
-OK, NOT_FINITE = 0, 1
-"""Status of a step."""
 
 LLOYD_SWEEPS = 4
 """Of k-means in one step; it goes on in the next."""

@@ -18,10 +18,13 @@ from physics.dynamics.admittance import TARGET, plug_energy
 from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from physics.exchange.handle import handle_like
 from physics.exchange.port import (
+    CONTACTS_LOST,
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    NOT_FINITE,
+    SOLVE_DIVERGED,
     STATUS_AGE,
     STATUS_CODE,
     STATUS_CONTACTS,
@@ -30,12 +33,12 @@ from physics.exchange.port import (
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    SWEEPS_SPENT,
     Port,
 )
 from physics.exchange.snap_frame import SET_LIVE, SnapPicture, SnapSettings
 from physics.math3 import dot3, norm3, quat_difference, quat_multiply, quat_normalise, rotate_by
-from physics.systems.hapco_tick import CONTACTS_LOST, SOLVE_DIVERGED, SWEEPS_SPENT
-from physics.systems.snap import BOUNDED, NOT_FINITE, measure, step
+from physics.systems.snap import BOUNDED, measure, step
 from physics.systems.snap_model import CODE, CONTACTS, LOST, SWEEPS, SnapState
 
 # Entries of SnapServo.counter

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from physics.bodies.held_body import HeldBody
 from physics.contact.problem import Stop
-from physics.contact.solvers.anderson import SWEEPS
+from physics.contact.solvers.anderson import DIVERGED, SWEEPS
 from physics.contact.solvers.relaxation import project_cones
 from physics.errors import InputError
 from physics.suction.contacts import (
@@ -97,7 +97,8 @@ class Suction:
     is shut in; mu (cups,); the handles and loads of the bodies.
     Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
     [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
-    driven handle; problem: the last W and b, of the rows and then of the cavities; times (HISTORY, 6) [s] and
+    driven handle; diverged, solutions that did: the forces of the least residual were kept, pressures and air
+    those of the step's start; problem: the last W and b, of the rows and then of the cavities; times (HISTORY, 6) [s] and
     counts (HISTORY, 4), rows, candidates, sweeps and rounds, of step i at i % HISTORY.
 
     Who has to know a step's problem before its loads are known calls its halves: `detect` and `settle`, each
@@ -133,7 +134,7 @@ class Suction:
         self._x, self._u = np.zeros(most), np.zeros(most)
         self._workspace = make_workspace(capacity, most - 3 * capacity)
         self.r = np.zeros(0)
-        self.steps, self.time = 0, 0.0
+        self.steps, self.time, self.diverged = 0, 0.0, 0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
         self.hold = np.zeros((len(cups), 6))
         self.walls: list[tuple[Motion, Motion]] = []
@@ -256,8 +257,7 @@ class Suction:
         self.volume = np.array([self.enclosures[i].volume[k] for i, k in cup_of], float)
         self.start_volume = self.volume.copy()
         if self.gauge is None:
-            self.pressure = np.minimum(self.amount * self.air.rt / self.volume, self.air.largest)
-            self.pressure = np.maximum(self.pressure, 1e-3 * self.air.atmosphere)
+            self.pressure = self.air.pressure(self.amount, self.volume)
         else:
             self.pressure = np.full(n, self.air.atmosphere + self.gauge)
         self.cavity_count = n
@@ -344,8 +344,12 @@ class Suction:
         )  # fmt: skip
         a = self._workspace
         bound = begin(w, b, mu, x, u, gas, self.accelerated, a)
-        advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a)
+        code = advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a)
         self.gas_error = finish(w, b, mu, x, u, gas, a)
+        if code == DIVERGED:
+            # its pressures mean nothing, and air that it let out would be lost for good
+            self.diverged += 1
+            gas.pressure[:], gas.volume[:], gas.amount[:] = self.pressure, self.start_volume, self.amount
         self.r, self._gas = x[:n].copy(), gas
         remember_forces(self.rows, self.r, self._memory)
 

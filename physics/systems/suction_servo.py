@@ -39,6 +39,9 @@ from physics.exchange.port import (
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    NOT_FINITE,
+    OK,
+    SOLVE_DIVERGED,
     STATUS_AGE,
     STATUS_CODE,
     STATUS_CONTACTS,
@@ -47,6 +50,7 @@ from physics.exchange.port import (
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    SWEEPS_SPENT,
     Port,
     make_port,
 )
@@ -65,12 +69,6 @@ from physics.exchange.suction_frame import (
 )
 from physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
 from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
-
-OK, NOT_FINITE = 0, 1
-"""Status of a tick."""
-
-SWEEPS_SPENT, SOLVE_DIVERGED = 2, 4
-"""Flags of a tick: the solver used up its sweeps; its force grew past all measure."""
 
 LATEST = 2.0
 """Most steps for which the start velocities are followed when a frame is late."""

@@ -9,7 +9,7 @@ from app.outcome import FAILED, FINISHED
 from app.replay import replay
 from app.session import Options, Session, run
 from haptics.recording import read_recording
-from physics.systems.high_rate import WAITING
+from physics.exchange.port import WAITING
 
 TOUCHING = (
     "bodies.probe.placement.position=[0, 0.041, 0]",

@@ -21,8 +21,8 @@ from haptics.servo import is_frozen, tick_count
 from physics.bodies.io import BodyFile, write_body
 from physics.contact.io import read_problem
 from physics.contact.residual import natural_map_residual
+from physics.exchange.port import CONTACTS_LOST, SWEEPS_SPENT, TIME_SPENT
 from physics.exchange.snapshot import OPEN, SLIP, STICK
-from physics.systems.hapco_tick import CONTACTS_LOST, SWEEPS_SPENT, TIME_SPENT
 from render.gl import RenderUnavailable
 
 CONTACTS = {

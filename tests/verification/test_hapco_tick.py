@@ -21,10 +21,14 @@ from physics.exchange.port import (
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    OK,
+    SOLVE_DIVERGED,
     STATUS_CONTACTS,
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_SWEEPS,
+    SWEEPS_SPENT,
+    TIME_SPENT,
 )
 from physics.exchange.quasistatic_frame import (
     ANDERSON,
@@ -50,16 +54,7 @@ from physics.exchange.quasistatic_frame import (
 from physics.fem.material import Material
 from physics.systems.hapco import Detection, Interaction
 from physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
-from physics.systems.hapco_tick import (
-    DIVERGENCES,
-    OK,
-    SOLVE_DIVERGED,
-    SWEEPS_SPENT,
-    TIME_CAPS,
-    TIME_SPENT,
-    run_ticks,
-    tick,
-)
+from physics.systems.hapco_tick import DIVERGENCES, TIME_CAPS, run_ticks, tick
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf

@@ -13,7 +13,7 @@ from physics.collision.distance_field import exact_field, grid_field
 from physics.dynamics.admittance import TARGET, make_plug
 from physics.errors import InputError
 from physics.exchange.buffer import acquire
-from physics.exchange.port import INFO_HELD, INFO_SUM, STATUS_CONTACTS, STATUS_FRAME
+from physics.exchange.port import INFO_HELD, INFO_SUM, OK, STATUS_CONTACTS, STATUS_FRAME
 from physics.exchange.snap_frame import (
     ELASTIC,
     SET_CLUSTERS,
@@ -23,7 +23,7 @@ from physics.exchange.snap_frame import (
     publish_snap_settings,
 )
 from physics.mesh.connectors.registry import generate
-from physics.systems.snap import OK, Insertion
+from physics.systems.snap import Insertion
 from physics.systems.snap_model import CONTACTS, Numerics, SnapModel
 from physics.systems.snap_servo import gains_of, make_servo, snap_tick, tick_data
 from physics.systems.snap_tick import TICK, tick

@@ -8,6 +8,7 @@ from app.prompt_lock import PromptLock
 from physics.bodies.held_body import HeldBody
 from physics.contact.problem import Stop
 from physics.exchange.buffer import publish, writer_slot
+from physics.exchange.port import OK
 from physics.exchange.suction_frame import (
     SET_ATMOSPHERE,
     SET_LARGEST,
@@ -27,7 +28,7 @@ from physics.suction.sides import FixedSide
 from physics.systems.suction import CupSpec, Suction
 from physics.systems.suction_loop import Hand, SuctionLoop
 from physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
-from physics.systems.suction_servo import OK, make_servo, tick, tick_data
+from physics.systems.suction_servo import make_servo, tick, tick_data
 
 H, DT = 1e-2, 1e-3
 AIR = Air(largest=102e3)

@@ -8,6 +8,7 @@ import pytest
 from physics.bodies.chain_body import RigidBody
 from physics.bodies.held_body import HeldBody
 from physics.contact.problem import Stop
+from physics.contact.solvers.anderson import DIVERGED
 from physics.errors import InputError
 from physics.fem.material import Material
 from physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, Cup, cup
@@ -267,6 +268,19 @@ def test_the_air_of_a_flattened_cup_leaks_to_the_atmospheres_pressure_from_eithe
     assert p[70:].min() < 0.95 * AIR.atmosphere
     assert (np.diff(n[70:]) >= 0.0).all()
     assert p[-1] == pytest.approx(AIR.atmosphere, rel=5e-3)
+
+
+def test_a_solution_that_diverges_lets_no_air_out_and_is_counted(monkeypatch):
+    def run_away(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
+        a.best[len(b) - 1] = 1e6  # far over the largest pressure, where air would leave
+        return DIVERGED
+
+    cups = Record(on_plane(small_cup())).run(lambda t: -2e-3 * t / 0.2, 0.2)
+    system, amount = cups.system, cups.columns[2, -1]
+    monkeypatch.setattr("physics.systems.suction.advance", run_away)
+    cups.run(lambda t: -2e-3, H)
+    assert system.diverged > 0
+    assert cups.columns[2, -1] == amount > 0.0
 
 
 def test_rows_left_out_change_nothing():
