@@ -97,8 +97,8 @@ class Suction:
     is shut in; mu (cups,); the handles and loads of the bodies.
     Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
     [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
-    driven handle; diverged, number of solutions that did, of which the forces of the least residual were kept,
-    but the pressures and the air of the step's start; problem: the last W and b, of the rows and then of the
+    driven handle; diverged, how many solutions did: of them the forces of the least residual were kept, but
+    the pressures and the air of the step's start; problem: the last W and b, of the rows and then of the
     cavities; times (HISTORY, 6) [s] and counts (HISTORY, 4), rows, candidates, sweeps and rounds, of step i
     at i % HISTORY.
 
