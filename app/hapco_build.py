@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from app.cache import cache_folder
 from app.live import device_values
 from app.parts import chosen_nodes, generated_tets, key_of, placed
 from app.progress import Progress
@@ -11,6 +10,7 @@ from config.schema.geometry import VolumeFile
 from config.schema.hapco import BodyFile, ElasticBody, HapcoScene, HexBlock
 from physics.bodies.io import read_body
 from physics.bodies.quasistatic import QuasistaticBody
+from physics.cache import cache_folder
 from physics.contact.solvers.family import OUTER_STOPS
 from physics.exchange.quasistatic_frame import (
     ANDERSON,

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.cache import cache_folder
 from app.live import device_values
 from app.progress import Progress
 from app.snap_connector import admittance_of, connector_of
 from app.train_distance import obtain_network, require_accurate
 from config.schema.snap import ExactDistance, GridDistance, LearnedDistance, SnapScene
 from physics.bodies.io import content_key, load_cached, store_cached
+from physics.cache import cache_folder
 from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from physics.collision.io import read_network, surface_key
 from physics.dynamics.admittance import make_plug

@@ -5,9 +5,10 @@ says was cut short, leaps after as many readings as the solver had then made; so
 same sweep, for the same reason.
 """
 
-from numba import carray, cfunc, types
+from numba import carray, types
 
 from haptics.clock import now_ns
+from physics.kernels import callback
 
 READINGS = 1
 """Word of a counted clock: readings that are left before it leaps."""
@@ -17,7 +18,7 @@ ENDLESS = 1 << 62
 _SIGNATURE = types.int32(types.CPointer(types.int64))
 
 
-@cfunc(_SIGNATURE, cache=True)
+@callback(_SIGNATURE)
 def machine_clock(words):
     """The machine's monotonic time."""
     array = carray(words, 8)
@@ -25,7 +26,7 @@ def machine_clock(words):
     return 0
 
 
-@cfunc(_SIGNATURE, cache=True)
+@callback(_SIGNATURE)
 def counted_clock(words):
     """0 as long as there are readings left, then ENDLESS."""
     array = carray(words, 8)

@@ -13,8 +13,10 @@ import sys
 import time
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
+
+from physics.kernels import kernel
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
@@ -39,13 +41,13 @@ def make_scratch() -> NDArray[np.int64]:
     return np.zeros(4, dtype=np.int64)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _now_posix(scratch):
     _clock_gettime(_MONOTONIC, scratch.ctypes)
     return scratch[0] * SECOND + scratch[1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _now_windows(scratch):
     _counter(scratch.ctypes)
     _frequency(scratch[1:].ctypes)
@@ -53,7 +55,7 @@ def _now_windows(scratch):
     return ticks // rate * SECOND + ticks % rate * SECOND // rate
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sleep_until_absolute(deadline, scratch):
     scratch[0] = deadline // SECOND
     scratch[1] = deadline % SECOND
@@ -61,7 +63,7 @@ def _sleep_until_absolute(deadline, scratch):
         pass
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sleep_until_nanosleep(deadline, scratch):
     margin = 200_000  # ns: a relative sleep oversleeps by the timer's slack; the rest is spun
     left = deadline - _now_posix(scratch)
@@ -73,7 +75,7 @@ def _sleep_until_nanosleep(deadline, scratch):
         left = deadline - _now_posix(scratch)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sleep_until_windows(deadline, scratch):
     left = deadline - _now_windows(scratch)
     while left > 0:

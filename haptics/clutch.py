@@ -13,11 +13,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.workspace import pose_to_scene
 from physics.exchange.port import Port
+from physics.kernels import inlined, kernel
 
 TURN_BACK = 0.3
 """Time constant [s] in which an offset of the orientation decays."""
@@ -47,7 +47,7 @@ def start_at_point(clutch: Clutch, port: Port, point: ArrayLike) -> None:
     clutch.words[_START] = 1
 
 
-@njit(inline="always")
+@inlined
 def take_start(clutch):
     """Whether this tick is the start at a given point; true once."""
     asked = clutch.words[_START] != 0
@@ -55,7 +55,7 @@ def take_start(clutch):
     return asked
 
 
-@njit(inline="always")
+@inlined
 def _multiply(p, qw, qx, qy, qz, out):
     """out = p q."""
     w, x, y, z = p[0], p[1], p[2], p[3]
@@ -65,7 +65,7 @@ def _multiply(p, qw, qx, qy, qz, out):
     out[3] = w * qz + x * qy - y * qx + z * qw
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def follow_hand(clutch, workspace, device_port, port, held, still, dt):
     """Bring the device's pose into the scene's port; workspace.offset and the clutch are moved.
 
@@ -92,7 +92,7 @@ def follow_hand(clutch, workspace, device_port, port, held, still, dt):
         _turn_back(clutch, port, dt)
 
 
-@njit(inline="always")
+@inlined
 def _turn_back(clutch, port, dt):
     """Let the offset decay for a tick, then apply it to orientation and angular velocity."""
     q, spin = clutch.turn, port.angular_velocity

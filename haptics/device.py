@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import HapticsError
 from physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
+from physics.kernels import inlined, kernel
 
 TABLE, MAILBOX, RECORDED, EXTERNAL = 0, 1, 2, 3
 """Where a device's target comes from: a table of one row a tick, the newest message, or a recording whose
@@ -201,7 +201,7 @@ def send_target(
     publish(device.mail_control)
 
 
-@njit(inline="always")
+@inlined
 def _turn(now, before, out):
     """out = rotation vector of now before^-1, which turns one unit quaternion into the other."""
     w = now[0] * before[0] + now[1] * before[1] + now[2] * before[2] + now[3] * before[3]
@@ -216,7 +216,7 @@ def _turn(now, before, out):
         out[i] *= scale
 
 
-@njit(inline="always")
+@inlined
 def _take_target(device, tick, port):
     """Bring the target to this tick and the next; orientation and buttons go straight to the port."""
     if device.source == TABLE:
@@ -247,7 +247,7 @@ def _take_target(device, tick, port):
     port.buttons[0] = device.buttons[0]
 
 
-@njit(inline="always")
+@inlined
 def _repeat(device, tick, port):
     """Report the recorded inputs of this tick, the last ones for ever."""
     row = min(tick, device.positions.shape[0] - 1)
@@ -260,7 +260,7 @@ def _repeat(device, tick, port):
     port.buttons[0] = device.buttons[row]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def device_read(device, tick, port):
     """Report pose, velocities and buttons at this tick into the port; DEVICE_OK, or why it cannot."""
     if device.source == EXTERNAL:
@@ -291,7 +291,7 @@ def device_read(device, tick, port):
     return device.health[0]
 
 
-@njit(inline="always")
+@inlined
 def _kick(device, share, h, force):
     """Velocity change over h by the held force and the hand's spring, its end at this share of the tick."""
     for i in range(3):
@@ -300,7 +300,7 @@ def _kick(device, share, h, force):
         device.velocity[i] += h / device.mass * pull
 
 
-@njit(inline="always")
+@inlined
 def _drag(device, h):
     """Exact decay of the velocity over h toward its balance of hand damping and friction.
 
@@ -318,13 +318,13 @@ def _drag(device, h):
         v[i] = balance + decay * (v[i] - balance)
 
 
-@njit(inline="always")
+@inlined
 def _drift(device, h):
     for i in range(3):
         device.position[i] += h * device.velocity[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def device_write(device, sent_force):
     """Hold sent_force (3,) [N], device axes, for one tick and move the held stylus by it; returns DEVICE_OK.
 

@@ -15,10 +15,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import HapticsError
+from physics.kernels import inlined
 
 EDGE_RELAXATION = 5e-3
 """Damping of the edge over its stiffness [s]."""
@@ -64,7 +64,7 @@ def make_guard(
     )
 
 
-@njit(inline="always")
+@inlined
 def push_inward(guard, port):
     """Add the edge's force to port.force [N]; True beyond the box."""
     if guard.edge_stiffness == 0.0:
@@ -81,7 +81,7 @@ def push_inward(guard, port):
     return beyond
 
 
-@njit(inline="always")
+@inlined
 def brake_near_limit(guard, largest, port, brake):
     """Add to brake (3,) [N] what the damper takes off a command near the largest force [N]; True if any."""
     if guard.saturation_damping == 0.0:

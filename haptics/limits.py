@@ -21,13 +21,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from haptics.errors import HapticsError
 from haptics.guard import GuardParams, make_guard
 from haptics.passivity import PassivityParams, make_passivity
 from physics.exchange.port import LIVE_MAX_FORCE, STATUS_AGE, STATUS_CODE
+from physics.kernels import inlined, kernel
 
 # Flags of a tick
 CLAMPED = 1
@@ -219,7 +219,7 @@ def make_limit_state(params: LimitParams) -> LimitState:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def request_fade(state, reason):
     """Latch a stop reason, unless one is latched already: the first cause is the one to report.
 
@@ -231,25 +231,25 @@ def request_fade(state, reason):
         state.words[_EMERGENCY] = 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def stop_reason(state):
     """The latched stop reason, RUNNING if there is none."""
     return state.words[_REASON]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_emergency(state):
     """Whether an emergency stop was asked for."""
     return state.words[_EMERGENCY] != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def has_faded(state):
     """Whether a stop was asked for and the gain has reached zero."""
     return state.words[_REASON] != RUNNING and state.gain[0] == 0.0
 
 
-@njit(inline="always")
+@inlined
 def _check_command(state, port):
     """Latch what is wrong with the command; returns the flags."""
     flags = 0
@@ -265,19 +265,19 @@ def _check_command(state, port):
     return flags
 
 
-@njit(inline="always")
+@inlined
 def largest_force(params, port):
     """Largest norm [N] now: the operator's, never above the ceiling, or what the limits were made with."""
     live = port.live[LIVE_MAX_FORCE]
     return params.max_force if math.isnan(live) else min(max(live, 0.0), params.ceiling)
 
 
-@njit(inline="always")
+@inlined
 def _norm(x, y, z):
     return math.sqrt(x * x + y * y + z * z)
 
 
-@njit(inline="always")
+@inlined
 def _follow_command(state, params, port):
     """Move the state's force toward the clamped and damped command, no faster than the rate; the flags."""
     flags = 0
@@ -305,7 +305,7 @@ def _follow_command(state, params, port):
     return flags
 
 
-@njit(inline="always")
+@inlined
 def _fall(state, params):
     """One tick of the gain's falling ramp."""
     state.gain[0] -= params.emergency_step if is_emergency(state) else params.fade_out_step
@@ -317,7 +317,7 @@ def _fall(state, params):
         state.words[_PHASE] = _OPEN
 
 
-@njit(inline="always")
+@inlined
 def _rise(state, params):
     """One tick of the gain's rising ramp."""
     if state.words[_PHASE] == _GATED:
@@ -328,7 +328,7 @@ def _rise(state, params):
         state.words[_PHASE] = _OPEN
 
 
-@njit(inline="always")
+@inlined
 def _move_gain(state, params, command, stale, pausing):
     """One tick of the gain under a command of this norm [N]; returns the flags."""
     flags = PAUSING if pausing else 0
@@ -353,7 +353,7 @@ def _move_gain(state, params, command, stale, pausing):
     return flags
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def limit_force(state, params, port, out, pausing=False):
     """out (3,) [N] = what may be sent of port.force; returns the tick's flags.
 

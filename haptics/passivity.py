@@ -23,10 +23,10 @@ account: the work that the commanded torque would have done on the hand, negativ
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from haptics.errors import HapticsError
+from physics.kernels import kernel
 
 OFF, OBSERVE, CONTROL = 0, 1, 2
 MODES = ("off", "observe", "control")
@@ -76,7 +76,7 @@ def make_port_energy() -> PortEnergy:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def observe_port(account, params, port, sent, gain, interrupted):
     """Book the work of the last tick, once the device has reported where it led.
 
@@ -105,7 +105,7 @@ def observe_port(account, params, port, sent, gain, interrupted):
     account.ticks[0] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def observe_torque(account, port):
     """Keep the largest commanded torque [N m]."""
     t = port.torque
@@ -114,7 +114,7 @@ def observe_torque(account, port):
         account.peak_torque[0] = norm
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def brake_delivery(account, params, brake):
     """Add to brake (3,) [N] the controller's damping force; True if it acts."""
     for i in range(3):

@@ -7,7 +7,7 @@ own pose and velocities, from which a replay starts, and the sent force in the d
 
 from dataclasses import dataclass
 
-from numba import njit
+from physics.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ COLUMNS: tuple[Column, ...] = (
 NAMES = tuple(column.name for column in COLUMNS)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def write_row(row, tick, dt, port, device_port, sent, flags, late_us, step_us, energy):
     """Fill row, shape (len(COLUMNS),), in the order of COLUMNS."""
     row[0] = tick

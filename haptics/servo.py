@@ -23,7 +23,7 @@ import threading
 from typing import NamedTuple, Self
 
 import numpy as np
-from numba import njit, typeof, types
+from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.clock import WAITER, make_scratch, now_ns, request_realtime, sleep_until
@@ -94,6 +94,7 @@ from physics.exchange.ring import (
     ring_release,
     ring_slot,
 )
+from physics.kernels import inlined, kernel
 
 CATCH_UP = 10
 """Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""
@@ -188,7 +189,7 @@ def start_servo_at(servo: Servo, point: ArrayLike) -> None:
     start_at_point(servo.clutch, servo.port, point)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def request_stop(servo, reason=STOP_REQUESTED):
     """Ask the servo to fade and stop for a reason of `haptics.limits`; any thread may.
 
@@ -200,37 +201,37 @@ def request_stop(servo, reason=STOP_REQUESTED):
         store_release(servo.control, _STOP, reason)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def request_pause(servo, on):
     """Ask the servo to fade and freeze, or to go on; any thread may."""
     store_release(servo.control, _PAUSE, 1 if on else 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grant_ticks(servo, n):
     """Let a paused servo make n ticks once it is frozen; one thread at a time. A resume drops the rest."""
     store_release(servo.control, _GRANTED, load_acquire(servo.control, _GRANTED) + n)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_frozen(servo):
     """Whether the servo stands still in a pause; any thread may ask."""
     return load_acquire(servo.control, _FROZEN) != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tick_count(servo):
     """Steps done so far; any thread may ask."""
     return load_acquire(servo.control, _TICK)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def finished_reason(servo):
     """RUNNING until the servo has faded and stopped, then the stop reason; any thread may ask."""
     return load_acquire(servo.control, _REASON)
 
 
-@njit(inline="always")
+@inlined
 def _call_system(servo):
     """Call the tick, unless it has failed: its state can no longer be trusted."""
     reason = stop_reason(servo.limit_state)
@@ -241,7 +242,7 @@ def _call_system(servo):
         servo.port.status[STATUS_CODE] = code
 
 
-@njit(inline="always")
+@inlined
 def _record(servo, tick, flags, late_ns, step_ns):
     slot = ring_push_slot(servo.ring)
     if slot >= 0:
@@ -260,7 +261,7 @@ def _record(servo, tick, flags, late_ns, step_ns):
         ring_commit(servo.ring)
 
 
-@njit(inline="always")
+@inlined
 def _hear_stop(servo):
     """Latch the stops that were asked for, the emergency first."""
     if load_acquire(servo.control, _EMERGENCY) != 0:
@@ -270,7 +271,7 @@ def _hear_stop(servo):
         request_fade(servo.limit_state, reason)
 
 
-@njit(inline="always")
+@inlined
 def _hear_pause(servo):
     """(whether a pause is asked for, whether a tick is granted)."""
     control = servo.control
@@ -282,7 +283,7 @@ def _hear_pause(servo):
     return pausing, granted > control[_USED]
 
 
-@njit(inline="always")
+@inlined
 def _read_device(servo, tick):
     """Read pose and buttons; returns the flags."""
     flags = 0
@@ -295,7 +296,7 @@ def _read_device(servo, tick):
     return flags
 
 
-@njit(inline="always")
+@inlined
 def _rest(servo):
     """A period of a frozen servo: zero force; returns True if a stop was asked for.
 
@@ -312,7 +313,7 @@ def _rest(servo):
     return done
 
 
-@njit(inline="always")
+@inlined
 def _follow(servo, tick, frozen):
     """Bring the pose into the scene; returns the flags."""
     pressed = servo.device_port.buttons[0] & servo.workspace.clutch_buttons != 0
@@ -323,7 +324,7 @@ def _follow(servo, tick, frozen):
     return CLUTCHED if held else 0
 
 
-@njit(inline="always")
+@inlined
 def _guard(servo):
     """Guards on the command; returns the flags."""
     flags = 0
@@ -341,7 +342,7 @@ def _guard(servo):
     return flags
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def servo_step(servo, late_ns, paced, scratch):
     """One tick; returns True once a stop has been asked for and the force has faded.
 
@@ -383,7 +384,7 @@ def servo_step(servo, late_ns, paced, scratch):
     return done
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def servo_run(servo, n):
     """Lock-step driver: n ticks without a clock.
 
@@ -399,7 +400,7 @@ def servo_run(servo, n):
     return tick_count(servo) - first
 
 
-@njit(inline="always")
+@inlined
 def _pace(deadline, period, statistics, scratch):
     """Wait for a deadline; (lateness, next deadline), counting lateness, misses and skipped periods."""
     sleep_until(deadline, scratch)
@@ -411,7 +412,7 @@ def _pace(deadline, period, statistics, scratch):
     return late, deadline + (1 + skipped) * period
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def servo_loop(servo):
     """Real-time driver: a tick at each deadline until a stop has been asked for and the force has faded.
 
@@ -427,7 +428,7 @@ def servo_loop(servo):
     return finished_reason(servo)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def baseline_loop(n, period_ns, statistics, scratch):
     """n deadlines of the servo's clock with nothing in between: what the machine gives at best."""
     deadline = now_ns(scratch) + period_ns
@@ -477,7 +478,7 @@ def compile_servo(servo: Servo) -> None:
     grant_ticks.compile((own, types.int64))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _copy_rows(ring, rows, out):
     n = min(ring_available(ring), out.shape[0])
     for i in range(n):

@@ -8,8 +8,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import kernel
 
 BINS_PER_DECADE, DECADES, SMALLEST_NS = 64, 8, 100.0
 BINS = BINS_PER_DECADE * DECADES
@@ -34,7 +35,7 @@ def make_statistics() -> Statistics:
     return Statistics(np.zeros(4, np.int64), np.zeros((2, BINS), np.int64), np.zeros(2, np.int64))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_duration(statistics, kind, ns):
     """Count a duration [ns] as LATE or STEP; below the smallest bin it counts in the first."""
     k = int(BINS_PER_DECADE * math.log10(max(ns, SMALLEST_NS) / SMALLEST_NS))

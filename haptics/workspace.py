@@ -14,11 +14,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import HapticsError
 from physics.exchange.port import LIVE_FORCE_SCALE
+from physics.kernels import inlined
 
 
 class Workspace(NamedTuple):
@@ -104,7 +104,7 @@ def orientations_to_device(workspace: Workspace, orientations: ArrayLike) -> NDA
     return quaternion_product(workspace.quaternion * [1.0, -1.0, -1.0, -1.0], orientations)
 
 
-@njit(inline="always")
+@inlined
 def pose_to_scene(workspace, device_port, port):
     """Bring pose, velocities and buttons from the device's port into the scene's."""
     R, s = workspace.rotation, workspace.scale
@@ -121,14 +121,14 @@ def pose_to_scene(workspace, device_port, port):
     port.buttons[0] = device_port.buttons[0]
 
 
-@njit(inline="always")
+@inlined
 def force_gain(workspace, port):
     """Device force per scene force [-]: the operator's, or the workspace's own."""
     live = port.live[LIVE_FORCE_SCALE]
     return workspace.force_scale if math.isnan(live) else live
 
 
-@njit(inline="always")
+@inlined
 def force_to_device(workspace, port, device_port):
     """Bring force and torque from the scene's port into the device's."""
     R, g = workspace.rotation, force_gain(workspace, port)

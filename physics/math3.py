@@ -7,25 +7,25 @@ allocates. The functions are also plain Python under NUMBA_DISABLE_JIT=1.
 
 import math
 
-from numba import njit
+from physics.kernels import inlined
 
 SMALL_ANGLE = 1e-8
 """Below this angle [rad] the series of sin(a)/a and its inverse are exact to rounding."""
 
 
-@njit(inline="always")
+@inlined
 def dot3(a, b):
     """Scalar product of two 3-vectors."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(inline="always")
+@inlined
 def norm3(a):
     """Euclidean length of a 3-vector."""
     return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
-@njit(inline="always")
+@inlined
 def cross3(a, b, out):
     """out = a x b; out must not alias a or b."""
     out[0] = a[1] * b[2] - a[2] * b[1]
@@ -33,21 +33,21 @@ def cross3(a, b, out):
     out[2] = a[0] * b[1] - a[1] * b[0]
 
 
-@njit(inline="always")
+@inlined
 def matvec3(m, a, out):
     """out = m a for a 3x3 matrix; out must not alias a."""
     for i in range(3):
         out[i] = m[i, 0] * a[0] + m[i, 1] * a[1] + m[i, 2] * a[2]
 
 
-@njit(inline="always")
+@inlined
 def matvec3_transposed(m, a, out):
     """out = m^T a for a 3x3 matrix; out must not alias a."""
     for i in range(3):
         out[i] = m[0, i] * a[0] + m[1, i] * a[1] + m[2, i] * a[2]
 
 
-@njit(inline="always")
+@inlined
 def quat_multiply(p, q, out):
     """out = p q (first q, then p); out must not alias p or q."""
     out[0] = p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3]
@@ -56,7 +56,7 @@ def quat_multiply(p, q, out):
     out[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0]
 
 
-@njit(inline="always")
+@inlined
 def quat_normalise(q):
     """Scale q to unit length in place."""
     s = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
@@ -64,7 +64,7 @@ def quat_normalise(q):
         q[i] *= s
 
 
-@njit(inline="always")
+@inlined
 def quat_from_rotvec(r, out):
     """out = exp(r / 2), the quaternion of the rotation vector r [rad]."""
     angle = math.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
@@ -75,7 +75,7 @@ def quat_from_rotvec(r, out):
         out[i + 1] = scale * r[i]
 
 
-@njit(inline="always")
+@inlined
 def quat_difference(qa, qb, out):
     """out = rotation vector [rad] of q_a q_b^-1: what turns b into a, in world axes."""
     # (w, v) of qa * conj(qb), written out so that no scratch is needed
@@ -91,7 +91,7 @@ def quat_difference(qa, qb, out):
     out[2] = scale * z
 
 
-@njit(inline="always")
+@inlined
 def quat_rotate(q, a, out):
     """out = q a q^-1, a vector of body axes seen in world axes; out must not alias a."""
     tx = 2.0 * (q[2] * a[2] - q[3] * a[1])
@@ -102,7 +102,7 @@ def quat_rotate(q, a, out):
     out[2] = a[2] + q[0] * tz + q[1] * ty - q[2] * tx
 
 
-@njit(inline="always")
+@inlined
 def quat_to_matrix(q, out):
     """out = 3x3 rotation matrix of q."""
     w, x, y, z = q[0], q[1], q[2], q[3]
@@ -117,7 +117,7 @@ def quat_to_matrix(q, out):
     out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
 
 
-@njit(inline="always")
+@inlined
 def rotate_by(r, q):
     """q <- exp(r/2) q in place: turn the orientation q by the rotation vector r [rad] in world axes."""
     angle = math.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
@@ -133,7 +133,7 @@ def rotate_by(r, q):
     quat_normalise(q)
 
 
-@njit(inline="always")
+@inlined
 def turn_vector(r, a):
     """a <- exp([r]) a in place: turn a by the rotation vector r [rad] (Rodrigues); r must not alias a."""
     angle = math.sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2])
@@ -146,7 +146,7 @@ def turn_vector(r, a):
     a[2] += once * z + twice * (r[0] * y - r[1] * x)
 
 
-@njit(inline="always")
+@inlined
 def tangent_basis(n, t1, t2):
     """Complete a unit normal n to the right-handed frame (n, t1, t2), continuously almost everywhere.
 

@@ -6,7 +6,6 @@ contacts, with forces to 1e-2.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from app.bench.timing import Figures, bare_loop_us, lap, microseconds, within
@@ -21,6 +20,7 @@ from haptics.device import DEVICES
 from haptics.limits import make_limits
 from haptics.workspace import make_workspace
 from physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
+from physics.kernels import kernel
 from physics.systems.hapco_tick import (
     TICK,
     _delassus,
@@ -116,13 +116,13 @@ def _measured(scene: str, every: int, bare: Figures) -> Figures:
     }
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(s, position):
     for i in range(3):
         s.port.position[i] = position[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_ticks(s, positions, ns, met, residuals, scratch):
     """A tick at each of positions (n, 3), its time [ns] into ns (n,); how many were well."""
     for k in range(ns.shape[0]):
@@ -138,7 +138,7 @@ def time_ticks(s, positions, ns, met, residuals, scratch):
     return ns.shape[0]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_stages(s, positions, ns, scratch):
     """Ticks with a clock after each stage, times [ns] into ns (n, len(STAGES)); how many were well."""
     for k in range(ns.shape[0]):

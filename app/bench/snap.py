@@ -7,7 +7,6 @@ A tick is everything: free motion, collision, contact forces, update, energies, 
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from app.bench.timing import Figures, bare_loop_us, microseconds, within
@@ -22,6 +21,7 @@ from haptics.device import DEVICES
 from haptics.limits import make_limits
 from haptics.workspace import make_workspace
 from physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
+from physics.kernels import kernel
 from physics.systems.snap_servo import tick_data
 from physics.systems.snap_tick import tick
 
@@ -89,7 +89,7 @@ def _measured(scene: str, overrides: Sequence[str], every: int, bare: Figures) -
     }
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_ticks(s, positions, ns, met, residuals, scratch):
     """A tick at each of positions (n, 3), its time [ns] into ns (n,); how many were well."""
     for k in range(ns.shape[0]):

@@ -6,7 +6,6 @@ The times are the kernels' own, stop tests of `anderson` included; a solve from 
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from app.bench.contact_problems import brick_wall, pressed_block, soft_on_soft, squeezed_block
 from app.bench.timing import Figures, bare_loop_us
@@ -16,6 +15,7 @@ from physics.contact.laws import scale_to_disc
 from physics.contact.problem import ContactProblem
 from physics.contact.residual import natural_map_residual
 from physics.contact.solvers.anderson import CONVERGED, SWEEPS, advance, begin, make_acceleration
+from physics.kernels import kernel
 
 FRICTION = Path(__file__).resolve().parents[3] / "shared" / "data" / "friction"
 """Problems of others, timed too where they are."""
@@ -94,7 +94,7 @@ def plain_sweeps(held: ContactProblem, tolerance: float) -> int:
     return MOST
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plain_sweep(w, mu, r, u):
     """One sweep of block Gauss-Seidel with a projected step a contact; u = W r + b is kept."""
     for k in range(mu.shape[0]):
@@ -114,7 +114,7 @@ def plain_sweep(w, mu, r, u):
                 u[c] += d_n * row_n[c] + d1 * row_1[c] + d2 * row_2[c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_plain(w, b, mu, r, u, sweeps, ns, scratch):
     """A cold plain solve of that many sweeps for each entry of ns, which gets its time [ns]."""
     for k in range(ns.shape[0]):
@@ -126,7 +126,7 @@ def time_plain(w, b, mu, r, u, sweeps, ns, scratch):
         ns[k] = now_ns(scratch) - start
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_anderson(w, b, mu, r, u, tolerance, most, a, ns, scratch):
     """A cold solve to the tolerance for each entry of ns, which gets its time [ns]; whether all converged."""
     well = True

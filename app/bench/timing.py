@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from app.outcome import distribution
 from haptics.clock import make_scratch, now_ns
 from physics.exchange.handle import Handle
 from physics.exchange.port import OK
+from physics.kernels import inlined, kernel
 from physics.systems.high_rate import (
     TICK,
     _feedback,
@@ -35,7 +35,7 @@ SIZE = 64
 Figures = dict[str, Any]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_ticks(s, ns, scratch):
     """Ticks, one for each entry of ns, which gets its time [ns]; returns how many were well."""
     for i in range(ns.shape[0]):
@@ -46,7 +46,7 @@ def time_ticks(s, ns, scratch):
     return ns.shape[0]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_stages(s, ns, scratch):
     """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well."""
     for i in range(ns.shape[0]):
@@ -75,7 +75,7 @@ def time_stages(s, ns, scratch):
     return ns.shape[0]
 
 
-@njit(inline="always")
+@inlined
 def lap(at, stage, before, scratch):
     """Book the time since `before` as that stage's [ns]; returns the time now."""
     now = now_ns(scratch)
@@ -83,7 +83,7 @@ def lap(at, stage, before, scratch):
     return now
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _bare_loop(a, x, y, ns, scratch):
     """y = a x, SIZE^2 multiplications and additions in plain loops, once for each entry of ns."""
     for k in range(ns.shape[0]):

@@ -15,7 +15,7 @@ J. Robotic Systems 14(1), 1997: the wall is passive, so that any passive hand is
 from typing import NamedTuple
 
 import numpy as np
-from numba import cfunc, typeof, types
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from haptics.device import make_virtual_device
@@ -24,6 +24,7 @@ from haptics.row import NAMES
 from haptics.servo import drain_rows, make_servo, servo_run
 from physics.exchange.handle import Handle, HandleType
 from physics.exchange.port import Port, make_port
+from physics.kernels import callback
 
 TICKS = 1200
 """Ticks of a simulated run; the last two quarters of it are compared."""
@@ -81,7 +82,7 @@ class Wall(NamedTuple):
     """Stiffness [N/m] and damping [N s/m], shape (2,)."""
 
 
-@cfunc(types.int32(HandleType(typeof(Wall(make_port(), np.zeros(2))))), cache=True)
+@callback(types.int32(HandleType(typeof(Wall(make_port(), np.zeros(2))))))
 def _wall_tick(wall):
     port = wall.port
     for i in range(3):

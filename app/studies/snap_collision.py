@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from numba import njit
 from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
@@ -37,6 +36,7 @@ from physics.collision.distance_field import (
     signed_distance,
 )
 from physics.collision.io import write_network
+from physics.kernels import kernel
 from physics.mesh.connectors.connector import Connector
 from physics.mesh.connectors.registry import KINDS, generate
 
@@ -149,7 +149,7 @@ def _errors(c: Contender) -> Row:
 # ---- their times
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _repeat(field, points, distance, normal, scratch, rounds):
     for _ in range(rounds):
         evaluate(field, points, points.shape[0], distance, normal, scratch)

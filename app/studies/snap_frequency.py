@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numba import njit
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -36,6 +35,7 @@ from app.studies.tables import save_figure, write_csv
 from haptics.clock import make_scratch, now_ns
 from physics.collision.distance_field import DistanceField
 from physics.exchange.port import OK
+from physics.kernels import inlined, kernel
 from physics.systems.snap import (
     MOST_ROUNDS,
     Insertion,
@@ -119,7 +119,7 @@ def timed(model: SnapModel, path: NDArray, ns: NDArray[np.int64], met: NDArray[n
         raise RuntimeError(f"the insertion broke down after {done} of {len(path)} steps")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def time_steps(s, positions, orientation, ns, met, scratch):
     """physics.systems.snap.step, with a clock after each stage, whose rounds are added up."""
     for k in range(positions.shape[0]):
@@ -149,7 +149,7 @@ def time_steps(s, positions, orientation, ns, met, scratch):
     return positions.shape[0]
 
 
-@njit(inline="always")
+@inlined
 def _add_lap(at, stage, before, scratch):
     now = now_ns(scratch)
     at[stage] += now - before

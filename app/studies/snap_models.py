@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.cache import cache_folder
 from app.snap_build import numerics_of, shipped_networks
 from app.snap_connector import connector_of
 from config.load import load_scene
 from config.schema.snap import SnapScene
+from physics.cache import cache_folder
 from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from physics.collision.io import read_network, surface_key
 from physics.errors import InputError

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, njit, typeof, types
+from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from haptics.statistics import LATE, MISSED, SKIPPED, count_duration
 from physics.exchange.atomics import store_release
 from physics.exchange.handle import Handle, HandleType
 from physics.exchange.port import make_port
+from physics.kernels import callback, inlined, kernel
 
 FUNCTIONS = (
     "hdMakeCurrentDevice",
@@ -186,7 +187,7 @@ def _call_for_error(typing_context, address):
 # ---- readings
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def quaternion_of(transform, out):
     """out (4,) = unit quaternion of the rotation in a column-major transform (16,); False if it is none.
 
@@ -216,7 +217,7 @@ def quaternion_of(transform, out):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def convert_reading(transform, velocity, angular_velocity, buttons, port):
     """Bring a reading of libHD [mm, mm/s, rad/s] into the port [m, m/s]; False if it is not finite."""
     total = 0.0
@@ -235,7 +236,7 @@ def convert_reading(transform, velocity, angular_velocity, buttons, port):
 # ---- the tick
 
 
-@njit(inline="always")
+@inlined
 def _lateness(tick):
     """Time since the last call beyond a period [ns]; counts late calls and periods that passed without one.
 
@@ -260,7 +261,7 @@ def _lateness(tick):
     return late
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _note(tick, code, internal):
     """Count an error; whether it ends the run, as an unknown one does."""
     n = tick.known.shape[0]
@@ -274,7 +275,7 @@ def _note(tick, code, internal):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fail(tick, code, internal):
     """End the run for an error; later ones are its consequences."""
     if tick.servo.device.health[0] == DEVICE_OK:
@@ -283,7 +284,7 @@ def _fail(tick, code, internal):
         tick.fault[FAULT_INTERNAL] = internal
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_errors(tick):
     """Empty the error stack, whose newest comes first: the oldest fatal one is the fault.
 
@@ -302,7 +303,7 @@ def _take_errors(tick):
         _fail(tick, fault, fault_internal)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _begin(tick, first):
     """Begin a frame and read; False if the device is not to be made current: another would get its force."""
     f = tick.functions
@@ -322,7 +323,7 @@ def _begin(tick, first):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _end(tick, done):
     """Send the force and end the frame; after the last one switch the force output off."""
     f = tick.functions
@@ -333,7 +334,7 @@ def _end(tick, done):
     _take_errors(tick)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _read(tick):
     """Fill the device port; a reading that is none ends the run, with the last good pose in the port."""
     servo = tick.servo
@@ -346,7 +347,7 @@ def _read(tick):
         _fail(tick, BAD_READING, 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def touch_tick(tick):
     """One tick of the device; what libHD's scheduler is to do next."""
     if tick.words[ENDED] != 0:
@@ -373,7 +374,7 @@ def _smallest_servo() -> Servo:
 _CONTENT = typeof(make_touch_tick(_smallest_servo(), [0] * len(FUNCTIONS), 0))
 
 
-@cfunc(types.uint32(HandleType(_CONTENT)), cache=True)
+@callback(types.uint32(HandleType(_CONTENT)))
 def touch_callback(tick):
     """`HDCallbackCode f(void *)` for hdScheduleAsynchronous; its user data is a `touch_data` address."""
     return touch_tick(tick)

@@ -8,10 +8,9 @@ contact touches at most three nodes (001, N. Talbi's thesis, 2.48 to 2.52 and 2.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from physics.fem.cholesky import FAST
+from physics.kernels import fast_kernel, kernel
 
 
 class Boundary(NamedTuple):
@@ -62,7 +61,7 @@ def gather_scratch(n_surface: int, n_contacts: int) -> GatherScratch:
     )
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
     """w (3 n, 3 n) += W of one body [m/N], symmetric to the last bit.
 
@@ -100,7 +99,7 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
         scratch.place[scratch.nodes[a]] = -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_rows(field, count, contact, slots, weights, axes, out):
     """out (3 n,) += H field: what a field of vectors (s, 3) on one body's nodes is in the contacts' rows.
 
@@ -118,7 +117,7 @@ def add_rows(field, count, contact, slots, weights, axes, out):
             out[3 * contact[k] + i] += axes[k, i, 0] * x + axes[k, i, 1] * y + axes[k, i, 2] * z
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _load_points(count, slots, weights, axes, scratch):
     """The points by component, so that loops over contacts run along contiguous memory."""
     for k in range(count):
@@ -128,7 +127,7 @@ def _load_points(count, slots, weights, axes, scratch):
                 scratch.axes[c, j, k] = axes[k, c, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _number_nodes(count, slots, weights, scratch):
     """Number the distinct nodes of the points and note the last point of each; returns how many."""
     n = 0
@@ -145,7 +144,7 @@ def _number_nodes(count, slots, weights, scratch):
     return n
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _right_row(line, count, scratch, out):
     """out (3, count) = line (3 s,) of K^-1 times H^T."""
     slots, weights, axes, point = scratch.slots, scratch.weights, scratch.axes, scratch.point
@@ -166,7 +165,7 @@ def _right_row(line, count, scratch, out):
             )
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _left_rows(k, slots, weights, axes, scratch):
     """scratch.rows[..., :k + 1] = point k's H, of slots and weights (3,) and axes (3, 3), times K^-1 H^T."""
     rows, right = scratch.rows, scratch.right
@@ -189,7 +188,7 @@ def _left_rows(k, slots, weights, axes, scratch):
                 t[q] += tx * x + ty * y + tz * z
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def free_displacement(boundary, gravity, slots, out):
     """out (k, 3) = displacement [m] of slots (k,) under gravity (3,) [m/s2], body axes, without contact."""
     for k in range(slots.size):
@@ -199,7 +198,7 @@ def free_displacement(boundary, gravity, slots, out):
                 out[k, j] += gravity[i] * boundary.sag[i, slots[k], j]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def place_surface(rest, u, position, rotation, out):
     """out (s, 3) = p + R (rest + u) [m] of the whole boundary, world axes.
 
@@ -211,7 +210,7 @@ def place_surface(rest, u, position, rotation, out):
             out[s, i] = position[i] + rotation[i, 0] * x + rotation[i, 1] * y + rotation[i, 2] * z
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def add_displacement(compliance, slots, forces, at, out):
     """out (k, 3) += displacement [m] of slots `at` (k,) under forces (j, 3) [N] at slots (j,), body axes."""
     for k in range(at.size):
@@ -224,7 +223,7 @@ def add_displacement(compliance, slots, forces, at, out):
             out[k, i] += total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def add_surface_displacement(compliance, slots, forces, out):
     """out (3 s,) += displacement [m] of the whole boundary under forces (j, 3) [N] at slots (j,), body axes.
 

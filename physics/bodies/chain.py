@@ -13,13 +13,13 @@ A_h also holds what a taut beam needs of the string's stiffness at this h (physi
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.dynamics.rigid import free_spin
 from physics.errors import InputError
 from physics.fem.beam import Section, add_beam, beam_energy, circular_section, element_constants, product
 from physics.fem.material import Material
+from physics.kernels import kernel
 from physics.math3 import rotate_by
 
 MassMatrix = Literal["lumped", "averaged", "consistent"]
@@ -206,7 +206,7 @@ def beam_model(
     return model, rest_state(x, q)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _rotate(q, a, sign):
     """q a q^-1 for sign = 1, q^-1 a q for sign = -1; returns 3 floats."""
     w, x, y, z = q[0], sign * q[1], sign * q[2], sign * q[3]
@@ -218,7 +218,7 @@ def _rotate(q, a, sign):
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_mass(model, state, weight, D, U):
     """Add weight M to the block-tridiagonal D (n, 6, 6), U (n - 1, 6, 6); world inertia at state.q."""
     n = model.mass.size
@@ -242,7 +242,7 @@ def add_mass(model, state, weight, D, U):
             U[i, j, j] += weight * model.coupling[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_elastic(model, state, weight, h, D, U, f):
     """Set D, U to weight K + the string term of a step h, and f (n, 6) to f_int [N, N m]."""
     D[:] = 0.0
@@ -256,7 +256,7 @@ def add_elastic(model, state, weight, h, D, U, f):
         )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def subtract_product(D, U, state, out):
     """out (n, 6) -= A (v, w) for a block-tridiagonal A."""
     n = D.shape[0]
@@ -274,7 +274,7 @@ def subtract_product(D, U, state, out):
             out[i, r] -= total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def apply_fixed(model, D, U, rhs):
     """Clamped frames: identity block, no coupling, zero right-hand side."""
     n = D.shape[0]
@@ -290,7 +290,7 @@ def apply_fixed(model, D, U, rhs):
                 U[i] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_assemble(model, state, h, work):
     """work.D, work.U = A_h and work.rhs = h (f_ext + f_int - C v - h K v) + the gyroscopic impulse.
 
@@ -323,7 +323,7 @@ def chain_assemble(model, state, h, work):
     apply_fixed(model, D, U, rhs)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_hold_direct(work, state, i, mask, v_imposed):
     """Impose the freedoms mask (6,) of frame i to have the velocity v_imposed (6,) after the step, exactly.
 
@@ -360,7 +360,7 @@ def chain_hold_direct(work, state, i, mask, v_imposed):
             rhs[i, c] = v_imposed[c] - (state.v[i, c] if c < 3 else state.w[i, c - 3])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_reaction(work, dv, h, out):
     """Force and moment (6,) [N, N m] that the direct hold exerted, from the change of velocity dv (n, 6).
 
@@ -384,7 +384,7 @@ def chain_reaction(work, dv, h, out):
         out[r] = total / h
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _factor_blocks(D, U):
     n = D.shape[0]
     for i in range(n):
@@ -421,7 +421,7 @@ def _factor_blocks(D, U):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_factor(work):
     """Block Cholesky in place: D[i] = L_i (lower part), U[i] = L_i^-1 U_i.
 
@@ -430,7 +430,7 @@ def chain_factor(work):
     return _factor_blocks(work.D, work.U)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def chain_solve(work, b, out):
     """out = A_h^-1 b for b (n, 6), after chain_factor; out may be b."""
     D, U = work.D, work.U
@@ -455,7 +455,7 @@ def chain_solve(work, b, out):
             out[i, r] = total / D[i, r, r]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def chain_inverse(work, out):
     """out (6 n, 6 n) = A_h^-1 after chain_factor, by blocks from the last frame up.
 
@@ -514,7 +514,7 @@ def chain_inverse(work, out):
                 out[j, o + r] = out[o + r, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_advance(model, state, v_new, h):
     """v, w = v_new (n, 6); x += h v; q <- exp(h w) q."""
     for i in range(model.mass.size):
@@ -527,7 +527,7 @@ def chain_advance(model, state, v_new, h):
         rotate_by((h * v_new[i, 3], h * v_new[i, 4], h * v_new[i, 5]), state.q[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_substeps(model, state, h, forces, slots, work, v_new):
     """n_steps of size h, each assembled and factored anew; v_new (n, 6) is scratch.
 
@@ -552,7 +552,7 @@ def chain_substeps(model, state, h, forces, slots, work, v_new):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_momentum(model, state, linear, angular):
     """linear (3,) [kg m/s] and angular (3,) [kg m2/s] momentum about the origin."""
     n = model.mass.size
@@ -582,7 +582,7 @@ def chain_momentum(model, state, linear, angular):
         angular[2] += x[0] * py - x[1] * px + spin[2]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chain_energy(model, state):
     """Kinetic + elastic + gravity potential about the origin [J]."""
     n = model.mass.size

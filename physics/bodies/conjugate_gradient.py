@@ -7,15 +7,14 @@ N. Talbi's thesis.
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.clamped import ClampedBody
 from physics.errors import InputError
-from physics.fem.cholesky import FAST
 from physics.fem.hex8 import Integration
 from physics.fem.material import Material
 from physics.fem.rest_stiffness import rest_stiffness
+from physics.kernels import fast_kernel
 from physics.mesh.hex import HexMesh
 from physics.mesh.tet import TetMesh
 
@@ -64,7 +63,7 @@ class ConjugateGradientBody(ClampedBody):
         return self.to_world(self.u[np.asarray(at, dtype=np.intp)])
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _multiply(indptr, indices, data, x, out):
     """out (n, 3) = A x of 3x3 blocks data (b, 3, 3) in compressed rows."""
     for i in range(indptr.size - 1):
@@ -77,7 +76,7 @@ def _multiply(indptr, indices, data, x, out):
         out[i, 0], out[i, 1], out[i, 2] = a, b, c
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _precondition(inverse_diagonal, r, z):
     """z (n, 3) = D^-1 r; returns r . z."""
     total = 0.0
@@ -91,7 +90,7 @@ def _precondition(inverse_diagonal, r, z):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _dot(a, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -99,7 +98,7 @@ def _dot(a, b):
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@fast_kernel
 def conjugate_gradient(indptr, indices, data, inverse_diagonal, b, x, tolerance, max_iterations, scratch):
     """Solve A x = b from x (n, 3), in place; scratch (4, n, 3). Returns iterations and |b - A x| / |b|.
 

@@ -15,7 +15,6 @@ the factor ends with only a part of them until more do.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.tet_body import TetBody
@@ -25,6 +24,7 @@ from physics.fem.cholesky import CholeskyFactor, Symbolic, analyse
 from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
 from physics.fem.material import Material
 from physics.fem.trailing import TrailingFactor
+from physics.kernels import kernel
 from physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
 from physics.mesh.tet import TetMesh
 
@@ -342,7 +342,7 @@ def _add_links(
                 blocks[np.searchsorted(key, int(a) * n + int(b))] += sign * k
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_coupling(rows, cols, blocks, held, scale, twist, out):
     """out (n, 3, 6) += scale K_.h T from lower blocks (b, 9) of K and T, `twist` (n, 3, 6)."""
     for k in range(rows.size):

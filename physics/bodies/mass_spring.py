@@ -8,12 +8,12 @@ quarter of the k l^2 of a face diagonal, with which a lattice of cubes is isotro
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.newton_body import NewtonBody
 from physics.fem import hex8
 from physics.fem.material import Material
+from physics.kernels import kernel
 from physics.mesh.hex import NEIGHBOURS, OUTWARD_FACES, HexMesh
 from physics.mesh.tet import TetMesh
 
@@ -94,7 +94,7 @@ def spring_network(mesh: TetMesh | HexMesh) -> tuple[NDArray[np.int32], NDArray[
     return springs, shares
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _assemble_springs(directions, stiffnesses, slack, convex, ends, pair, blocks):
     """blocks of the tangent k [n n^T + (1 - l/|d|) (I - n n^T)]; slack (s,) is 1 - l/|d|.
 

@@ -4,7 +4,6 @@ from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.body import Factor
@@ -22,6 +21,7 @@ from physics.fem.corotational import (
 )
 from physics.fem.material import Material
 from physics.fem.trailing import TrailingFactor
+from physics.kernels import kernel
 from physics.math3 import quat_to_matrix
 from physics.mesh.tet import TetMesh
 
@@ -233,7 +233,7 @@ class TetBody:
         return not (np.isfinite(self.x).all() and np.isfinite(self.v).all())
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _whole_rotation(x, weighted, quaternion, matrix):
     """matrix = rotation of a whole body since its centred positions times masses were `weighted` (n, 3).
 
@@ -253,7 +253,7 @@ def _whole_rotation(x, weighted, quaternion, matrix):
     quat_to_matrix(quaternion, matrix)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _turn(matrix, vectors, transposed):
     """Each 3-vector of `vectors` (3 n,) by the rotation matrix, or by its transpose, in place."""
     for s in range(vectors.size // 3):
@@ -265,7 +265,7 @@ def _turn(matrix, vectors, transposed):
                 vectors[3 * s + i] = matrix[i, 0] * a + matrix[i, 1] * b + matrix[i, 2] * c
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _substeps(
     tets, gradients, volumes, lam, mu, quats, weight, free, rows, cols, mass, symbolic, panels, height,
     h, forces, slot_nodes, turning, x, v,

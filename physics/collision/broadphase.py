@@ -12,12 +12,12 @@ so that no contact is lost between two low steps, whatever the hand does within 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.closest import point_triangle, segment_segment
 from physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from physics.collision.topology import STATIC, Topology
+from physics.kernels import inlined, kernel
 
 LEAF = 4
 """Most primitives in a leaf of the tree."""
@@ -89,7 +89,7 @@ def build_tree(centres: NDArray[np.float64]) -> Tree:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def refit(tree, primitives, x):
     """Fit the boxes of the tree to the present positions x (n_points, 3)."""
     for node in range(tree.span.shape[0] - 1, -1, -1):
@@ -110,7 +110,7 @@ def refit(tree, primitives, x):
                         tree.box[node, 3 + i] = max(tree.box[node, 3 + i], x[p, i])
 
 
-@njit(inline="always")
+@inlined
 def _box_distance_squared(a, b):
     d2 = 0.0
     for i in range(3):
@@ -120,7 +120,7 @@ def _box_distance_squared(a, b):
     return d2
 
 
-@njit(inline="always")
+@inlined
 def _fastest_against(u, p, points, worst):
     """Largest relative speed [m/s] of the point p against any of `points`, not below `worst`."""
     for k in range(points.shape[0]):
@@ -142,14 +142,14 @@ class Reach(NamedTuple):
     """[s]"""
 
 
-@njit(inline="always")
+@inlined
 def _travel(reach, speed):
     """Distance [m] within which features closing at `speed` [m/s] are candidates."""
     h = reach.horizon
     return reach.touch + reach.alarm + h * speed + 0.5 * reach.acceleration * h * h
 
 
-@njit(inline="always")
+@inlined
 def _arrival(reach, gap, speed):
     """Earliest time [s] at which a gap [m] can close: gap = speed t + acceleration t^2 / 2.
 
@@ -161,7 +161,7 @@ def _arrival(reach, gap, speed):
     return 2.0 * gap / (speed + (speed * speed + 2.0 * a * gap) ** 0.5 + 1e-12)
 
 
-@njit(inline="always")
+@inlined
 def _emit(pairs, arrival, gaps, count, kind, first, second, gap, time):
     if count[0] < pairs.kind.shape[0]:
         k = count[0]
@@ -175,7 +175,7 @@ def _emit(pairs, arrival, gaps, count, kind, first, second, gap, time):
         count[1] += 1
 
 
-@njit(inline="always")
+@inlined
 def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, gaps, count):
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
     point_triangle(x[p], x[a], x[b], x[c], scratch[0])
@@ -190,7 +190,7 @@ def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, gaps, count
         _emit(pairs, arrival, gaps, count, POINT_TRIANGLE, p, t, gap, _arrival(reach, gap, speed))
 
 
-@njit(inline="always")
+@inlined
 def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count):
     a, b = topology.edges[e, 0], topology.edges[e, 1]
     c, g = topology.edges[f, 0], topology.edges[f, 1]
@@ -207,7 +207,7 @@ def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count
         _emit(pairs, arrival, gaps, count, EDGE_EDGE, e, f, gap, _arrival(reach, gap, speed))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arrival, gaps, count):
     t1, t2 = prim_1.triangle[i], prim_2.triangle[j]
     for k in range(3):
@@ -238,7 +238,7 @@ def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arr
                 _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def query_trees(
     topology, x, u, tree_1, prim_1, tree_2, prim_2, reach, speed,
     stack, scratch, pairs, arrival, gaps, count,
@@ -279,7 +279,7 @@ def query_trees(
                 stack[top, 1] = tree_2.children[n2, c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def query_plane(topology, x, u, start, stop, plane, reach, used, pairs, arrival, gaps, count):
     """Append the points start..stop-1 that may touch a half space; `used` masks points off the surface."""
     o, n = topology.planes[plane, 0:3], topology.planes[plane, 3:6]

@@ -5,7 +5,7 @@ which *feature* of the simplex carries the closest point, because a contact is k
 feature is a local minimum of the distance (`physics.collision.proximity`).
 """
 
-from numba import njit
+from physics.kernels import inlined, kernel
 
 FACE, EDGE_AB, EDGE_BC, EDGE_CA, VERTEX_A, VERTEX_B, VERTEX_C = 0, 1, 2, 3, 4, 5, 6
 """Feature codes of a triangle (a, b, c)."""
@@ -18,12 +18,12 @@ FLAT = 1e-24
 """Squared sine of an angle below which a triangle counts as having no area."""
 
 
-@njit(inline="always")
+@inlined
 def _clamp01(t):
     return 0.0 if t < 0.0 else (1.0 if t > 1.0 else t)
 
 
-@njit(inline="always")
+@inlined
 def _edge_weights(weights, i, j, t):
     weights[0] = 0.0
     weights[1] = 0.0
@@ -32,7 +32,7 @@ def _edge_weights(weights, i, j, t):
     weights[j] += t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _nearest_edge(p, a, b, c, weights):
     """Closest point of a triangle without area: the best of its three edges."""
     feature, best = VERTEX_A, 1e300
@@ -54,7 +54,7 @@ def _nearest_edge(p, a, b, c, weights):
     return feature
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def point_triangle(p, a, b, c, weights):
     """Closest point of the triangle (a, b, c) to the point p.
 
@@ -105,12 +105,12 @@ def point_triangle(p, a, b, c, weights):
     return FACE
 
 
-@njit(inline="always")
+@inlined
 def _end(t):
     return AT_START if t <= 0.0 else (AT_END if t >= 1.0 else INTERIOR)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def segment_segment(p0, p1, q0, q1, st):
     """Closest points p0 + s (p1 - p0) and q0 + t (q1 - q0) of two segments.
 
@@ -145,7 +145,7 @@ def segment_segment(p0, p1, q0, q1, st):
     return _end(s), _end(t)
 
 
-@njit(inline="always")
+@inlined
 def triangle_normal(a, b, c, n):
     """n = unit normal of the triangle by the right-hand rule; zero for a degenerate one."""
     u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]

@@ -10,10 +10,10 @@ matters only where distances are equal.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
+from physics.kernels import inlined, kernel
 
 
 class Clusters(NamedTuple):
@@ -38,7 +38,7 @@ def make_clusters(most: int, capacity: int) -> Clusters:
     )  # fmt: skip
 
 
-@njit(inline="always")
+@inlined
 def _from_centre(clusters, points, i, c):
     """Squared distance [m2] of a point to a centre."""
     d0 = points[i, 0] - clusters.centre[c, 0]
@@ -47,7 +47,7 @@ def _from_centre(clusters, points, i, c):
     return d0 * d0 + d1 * d1 + d2 * d2
 
 
-@njit(inline="always")
+@inlined
 def _assign(clusters, points, n):
     """Give each point to its nearest centre, of equal ones the first; whether any changed its cluster."""
     changed = False
@@ -63,7 +63,7 @@ def _assign(clusters, points, n):
     return changed
 
 
-@njit(inline="always")
+@inlined
 def _drop_empty(clusters, n):
     """Count the members, and forget the clusters without any; the others keep their order."""
     members, number = clusters.members, clusters.deepest
@@ -84,7 +84,7 @@ def _drop_empty(clusters, n):
     clusters.count[0] = kept
 
 
-@njit(inline="always")
+@inlined
 def _add_farthest(clusters, points, n):
     """Put centres on the points farthest from all, until there are enough or every point lies on one."""
     while clusters.count[0] < clusters.centre.shape[0]:
@@ -105,7 +105,7 @@ def _add_farthest(clusters, points, n):
                 clusters.label[i] = c
 
 
-@njit(inline="always")
+@inlined
 def _move_to_means(clusters, points, n):
     """Each centre to the mean of its points; one without any stays."""
     clusters.members[:] = 0
@@ -120,7 +120,7 @@ def _move_to_means(clusters, points, n):
             clusters.centre[c, j] += points[i, j] / clusters.members[c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def update_clusters(clusters, points, distance, n, sweeps):
     """Clusters of the first n points, (n, 3) [m], of signed distances (n,) [m]; returns how many there are.
 

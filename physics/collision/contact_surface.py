@@ -12,12 +12,12 @@ Numbers are *slots*, the places of nodes among a body's boundary nodes.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from physics.collision.closest import EDGE_AB, FACE, VERTEX_A, point_triangle, triangle_normal
+from physics.kernels import inlined, kernel
 from physics.mesh.surface import SurfaceMesh
 
 CREASE = np.deg2rad(40.0)
@@ -123,7 +123,7 @@ def _smooth_groups(surface: SurfaceMesh, smooth: NDArray[np.bool_]) -> NDArray[n
     return connected_components(graph, directed=False)[1].reshape(-1, 3).astype(np.int32)
 
 
-@njit(inline="always")
+@inlined
 def weighted_point(x, slots, weights, out):
     """out = sum of weights (3,) times the positions x of slots (3,)."""
     a, b, c = slots[0], slots[1], slots[2]
@@ -131,7 +131,7 @@ def weighted_point(x, slots, weights, out):
         out[i] = weights[0] * x[a, i] + weights[1] * x[b, i] + weights[2] * x[c, i]
 
 
-@njit(inline="always")
+@inlined
 def _closest(surface, x, p, t, weights):
     """(squared distance of p from triangle t, feature code of its closest point); writes its weights."""
     a, b, c = surface.triangles[t, 0], surface.triangles[t, 1], surface.triangles[t, 2]
@@ -142,7 +142,7 @@ def _closest(surface, x, p, t, weights):
     return d2, feature
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def walk(surface, x, p, t, weights, trial):
     """From triangle t to the one where the distance from p (3,) has a minimum over the surface x (s, 3).
 
@@ -173,7 +173,7 @@ def walk(surface, x, p, t, weights, trial):
     return t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def search(surface, x, points, held, first, count, triangle, nearest, trial):
     """triangle[k] = the triangle closest to points[k] (n, 3) of all, for `count` of them from `first` on.
 
@@ -210,7 +210,7 @@ def search(surface, x, points, held, first, count, triangle, nearest, trial):
                     nearest[k], triangle[k] = distance, t
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def smooth_normal(surface, x, t, weights, n, face):
     """n (3,) = unit mean, by weights (3,), of the smooth normals at triangle t's corners.
 
@@ -232,7 +232,7 @@ def smooth_normal(surface, x, t, weights, n, face):
         faceted_normal(surface, x, t, n)
 
 
-@njit(inline="always")
+@inlined
 def _corner_vector(surface, x, t, j, out):
     """out = (e1 x e2) / (|e1|^2 |e2|^2) of the two edges of triangle t at its corner j (Max 1999)."""
     a = surface.triangles[t, j]
@@ -247,7 +247,7 @@ def _corner_vector(surface, x, t, j, out):
     out[2] = scale * (u0 * v1 - u1 * v0)
 
 
-@njit(inline="always")
+@inlined
 def _unit(n):
     """Scale n to length 1; False where it has no length."""
     length = (n[0] * n[0] + n[1] * n[1] + n[2] * n[2]) ** 0.5
@@ -258,14 +258,14 @@ def _unit(n):
     return True
 
 
-@njit(inline="always")
+@inlined
 def faceted_normal(surface, x, t, n):
     """n (3,) = unit normal of triangle t."""
     a, b, c = surface.triangles[t, 0], surface.triangles[t, 1], surface.triangles[t, 2]
     triangle_normal(x[a], x[b], x[c], n)
 
 
-@njit(inline="always")
+@inlined
 def crease_at(surface, t, weights):
     """The crease that a point of triangle t lies on: 0 none, 1 + j its edge j, 4 + j its corner j."""
     zeros, here = 0, 0
@@ -284,7 +284,7 @@ def crease_at(surface, t, weights):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def crease_normal(surface, x, t, crease, n, face):
     """n (3,) = the angle-weighted normal there, whose side tells inside from outside (Baerentzen 2005)."""
     if crease < 4:
@@ -307,7 +307,7 @@ def crease_normal(surface, x, t, crease, n, face):
         faceted_normal(surface, x, t, n)
 
 
-@njit(inline="always")
+@inlined
 def _corner_angle(surface, x, t, slot):
     """Angle of triangle t at one of its slots [rad]."""
     j = 0

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.collision.grid_distance import GridDistance, grid_block, grid_distance, no_grid_distance
@@ -30,6 +29,7 @@ from physics.collision.signed_distance import (
 )
 from physics.collision.solid import require_solid
 from physics.errors import InputError
+from physics.kernels import kernel
 from physics.mesh.checks import as_points
 from physics.mesh.surface import SurfaceMesh
 
@@ -65,7 +65,7 @@ def make_scratch() -> DistanceScratch:
     return DistanceScratch(np.zeros(BLOCK, np.int64), make_descent(), make_layers())
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _evaluate_block(field, points, count, distance, normal, scratch):
     if field.kind == EXACT:
         exact_block(field.exact, points, scratch.block, count, distance, normal, scratch.descent)
@@ -75,7 +75,7 @@ def _evaluate_block(field, points, count, distance, normal, scratch):
         learned_block(field.learned, points, scratch.block, count, distance, normal, scratch.layers)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def evaluate(field, points, n, distance, normal, scratch):
     """Signed distance [m] and unit normal of the first n points in the solid's frame, (n, 3) [m].
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
+from physics.kernels import kernel
 
 MOST_VALUES = 50_000_000
 """Largest grid: 400 MB."""
@@ -57,7 +57,7 @@ def _lengths(size: NDArray[np.float64]) -> str:
     return " x ".join(f"{length:.3g}" for length in size)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grid_block(grid, points, index, count, distance, normal):
     """Distance [m] (n,) and normal (n, 3) of points[index[:count]], `points` (n, 3) [m].
 

@@ -16,10 +16,10 @@ never so good, and twice as many points fit in a register.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.errors import InputError
+from physics.kernels import fast_kernel, kernel
 
 BLOCK = 32
 """Points evaluated together: two or four registers."""
@@ -29,8 +29,6 @@ UNROLL = 4
 """Widths are multiples of it; `_layer` is written out for four by four."""
 ROWS = WIDEST * BLOCK
 """The layers lie this far apart in one array: a constant, so that the compiler sees them apart."""
-FAST = {"contract", "nsz"}
-"""Products may fuse with sums; sums keep their order, and so results their bits."""
 
 
 class LearnedDistance(NamedTuple):
@@ -97,7 +95,7 @@ def make_layers() -> NDArray[np.float32]:
     return np.zeros(4 * ROWS, np.float32)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _layer(w, bias, s):
     """s[ROWS:] = w s[:] + bias, BLOCK values a unit.
 
@@ -130,7 +128,7 @@ def _layer(w, bias, s):
                 s[o + 3 * BLOCK + p] += d0 * h0 + d1 * h1 + d2 * h2 + d3 * h3
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _network(net, s):
     """z and its gradient by x, both in the place of the inputs: rows x, y, z and z(x) of s[3 ROWS:]."""
     zero = np.float32(0.0)
@@ -171,7 +169,7 @@ def _network(net, s):
             s[z + p] += c * back
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def learned_block(net, points, index, count, distance, normal, layers):
     """Distance [m] (n,) and normal (n, 3) of points[index[:count]], count <= BLOCK, `points` (n, 3) [m]."""
     x = 3 * ROWS

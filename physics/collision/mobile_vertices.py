@@ -13,7 +13,6 @@ fixed body and push along the common normal of both.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.collision.closest import INTERIOR, segment_segment
@@ -30,6 +29,7 @@ from physics.collision.contact_surface import (
 from physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from physics.contact.laws import OPEN, STICK
 from physics.errors import InputError
+from physics.kernels import inlined, kernel
 from physics.math3 import dot3, matvec3_transposed, norm3, tangent_basis
 
 SEARCHED = 4096
@@ -119,7 +119,7 @@ def make_tracker(features: MobileFeatures) -> Tracker:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def locate(features, x_1, surface, x_2, anchors, tracker, count):
     """Search the whole surface for `count` vertices that do not touch, those whose turn it is."""
     n = features.vertices.shape[0]
@@ -133,7 +133,7 @@ def locate(features, x_1, surface, x_2, anchors, tracker, count):
     tracker.turn[0] = (tracker.turn[0] + min(count, n)) % n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _touch(surface, x, p, t, weights, faceted, n, vectors):
     """Gap [m] of the point p (3,) over the point of triangle t by weights (3,), and its normal n (3,)."""
     q, face = vectors[0], vectors[1]
@@ -161,7 +161,7 @@ def _touch(surface, x, p, t, weights, faceted, n, vectors):
     return dot3(q, n)
 
 
-@njit(inline="always")
+@inlined
 def _append(contacts, identity, triangle, gap):
     """Number of a new contact, -1 where there is no room left (counted)."""
     k = contacts.count[0]
@@ -173,14 +173,14 @@ def _append(contacts, identity, triangle, gap):
     return k
 
 
-@njit(inline="always")
+@inlined
 def _set_point(slots, weights, a, b, share):
     """A point on the edge from a to b, at that share of it."""
     slots[0], slots[1], slots[2] = a, b, b
     weights[0], weights[1], weights[2] = 1.0 - share, share, 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _measure_slip(contacts, k, old, x_1, x_2, rotation_2, anchors, vectors):
     """remainder and force of contact k: since the anchor `old` was set, or from now on if it is -1.
 
@@ -206,7 +206,7 @@ def _measure_slip(contacts, k, old, x_1, x_2, rotation_2, anchors, vectors):
             contacts.remainder[k, i] += q[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_contacts(
     features, x_1, surface, x_2, rotation_2, tolerance, edge_reach, faceted, anchors, tracker, contacts
 ):
@@ -251,7 +251,7 @@ def find_contacts(
         tangent_basis(contacts.frame[k, 0], contacts.frame[k, 1], contacts.frame[k, 2])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find_edges(features, x_1, surface, x_2, rotation_2, reach, anchors, tracker, contacts):
     """Contacts of the mobile edges with the ridges that come near the box of the mobile vertices."""
     low, high, st, n = tracker.vectors[6], tracker.vectors[7], tracker.vectors[5], tracker.vectors[4]
@@ -293,7 +293,7 @@ def _find_edges(features, x_1, surface, x_2, rotation_2, reach, anchors, tracker
             _measure_slip(contacts, k, old, x_1, x_2, rotation_2, anchors, tracker.vectors)
 
 
-@njit(inline="always")
+@inlined
 def _apart(a, b, c, d, reach):
     """Whether the boxes about two pairs of points are farther than reach apart along some axis."""
     for i in range(3):
@@ -303,7 +303,7 @@ def _apart(a, b, c, d, reach):
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _common_normal(x_1, features, e, x_2, surface, f, reach, st, n, vectors):
     """Whether edge e may touch ridge f; writes where, st, and n, perpendicular to both and out of the ridge.
 
@@ -340,7 +340,7 @@ def _common_normal(x_1, features, e, x_2, surface, f, reach, st, n, vectors):
     return _leaves(x_1, a, u, features.opposite[e], n, -1.0, vectors[3])
 
 
-@njit(inline="always")
+@inlined
 def _leaves(x, a, u, opposite, n, sense, w):
     """Whether sense n points out of both faces at the edge from slot a along u, but for SLACK."""
     uu = dot3(u, u)
@@ -358,7 +358,7 @@ def _leaves(x, a, u, opposite, n, sense, w):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def free_gaps(contacts, p, q, rotation_2, b):
     """b (3 n,) = x_free of each contact [m]: its gap, and its slip since it was anchored, without force.
 
@@ -375,7 +375,7 @@ def free_gaps(contacts, p, q, rotation_2, b):
             b[3 * k + d] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def starting_forces(contacts, rotation_2, r):
     """r (3 n,) = the force of the last equilibrium [N] in the contacts' present axes."""
     for k in range(contacts.count[0]):
@@ -387,7 +387,7 @@ def starting_forces(contacts, rotation_2, r):
             r[3 * k + d] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def contact_forces(contacts, r, out):
     """out (n, 3) = force of each contact on the mobile body [N], world axes."""
     for k in range(contacts.count[0]):
@@ -399,7 +399,7 @@ def contact_forces(contacts, r, out):
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def body_axes(contacts, rotation, scale, out):
     """out (n, 3, 3) = scale times rows n, t1, t2 of each contact in the axes of a body of that rotation."""
     for k in range(contacts.count[0]):
@@ -412,7 +412,7 @@ def body_axes(contacts, rotation, scale, out):
                 )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hold_on(contacts, force, status, x_1, surface, x_2, rotation_2, anchors, tracker):
     """The contacts that touch in this equilibrium become the anchors that the next step starts from.
 

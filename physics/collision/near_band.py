@@ -7,8 +7,9 @@ with after one look-up; most points of most ticks are.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import inlined
 
 
 class NearBand(NamedTuple):
@@ -27,7 +28,7 @@ def everywhere(vertices: NDArray[np.float64]) -> NearBand:
     return NearBand(np.inf, solid, solid[0], np.zeros(3), np.full((1, 1, 1), -np.inf))
 
 
-@njit(inline="always")
+@inlined
 def least_distance(near, p):
     """Lower bound [m] of the distance of the point p, (3,) [m]."""
     d2 = 0.0

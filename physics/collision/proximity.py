@@ -13,7 +13,6 @@ on every inner edge. A point is inside a closed surface when its nearest candida
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.closest import (
@@ -27,6 +26,7 @@ from physics.collision.closest import (
     segment_segment,
     triangle_normal,
 )
+from physics.kernels import inlined, kernel
 from physics.math3 import norm3, tangent_basis
 
 POINT_TRIANGLE, EDGE_EDGE, POINT_PLANE = 0, 1, 2
@@ -99,28 +99,28 @@ def make_proximity_work(pairs_capacity: int) -> ProximityWork:
     )
 
 
-@njit(inline="always")
+@inlined
 def _identity(topology, kind, a, b):
     """One 63-bit number for a pair of features, each already in the common numbering."""
     return (np.int64(kind) << np.int64(60)) | (np.int64(a) << np.int64(30)) | np.int64(b)
 
 
-@njit(inline="always")
+@inlined
 def _edge_number(topology, e):
     return topology.point_body.shape[0] + e
 
 
-@njit(inline="always")
+@inlined
 def _face_number(topology, f):
     return topology.point_body.shape[0] + topology.edges.shape[0] + f
 
 
-@njit(inline="always")
+@inlined
 def _plane_number(topology, p):
     return topology.point_body.shape[0] + topology.edges.shape[0] + topology.triangles.shape[0] + p
 
 
-@njit(inline="always")
+@inlined
 def _append(contacts):
     """Index of a fresh contact, or -1 when the capacity is used up (counted)."""
     k = contacts.count[0]
@@ -135,7 +135,7 @@ def _append(contacts):
     return k
 
 
-@njit(inline="always")
+@inlined
 def _finish(contacts, k, n, distance, skin, topology, mu, body_1, body_2):
     """Frame, gap, arms and friction of contact k from its unit normal and the distance of its points."""
     r1, r2 = topology.body_radius[body_1], topology.body_radius[body_2]
@@ -150,7 +150,7 @@ def _finish(contacts, k, n, distance, skin, topology, mu, body_1, body_2):
     contacts.body[k, 1] = body_2
 
 
-@njit(inline="always")
+@inlined
 def _is_minimum(topology, work, n, k):
     """Is candidate k's feature a local minimum of the distance, and the first of its name?
 
@@ -184,7 +184,7 @@ def _is_minimum(topology, work, n, k):
     return True
 
 
-@njit(inline="always")
+@inlined
 def _face_side(topology, x, p, t, q, n):
     """Signed height of the point p over the plane of triangle t through q; n receives the unit normal."""
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
@@ -192,14 +192,14 @@ def _face_side(topology, x, p, t, q, n):
     return (x[p, 0] - q[0]) * n[0] + (x[p, 1] - q[1]) * n[1] + (x[p, 2] - q[2]) * n[2]
 
 
-@njit(inline="always")
+@inlined
 def _weighted(x, t, topology, w, q):
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
     for i in range(3):
         q[i] = w[0] * x[a, i] + w[1] * x[b, i] + w[2] * x[c, i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu, work, contacts):
     """Contacts of point p with the candidate triangles second[start:stop]."""
     q, n, d = work.vectors[0], work.vectors[1], work.vectors[2]
@@ -279,7 +279,7 @@ def _point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu,
         _finish(contacts, slot, n, side * distance, skin, topology, mu, body_1, body_2)
 
 
-@njit(inline="always")
+@inlined
 def _in_cone(topology, x, e, d, sign):
     """Does sign * d stand in the normal cone of edge e, strictly out of each adjacent face?"""
     a, b = topology.edges[e, 0], topology.edges[e, 1]
@@ -300,7 +300,7 @@ def _in_cone(topology, x, e, d, sign):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, work, contacts):
     """Contacts of edge e with the candidate edges second[start:stop]."""
     st, d = work.vectors[0], work.vectors[1]
@@ -388,7 +388,7 @@ def _edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, 
         _finish(contacts, slot, d, side * work.distance[k], skin, topology, mu, body_1, body_2)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _point_plane(topology, x, p, k, plane, odometer, reach, skin, mu, work, contacts):
     """Contact of point p with a half space."""
     o, n = topology.planes[plane, 0:3], topology.planes[plane, 3:6]
@@ -407,7 +407,7 @@ def _point_plane(topology, x, p, k, plane, odometer, reach, skin, mu, work, cont
     _finish(contacts, slot, n, distance, skin, topology, mu, body_1, body_2)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, contacts):
     """Contacts of all due pairs whose surfaces are nearer than `skin + reach` [m].
 

@@ -1,11 +1,11 @@
 """What a surface must be to have an inside: closed, facing outward, and nowhere through itself."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.broadphase import Primitives, Tree, build_tree, refit
 from physics.errors import InputError
+from physics.kernels import inlined, kernel
 from physics.mesh.surface import SurfaceMesh
 
 TOUCHING = 1e-9
@@ -35,7 +35,7 @@ def require_solid(surface: SurfaceMesh, source: str) -> None:
         )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _first_crossing(
     x: NDArray[np.float64],
     edges: NDArray[np.int32],
@@ -75,7 +75,7 @@ def _first_crossing(
     return -1, -1
 
 
-@njit(inline="always")
+@inlined
 def _runs_through(p, q, a, b, c, eps):
     """Whether p and q lie on two sides of the triangle's plane and pq meets the triangle or its border."""
     u, v = b - a, c - a

@@ -9,8 +9,9 @@ sliding one is anchored again where it has slid to. A contact that opens loses i
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import kernel
 
 
 class Anchors(NamedTuple):
@@ -36,7 +37,7 @@ def make_anchors(n_vertices: int, capacity: int) -> Anchors:
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_anchor(anchors, identity):
     """Number of the anchor of a contact, -1 for none; vertices are numbered before all edges."""
     if identity < anchors.of_vertex.shape[0]:
@@ -47,7 +48,7 @@ def find_anchor(anchors, identity):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def clear_anchors(anchors):
     """Forget all contacts."""
     for k in range(anchors.count[0]):
@@ -56,7 +57,7 @@ def clear_anchors(anchors):
     anchors.count[0] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_anchor(anchors, identity):
     """Number of a new anchor; there is room, since contacts have the same capacity."""
     k = anchors.count[0]

@@ -7,7 +7,7 @@ With u_b = 0 on the bilateral rows b and contact rows c,
 which keeps welds exact in every tick and leaves Gauss-Seidel the rows that need it.
 """
 
-from numba import njit
+from physics.kernels import kernel
 
 REGULARISATION = 1e-10
 """Relative compliance added to W_bb: two attachments of the same point stay solvable, sharing the force."""
@@ -16,7 +16,7 @@ HELD = 1e-6
 """Share of its own normal compliance below which a contact counts as held by the attachments."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def eliminate(w, b, n_bilateral, n_rows, factor):
     """In place: the rows from n_bilateral on become the condensed contact problem.
 
@@ -64,7 +64,7 @@ def eliminate(w, b, n_bilateral, n_rows, factor):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def recover(w, b, n_bilateral, n_rows, factor, r):
     """r[:n_bilateral] from the contact forces r[n_bilateral:], after `eliminate`."""
     m = n_bilateral

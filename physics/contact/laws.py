@@ -8,7 +8,7 @@ gap or offset u at the end of the step [m]: u = W r + b.
     together    K* contains u + mu |u_t| n  perp  r in K       (De Saxce & Feng 1998)
 """
 
-from numba import njit
+from physics.kernels import inlined
 
 OPEN, STICK, SLIP = 0, 1, 2
 """Status of a contact."""
@@ -23,7 +23,7 @@ LOCAL_SWEEPS = 30
 """Most inner iterations of a sliding contact; the outer sweeps finish what is left."""
 
 
-@njit(inline="always")
+@inlined
 def project_cone(r, mu, out):
     """out = projection of r, shape (3,), on the cone |r_t| <= mu r_n (EQUATIONS.md, 2, bi-potential).
 
@@ -46,20 +46,20 @@ def project_cone(r, mu, out):
         out[2] = r[2] - excess * r[2] / rt
 
 
-@njit(inline="always")
+@inlined
 def scale_to_disc(t1, t2, radius):
     """Factor in [0, 1] that brings the tangential force (t1, t2) into the disc of that radius."""
     length = (t1 * t1 + t2 * t2) ** 0.5
     return radius / length if length > radius else 1.0
 
 
-@njit(inline="always")
+@inlined
 def de_saxce(x_n, x_1, x_2, mu):
     """x_n + mu |x_t|: the normal displacement that makes Coulomb's law normal to its cone (001, 2.35)."""
     return x_n + mu * (x_1 * x_1 + x_2 * x_2) ** 0.5
 
 
-@njit(inline="always")
+@inlined
 def augment(formulation, r, x, mu, rho_n, rho_t, star):
     """star (3,) = r - rho (x + mu |x_t| n) for the bi-potential, r - rho x for the pseudo-potentials."""
     if formulation <= BIPOTENTIAL_PRINTED:
@@ -70,7 +70,7 @@ def augment(formulation, r, x, mu, rho_n, rho_t, star):
     star[2] = r[2] - rho_t * x[2]
 
 
-@njit(inline="always")
+@inlined
 def correct(formulation, star, mu, rho_n, rho_t, out):
     """out = the augmented force star brought back to the cone |r_t| <= mu r_n, shape (3,).
 
@@ -97,7 +97,7 @@ def correct(formulation, star, mu, rho_n, rho_t, out):
         out[2] = scale * star[2]
 
 
-@njit(inline="always")
+@inlined
 def correction_slope(formulation, star, mu, slope):
     """slope (3, 3) = d correct / d star, of the bi-potential with rho_n = rho_t or of the pseudo-potentials.
 
@@ -133,7 +133,7 @@ def correction_slope(formulation, star, mu, slope):
     slope[2, 2] = mu * along * e2 * e2 + across * e1 * e1
 
 
-@njit(inline="always")
+@inlined
 def contact_status(r_n, star, mu):
     """OPEN, STICK or SLIP of a contact of normal force r_n: where star = r - rho (x + mu |x_t| n) lies."""
     rt = (star[1] * star[1] + star[2] * star[2]) ** 0.5
@@ -142,7 +142,7 @@ def contact_status(r_n, star, mu):
     return STICK if rt <= mu * star[0] else SLIP
 
 
-@njit(inline="always")
+@inlined
 def solve_contact(w, b, mu, r):
     """Force r, shape (3,), of a single contact u = w r + b with w (3, 3) positive semidefinite, w_nn > 0.
 

@@ -9,8 +9,9 @@ refreshes too.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import kernel
 
 
 class ContactMemory(NamedTuple):
@@ -32,7 +33,7 @@ def make_contact_memory(capacity: int) -> ContactMemory:
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def recall(memory, contacts, c, k, rows):
     """Start block k (contact c) from its remembered force, and add its stick offset to b_t."""
     g = memory.count[2]
@@ -56,7 +57,7 @@ def recall(memory, contacts, c, k, rows):
             rows.b[3 * k + d] += row[0] * o[0] + row[1] * o[1] + row[2] * o[2]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def remember(memory, contacts, rows, offset):
     """Make the contacts of this tick the present generation.
 

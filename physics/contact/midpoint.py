@@ -11,14 +11,14 @@ block would flip its velocity for ever. g < 0 parts a penetration at |g| / T, wh
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.problem import ContactProblem
 from physics.errors import InputError
+from physics.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assemble(c, middle, now, gap, step, restitution, w, b):
     """w = 2 T C and b over the rows of the n contacts of `gap`; w may be c itself.
 

@@ -8,18 +8,18 @@ It vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, 
 from time import perf_counter
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, project_cone
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from physics.kernels import inlined, kernel
 
 RUNAWAY = 1e12
 """Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: so it grows
 where no force can part the contacts, and its relative residual is small by its mere size."""
 
 
-@njit(inline="always")
+@inlined
 def _scale(w, first, n_contacts):
     """rho = 1 / mean(diag W) [N/m]; 1 where W vanishes, so that what no force can mend still shows."""
     mean = 0.0
@@ -28,7 +28,7 @@ def _scale(w, first, n_contacts):
     return 3 * n_contacts / mean if mean > 0.0 else 1.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def natural_map_norm(w, mu, r, u, first, n_contacts, scratch):
     """(|| r - Proj_K(r - rho (u + mu |u_t| n)) ||, || r ||) of the contacts in the rows from `first` on [N].
 
@@ -47,7 +47,7 @@ def natural_map_norm(w, mu, r, u, first, n_contacts, scratch):
     return error**0.5, size**0.5
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def contact_statuses(w, mu, r, u, status):
     """status (n,) = OPEN, STICK or SLIP of each contact, by the branch of the natural map's projection."""
     n = mu.shape[0]

@@ -9,11 +9,11 @@ the active rows cost, not what the bodies cost.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.topology import LOW, TOOL
 from physics.exchange.constraint_frame import MOTION, N_NEAR, REDUCED
+from physics.kernels import inlined, kernel
 from physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
 from physics.reduction.interface_model import slot_compliance
 
@@ -108,7 +108,7 @@ def make_point_state(n_points: int) -> PointState:
     )  # fmt: skip
 
 
-@njit(inline="always")
+@inlined
 def _clear_block(rows, k):
     for s in range(2):
         rows.tool_frame[k, s] = -1
@@ -116,7 +116,7 @@ def _clear_block(rows, k):
         rows.slot[k, e] = -1
 
 
-@njit(inline="always")
+@inlined
 def _tool_side(rows, k, frame, sign, arm, rotation):
     """Add one weighted point (or rotation) of the tool to block k; sign includes the weight."""
     side = 0
@@ -141,7 +141,7 @@ def _tool_side(rows, k, frame, sign, arm, rotation):
             j[5] += sign * (arm[0] * row[1] - arm[1] * row[0])
 
 
-@njit(inline="always")
+@inlined
 def _side(
     rows, k, side, points, weights, contact_arm, rotation, topology, tool_points, tool_x,
     state, frame, f, model,
@@ -185,7 +185,7 @@ def _side(
                     rows.local[k, side, d, c] = row[c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def attachment_rows(attachments, topology, tool_points, tool_x, state, frame, f, model, rows):
     """Blocks of the attachments; b is the offset that remains after the free motion."""
     none = rows.scratch[7]
@@ -240,7 +240,7 @@ def attachment_rows(attachments, topology, tool_points, tool_x, state, frame, f,
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def contact_row(contacts, c, topology, tool_points, tool_x, state, frame, f, model, h, rows):
     """Append contact c as a block; b_n is its gap, b_t the tangential offset of the tick's free motion.
 
@@ -264,7 +264,7 @@ def contact_row(contacts, c, topology, tool_points, tool_x, state, frame, f, mod
     return k
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_tool_motion(rows, twist, h):
     """b += h J twist with the tool's free velocities twist (n, 6)."""
     for k in range(rows.count[0] + rows.count[1]):
@@ -279,7 +279,7 @@ def add_tool_motion(rows, twist, h):
                 rows.b[3 * k + d] += h * s
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assemble_delassus(rows, attachments, inverse, frame, f, model, h):
     """Fill rows.w. `inverse` (6 n, 6 n) is A_tool^-1 at h; the slots' compliance comes from the frame."""
     n = rows.count[0] + rows.count[1]
@@ -308,7 +308,7 @@ def assemble_delassus(rows, attachments, inverse, frame, f, model, h):
             _free_row(rows, 3 * k, 3 * n)
 
 
-@njit(inline="always")
+@inlined
 def _delassus_block(rows, k, m, frame, f, model, h):
     """Block (k, m) of W and its mirror."""
     block, part = rows.scratch[0:3], rows.scratch[3:6]
@@ -340,7 +340,7 @@ def _delassus_block(rows, k, m, frame, f, model, h):
             rows.w[3 * m + j, 3 * k + i] = block[i, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block):
     """block += D_k (sum of shares times slot compliances) D_m^T for one side of each block."""
     if frame.slot_body[f, rows.slot[k, 3 * side_k]] != frame.slot_body[f, rows.slot[m, 3 * side_m]]:
@@ -390,7 +390,7 @@ def _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block):
             block[i, j] += u0 * right[j, 0] + u1 * right[j, 1] + u2 * right[j, 2]
 
 
-@njit(inline="always")
+@inlined
 def _free_row(rows, i, n):
     """Take row i out of the bilateral problem: its force is zero."""
     for j in range(n):
@@ -400,7 +400,7 @@ def _free_row(rows, i, n):
     rows.b[i] = 0.0
 
 
-@njit(inline="always")
+@inlined
 def block_force(rows, k, out):
     """out = force of block k on body 1 in world axes [N] (or moment [N m])."""
     for c in range(3):
@@ -411,7 +411,7 @@ def block_force(rows, k, out):
         )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_tool_forces(rows, out):
     """out (n, 6) += J^T r on the tool's frames."""
     for k in range(rows.count[0] + rows.count[1]):

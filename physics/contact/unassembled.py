@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.bodies.boundary import Boundary
@@ -18,6 +17,7 @@ from physics.bodies.displacement import DisplacementSolver
 from physics.contact.maps import ContactMap
 from physics.contact.problem import ContactProblem
 from physics.errors import InputError
+from physics.kernels import kernel
 
 PROBE = 1e-2
 """Force with which a body is asked for its compliance [N]: what a fingertip feels, and still a small strain
@@ -148,7 +148,7 @@ def _columns(body: DisplacementSolver, H: ContactMap) -> Columns | None:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _diagonal_blocks(compliance, place, weights, axes):
     """H_a K^-1 H_a^T of each contact, shape (n, 3, 3)."""
     n = place.shape[0]

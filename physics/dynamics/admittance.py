@@ -27,11 +27,11 @@ hold keeps small, and an angle beyond pi is wound up and not lost. M_ad does not
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.dynamics.passive_midpoint import refined_inverse, require_step
 from physics.errors import InputError
+from physics.kernels import kernel
 from physics.math3 import quat_difference, quat_normalise, rotate_by, turn_vector
 
 FORCES, TARGET, DAMPING = 0, 1, 2
@@ -96,7 +96,7 @@ def make_plug(
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _multiply(a, x, out):
     for i in range(6):
         out[i] = 0.0
@@ -104,7 +104,7 @@ def _multiply(a, x, out):
             out[i] += a[i, j] * x[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _form(a, x, y):
     """x.(a y)"""
     total = 0.0
@@ -114,7 +114,7 @@ def _form(a, x, y):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plug_free(model, state, target_position, target_orientation, load):
     """`state.free`, the velocity at the middle of a step in which the target goes to the given pose.
 
@@ -138,7 +138,7 @@ def plug_free(model, state, target_position, target_orientation, load):
     _multiply(model.inverse, b, state.free)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plug_advance(model, state, wrench):
     """End the step that `plug_free` began, with the contact wrench (6,) [N, N m] about the plug's origin."""
     T = model.step
@@ -167,7 +167,7 @@ def plug_advance(model, state, wrench):
     rotate_by(e[3:], state.orientation)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plug_energy(model, state):
     """E of (6): kinetic energy of the plug plus energy of the hold [J]."""
     kinetic = 0.5 * _form(model.mass, state.velocity, state.velocity)

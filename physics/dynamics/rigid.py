@@ -11,14 +11,14 @@ Compare Catto, Numerical methods (GDC 2015), whose implicit torque has the same 
 
 import math
 
-from numba import njit
+from physics.kernels import kernel
 
 MAX_ITERATIONS = 20
 TOLERANCE = 1e-14
 """Residual over |L| at which the spin is exact to rounding."""
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _turned_back(h, w, m):
     """exp(-h w) m for tuples w [rad/s] and m; returns 3 floats."""
     rx, ry, rz = -h * w[0], -h * w[1], -h * w[2]
@@ -33,7 +33,7 @@ def _turned_back(h, w, m):
     return m[0] + s * ax + c * bx, m[1] + s * ay + c * by, m[2] + s * az + c * bz
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _multiply(inertia, w):
     return (
         inertia[0, 0] * w[0] + inertia[0, 1] * w[1] + inertia[0, 2] * w[2],
@@ -42,7 +42,7 @@ def _multiply(inertia, w):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def _newton_step(inertia, h, w, y, r):
     """d with (I - h [y]x J_l(-h w)) d = -r, y = exp(-h w) L; returns 3 floats."""
     rx, ry, rz = -h * w[0], -h * w[1], -h * w[2]
@@ -77,7 +77,7 @@ def _newton_step(inertia, h, w, y, r):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def free_spin(inertia, w0, h):
     """Angular velocity [rad/s] after a free step of h [s], in the body axes of the step's start.
 

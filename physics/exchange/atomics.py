@@ -6,10 +6,12 @@ data that it announces; these intrinsics forbid both. Elements that two threads 
 """
 
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from physics.kernels import inlined
 
 CACHE_LINE = 8
 """int64 elements per 64-byte cache line."""
@@ -109,13 +111,13 @@ pointer_i64 = _pointer_intrinsic(types.int64)
 """pointer_i64(address): the int64 address as an int64 pointer, for numba.carray with any shape."""
 
 
-@njit(inline="always")
+@inlined
 def view_f64(address, n):
     """float64 array, shape (n,), over the memory at an int64 address; it owns nothing."""
     return carray(pointer_f64(address), (n,))
 
 
-@njit(inline="always")
+@inlined
 def view_i64(address, n):
     """int64 array, shape (n,), over the memory at an int64 address; it owns nothing."""
     return carray(pointer_i64(address), (n,))

@@ -8,10 +8,10 @@ fills every field that the reader looks at.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.exchange.atomics import CACHE_LINE, exchange, load_acquire, store_release
+from physics.kernels import kernel
 
 SLOTS = 3
 """Leading dimension of every array that goes through a triple buffer."""
@@ -27,20 +27,20 @@ def make_control() -> NDArray[np.int64]:
     return control
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def writer_slot(control):
     """Slot that the writer may fill; it changes at every `publish`."""
     return control[_WRITER]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def publish(control):
     """Hand the writer's slot over as the newest frame; a frame that the reader never took is dropped."""
     control[_WRITER] = exchange(control, _MIDDLE, control[_WRITER] | _FRESH) & _SLOT
     store_release(control, _WRITER + 1, control[_WRITER + 1] + 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def acquire(control):
     """(slot, fresh): the newest published frame's slot, and whether it is newer than at the last call.
 
@@ -54,25 +54,25 @@ def acquire(control):
     return control[_READER], True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def published_count(control):
     """Frames published so far; any thread may ask."""
     return load_acquire(control, _WRITER + 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def taken_count(control):
     """Fresh frames that the reader took so far; any thread may ask."""
     return load_acquire(control, _READER + 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_fresh(control):
     """Would the next `acquire` bring a newer frame? Only the reader's side may ask."""
     return load_acquire(control, _MIDDLE) & _FRESH != 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def reader_slot(control):
     """Slot that the reader holds; it changes at an `acquire` that finds a fresh frame."""
     return control[_READER]

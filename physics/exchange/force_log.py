@@ -8,10 +8,10 @@ global number, so an entry outlives the frame that it was made under.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.exchange.ring import make_ring, ring_commit, ring_push_slot
+from physics.kernels import inlined
 
 
 class ForceLog(NamedTuple):
@@ -37,7 +37,7 @@ def make_force_log(ticks: int, width: int) -> ForceLog:
     )
 
 
-@njit(inline="always")
+@inlined
 def open_entry(log, tick):
     """Slot of a new entry, or -1 when the low loop has not drained the ring for its whole length."""
     slot = ring_push_slot(log.ring)
@@ -47,7 +47,7 @@ def open_entry(log, tick):
     return slot
 
 
-@njit(inline="always")
+@inlined
 def add_force(log, slot, point, f, scale):
     """Add scale * f to a point's force in the open entry."""
     n = log.used[slot]
@@ -65,7 +65,7 @@ def add_force(log, slot, point, f, scale):
     log.used[slot] = n + 1
 
 
-@njit(inline="always")
+@inlined
 def close_entry(log):
     """Publish the open entry."""
     ring_commit(log.ring)

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, typeof, types
+from numba import typeof, types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -28,16 +29,45 @@ from numba.extending import (
     unbox,
 )
 
+from physics.kernels import layout
+
 
 class Handle:
     """A tuple of arrays and the block of memory that holds its native form. Keeps both alive."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
-        self.block = np.zeros(int(_size(state)), np.uint8)
+        content = typeof(state)
+        self.block = np.array(_words(state), np.int64)
+        _check_size(content, self.block.nbytes)
         self.address = int(self.block.ctypes.data)
-        _store(self.address, state)
-        self._numba_type = HandleType(typeof(state))
+        self._numba_type = HandleType(content)
+
+
+def _words(value: Any) -> list[int]:
+    """The 64-bit words of a value's native form; TypeError for what has no such form.
+
+    Written here and not by a compiled kernel, which would take a large tuple by value: seventeen seconds of
+    compilation for that of the multi-rate tick.
+    """
+    if isinstance(value, np.ndarray):
+        # reference count and parent stay empty: the handle keeps the array alive
+        return [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
+    if isinstance(value, tuple):
+        return [word for item in value for word in _words(item)]
+    if type(value) is int or isinstance(value, np.int64):
+        return [int(value)]
+    if isinstance(value, float):  # also float64
+        return [int(np.float64(value).view(np.int64))]
+    raise TypeError(f"a {type(value).__name__} has no place behind a handle: int, float, arrays and tuples")
+
+
+def _check_size(content: types.Type, n: int) -> None:
+    """TypeError unless numba gives the type the n bytes that were written."""
+    context = cpu_target.target_context
+    size = context.get_abi_sizeof(context.get_value_type(content))
+    if size != n:
+        raise TypeError(f"numba lays out {content} in {size} bytes, not in {n}")
 
 
 class HandleType(types.Type):
@@ -45,7 +75,7 @@ class HandleType(types.Type):
 
     def __init__(self, content: types.Type) -> None:
         self.content = content
-        super().__init__(name=f"Handle({content})")
+        super().__init__(name=f"Handle({layout(content)})")
 
 
 @typeof_impl.register(Handle)
@@ -112,31 +142,3 @@ def handle_like(typing_context, handle, address):
         return args[1]
 
     return handle(handle, types.int64), codegen
-
-
-@intrinsic
-def _write_at(typing_context, address, state):
-    def codegen(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], context.get_value_type(signature.args[1]).as_pointer())
-        builder.store(args[1], pointer)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, state), codegen
-
-
-@intrinsic
-def _size_of(typing_context, state):
-    def codegen(context, builder, signature, args):
-        return ir.Constant(ir.IntType(64), context.get_abi_sizeof(context.get_value_type(signature.args[0])))
-
-    return types.int64(state), codegen
-
-
-@njit(cache=True)
-def _store(address, state):
-    _write_at(address, state)
-
-
-@njit(cache=True)
-def _size(state):
-    return _size_of(state)

@@ -7,10 +7,10 @@ its own. Without one every reading is 0, and a time limit never ends anything.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.exchange.atomics import call_tick
+from physics.kernels import kernel
 
 
 class LentClock(NamedTuple):
@@ -26,7 +26,7 @@ def make_clock(function: int = 0) -> LentClock:
     return LentClock(np.array([function, words.ctypes.data], np.int64), words)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def read_clock(clock):
     """The time [ns], or 0 where no clock is lent."""
     if clock.address[0] != 0:

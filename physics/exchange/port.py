@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.exchange.atomics import view_f64, view_i64
+from physics.kernels import inlined
 
 # Entries of Port.status
 STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3
@@ -72,7 +72,7 @@ def port_addresses(port: Port) -> NDArray[np.int64]:
     return np.array([array.ctypes.data for array in port], dtype=np.int64)
 
 
-@njit(inline="always")
+@inlined
 def port_view(addresses):
     """The Port behind `port_addresses`, inside a C function."""
     return Port(

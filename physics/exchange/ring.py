@@ -6,11 +6,11 @@ Consumer: n = ring_available(ring); read rows[ring_slot(ring, i)] for i < n; rin
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
 from physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
+from physics.kernels import kernel
 
 # Head and tail count rows for ever (2^63 of them); the slot is the count modulo the capacity.
 _HEAD, _TAIL, _MASK = 0, CACHE_LINE, 2 * CACHE_LINE
@@ -26,7 +26,7 @@ def make_ring(capacity: int) -> NDArray[np.int64]:
     return ring
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ring_push_slot(ring):
     """Slot for the next row, or -1 when the ring is full (counted; the row is to be dropped)."""
     if ring[_HEAD] - load_acquire(ring, _TAIL) > ring[_MASK]:
@@ -35,31 +35,31 @@ def ring_push_slot(ring):
     return ring[_HEAD] & ring[_MASK]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ring_commit(ring):
     """Make the row in the slot of the last `ring_push_slot` visible to the consumer."""
     store_release(ring, _HEAD, ring[_HEAD] + 1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ring_available(ring):
     """Rows that the consumer may read."""
     return load_acquire(ring, _HEAD) - ring[_TAIL]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ring_slot(ring, i):
     """Slot of the i-th oldest unread row, i < `ring_available`."""
     return (ring[_TAIL] + i) & ring[_MASK]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ring_release(ring, n):
     """Give the n oldest rows back to the producer."""
     store_release(ring, _TAIL, ring[_TAIL] + n)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ring_overflow(ring):
     """Rows dropped because the ring was full; any thread may ask."""
     return load_acquire(ring, _OVERFLOW)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import kernel
 
 LOCAL_PAIRS = [(a, b) for a in range(4) for b in range(a + 1)]
 
@@ -74,7 +75,7 @@ def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray, links: NDArray | 
     return BlockPattern(slots, rows, cols, pair_block, indptr, indices, lower, upper)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _expand(blocks, rows, cols, indptr, lower, upper, data):
     for k in range(rows.size):
         low, up = lower[k], upper[k]

@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.fem.material import Material
+from physics.kernels import kernel
 from physics.math3 import SMALL_ANGLE
 
 MIN_CHORD = 1e-6
@@ -65,7 +65,7 @@ def element_constants(length: float, section: Section, material: Material) -> ND
     return np.array(constants)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def log_quaternion(w, x, y, z):
     """Rotation vector (3 floats) of a unit quaternion, angle at most pi."""
     s = math.sqrt(x * x + y * y + z * z)
@@ -74,7 +74,7 @@ def log_quaternion(w, x, y, z):
     return scale * x, scale * y, scale * z
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def product(a, b):
     """Quaternion a b of two 4-tuples."""
     return (
@@ -85,7 +85,7 @@ def product(a, b):
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def conjugate_moment(theta, m):
     """Moment conjugate to the spin of a node with rotation vector theta: J_l(theta)^-T m (3 floats)."""
     a, b, c = theta
@@ -105,7 +105,7 @@ def conjugate_moment(theta, m):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def deformation(x1, x2, q1, q2, c1, c2, length):
     """Element frame and what is left in it.
 
@@ -149,7 +149,7 @@ def deformation(x1, x2, q1, q2, c1, c2, length):
     return frame, theta1, theta2, chord, e
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def local_moments(k, theta1, theta2):
     """Elastic end moments (m_1, m_2) [N m] of rotation vectors theta_1, theta_2 in the element frame."""
     return (
@@ -166,7 +166,7 @@ def local_moments(k, theta1, theta2):
     )
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def beam_energy(x1, x2, q1, q2, c1, c2, length, k):
     """Elastic energy of one element [J]; k: its constants (6,)."""
     _, t1, t2, chord, _ = deformation(x1, x2, q1, q2, c1, c2, length)
@@ -175,7 +175,7 @@ def beam_energy(x1, x2, q1, q2, c1, c2, length, k):
     return 0.5 * (k[0] * (chord - length) ** 2 + bending)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add_beam(x1, x2, q1, q2, c1, c2, length, k, weight, h, mass, d1, d2, u, f1, f2):
     """Add one element: f_int to f1, f2 (6,), weight K + its string term to d1, d2 (6, 6); sets u (6, 6).
 

@@ -12,19 +12,16 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import qdldl
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
+from physics.kernels import fast_kernel, kernel
 
 CHUNK = 32
 """Right-hand sides solved together: a row of them is four cache lines."""
 STRIDE = 3 * 2**15 + 8
 """Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises. It
 bounds the height of a panel [freedoms] and takes no memory that is not touched."""
-FAST = {"contract", "nsz"}
-"""Products may fuse with sums; NaN and infinity keep their meaning. Sums keep their order: were it free, code
-just compiled and the same code from numba's cache would differ in the last bits, and so would a replay."""
 
 
 class Symbolic(NamedTuple):
@@ -183,7 +180,7 @@ def analyse(n: int, rows: NDArray, cols: NDArray, last: NDArray | None = None) -
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scatter(symbolic, stiffness, mass, stiffness_weight, mass_weight, panels):
     """panels = lower part of stiffness_weight K + mass_weight M, K as blocks (b, 9) and M as weights (b,)."""
     panels[:] = 0.0
@@ -199,7 +196,7 @@ def scatter(symbolic, stiffness, mass, stiffness_weight, mass_weight, panels):
                     panels[o + j * ld + i] = value
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _products(panels, source, ld, count, out, length):
     """out[c STRIDE + r] = sum_k P[k, r] P[k, c], c < 3, r < length, k < count, a multiple of 3.
 
@@ -222,7 +219,7 @@ def _products(panels, source, ld, count, out, length):
             out[2 * STRIDE + r] += a2 * x + b2 * y + c2 * z
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@fast_kernel
 def _factor_node(panels, diagonal, ld, length):
     """Cholesky of three columns of a panel from their diagonal down; False if a pivot is not positive."""
     for c in range(3):
@@ -241,7 +238,7 @@ def _factor_node(panels, diagonal, ld, length):
     return True
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@fast_kernel
 def factorise(symbolic, panels, temp, count):
     """Turn the first `count` panels of a matrix into those of its Cholesky factor, in place.
 
@@ -279,7 +276,7 @@ def factorise(symbolic, panels, temp, count):
     return 0
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@fast_kernel
 def solve_one(symbolic, panels, b, out, y, t):
     """out = A^-1 b for one right-hand side (3 n,); y (3 n,), t (tallest panel,): scratch; out may be b."""
     column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
@@ -339,7 +336,7 @@ def solve_one(symbolic, panels, b, out, y, t):
             out[3 * node + i] = y[3 * p + i]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@fast_kernel
 def _forward(symbolic, panels, y, t, active, parents):
     column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
     for s in range(column.size - 1):
@@ -362,7 +359,7 @@ def _forward(symbolic, panels, y, t, active, parents):
             _subtract_rows(panels, panel[s] + r, ld, width, y, own, row)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _subtract_rows(panels, w, stride, count, y, first, row):
     """y[row] -= sum_c panels[w + c stride] y[first + c], c < count (a multiple of 3), a chunk wide."""
     for c in range(0, count, 3):
@@ -372,7 +369,7 @@ def _subtract_rows(panels, w, stride, count, y, first, row):
             y[row, k] -= w0 * y[first + c, k] + w1 * y[first + c + 1, k] + w2 * y[first + c + 2, k]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+@fast_kernel
 def _backward(symbolic, panels, y):
     column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
     for s in range(column.size - 2, -1, -1):
@@ -395,7 +392,7 @@ def _backward(symbolic, panels, y):
                 y[own + c, k] *= inverse
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def solve_many(symbolic, panels, b, out, whole):
     """Many right-hand sides at once, b and out (3 n, k) with rows contiguous; out may be b.
 

@@ -17,7 +17,8 @@ Davenport's 4x4 matrix is taken.
 import math
 
 import numpy as np
-from numba import njit
+
+from physics.kernels import inlined, kernel
 
 MAX_NEWTON = 8
 """From 60 degrees away Newton needs five iterations; more means a degenerate element."""
@@ -27,7 +28,7 @@ DEGENERATE = 1e-7
 """Smallest pivot of the Hessian, relative to the size of F, that Newton is trusted with."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def davenport_rotation(f, q):
     """Quaternion (4 scalars) of the rotation that maximises tr(R^T F), or q where F gives no direction.
 
@@ -56,7 +57,7 @@ def davenport_rotation(f, q):
     return vectors[0, 3], vectors[1, 3], vectors[2, 3], vectors[3, 3]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def extract_rotation(f, q):
     """Quaternion of the proper rotation nearest to F, starting from q.
 
@@ -108,7 +109,7 @@ def extract_rotation(f, q):
     return davenport_rotation(f, q)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+@inlined
 def _gradient_and_rotation(x, n0, n1, n2, n3, g, quats, e):
     """F (9 floats) of element e, its rotation matrix (9 floats); refreshes quats[e]."""
     x0, y0, z0 = x[n0, 0], x[n0, 1], x[n0, 2]
@@ -145,7 +146,7 @@ def _gradient_and_rotation(x, n0, n1, n2, n3, g, quats, e):
     return f, r
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def _strain(f, r):
     """Small strain of the unrotated element, sym(R^T F) - I, as (xx, yy, zz, xy, xz, yz)."""
     xx = r[0] * f[0] + r[3] * f[3] + r[6] * f[6] - 1.0
@@ -157,7 +158,7 @@ def _strain(f, r):
     return xx, yy, zz, xy, xz, yz
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add_internal_forces(x, tets, g, volumes, lam, mu, quats, force):
     """force += f_int [N], shape (n_nodes, 3), at positions x (n_nodes, 3); refreshes quats (m, 4)."""
     for e in range(tets.shape[0]):
@@ -182,7 +183,7 @@ def add_internal_forces(x, tets, g, volumes, lam, mu, quats, force):
             force[n3, i] += fc
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def largest_turn(x, tets, g, since, quats):
     """Largest angle [rad] of an element's turn from its rotation `since` (m, 4); refreshes quats (m, 4)."""
     chord = 0.0
@@ -196,7 +197,7 @@ def largest_turn(x, tets, g, since, quats):
     return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(chord)))
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def elastic_energy(x, tets, g, volumes, lam, mu, quats):
     """Sum over elements of V (mu eps:eps + lam/2 tr(eps)^2) [J]; refreshes quats."""
     energy = 0.0
@@ -209,7 +210,7 @@ def elastic_energy(x, tets, g, volumes, lam, mu, quats):
     return energy
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def assemble_warped_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, blocks):
     """Lower blocks of the sum of R K0 R^T [N/m], shape (n_blocks, 9); refreshes quats.
 
@@ -245,7 +246,7 @@ def assemble_warped_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, b
                 blocks[k, 8] += both * a2 * b2 + dot
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel
 def add_geometric_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, blocks):
     """blocks += what R K0 R^T leaves out of the exact tangent -df_int/dx: the turning of R with x.
 

@@ -10,10 +10,11 @@ under compression. The law itself softens there: below a stretch of 1/sqrt(3) a 
 """
 
 import numpy as np
-from numba import njit
+
+from physics.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def deformation_gradient(u, tet, g, f):
     """f (3, 3) = I + sum_a u_a g_a^T of one element; u (n, 3) [m], g (4, 3) [1/m]."""
     for i in range(3):
@@ -23,7 +24,7 @@ def deformation_gradient(u, tet, g, f):
                 f[i, j] += (u[tet[a], i] - u[tet[0], i]) * g[a, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def stress(f, lam, mu, s):
     """s (3, 3) = S of the deformation gradient f (3, 3) [Pa]; returns the energy density [J/m3]."""
     squares, trace = 0.0, 0.0
@@ -40,7 +41,7 @@ def stress(f, lam, mu, s):
     return 0.5 * lam * trace * trace + mu * squares
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def elastic_energy(u, tets, g, volumes, lam, mu):
     """Strain energy of displacements u (n, 3) [m], in joules."""
     f, s = np.empty((3, 3)), np.empty((3, 3))
@@ -51,7 +52,7 @@ def elastic_energy(u, tets, g, volumes, lam, mu):
     return energy
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_internal_forces(u, tets, g, volumes, lam, mu, force):
     """force (n, 3) += f_int [N] of displacements u (n, 3) [m]."""
     f, s = np.empty((3, 3)), np.empty((3, 3))
@@ -67,7 +68,7 @@ def add_internal_forces(u, tets, g, volumes, lam, mu, force):
                     force[tets[e, a], i] -= volumes[e] * p * g[e, a, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def assemble_tangent(u, tets, g, volumes, lam, mu, convex, pair_block, blocks):
     """blocks (n_blocks, 9) = lower 3x3 blocks of K = -df_int/du [N/m], by physics.fem.assembly's pattern.
 
@@ -105,7 +106,7 @@ def assemble_tangent(u, tets, g, volumes, lam, mu, convex, pair_block, blocks):
                         blocks[k, 4 * i] += v * initial
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_tension(s):
     """Whether the stress s (3, 3) is positive semidefinite, by its leading minors."""
     minor = s[0, 0] * s[1, 1] - s[0, 1] * s[0, 1]

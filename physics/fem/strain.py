@@ -8,10 +8,10 @@ Continua and Structures (2014), section 3.3. It does not see a change of volume,
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.fem.tet4 import gradients
+from physics.kernels import kernel
 
 
 class NodalStrain:
@@ -32,7 +32,7 @@ class NodalStrain:
         nodal_strain(x, self._tets, self._gradients, self._shares, out)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def nodal_strain(x, tets, g, shares, out):
     """out (n,) = sum over elements of shares (m, 4) times the element's strain; g (m, 4, 3) [1/m]."""
     out[:] = 0.0
@@ -42,7 +42,7 @@ def nodal_strain(x, tets, g, shares, out):
             out[tets[e, a]] += shares[e, a] * strain
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def equivalent_strain(x, tet, g):
     """sqrt(2/3 e : e) of one element with shape-function gradients g (4, 3) [1/m]."""
     square = 0.0

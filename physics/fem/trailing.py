@@ -9,11 +9,11 @@ panel is dense: LAPACK factorises and inverts it.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from physics.fem.cholesky import CholeskyFactor, Symbolic
+from physics.kernels import kernel
 
 TILE = 32
 """Rows and columns that are transposed together: a tile fits in the first cache."""
@@ -62,7 +62,7 @@ class TrailingFactor(CholeskyFactor):
         return self._compliance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill_symmetric(upper, scale, out):
     """out = scale times the symmetric matrix whose upper triangle is given, both C-contiguous."""
     n = upper.shape[0]

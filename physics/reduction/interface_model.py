@@ -15,7 +15,6 @@ turn with the body, so a swinging body keeps its linearisation.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.exchange.constraint_frame import (
@@ -32,6 +31,7 @@ from physics.exchange.constraint_frame import (
     REDUCED,
     Capacity,
 )
+from physics.kernels import inlined, kernel
 from physics.math3 import (
     cross3,
     matvec3,
@@ -81,7 +81,7 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def adopt(frame, f, state):
     """Start the state from slot f of the frame, with nothing to join."""
     for k in range(frame.head[f, N_SLOTS]):
@@ -103,7 +103,7 @@ def adopt(frame, f, state):
     state.clock[0] = 0.0
 
 
-@njit(inline="always")
+@inlined
 def _angular_rate(frame, f, b, state, h, torque, out):
     """out = h I^-1 torque / (1 + h alpha) in world axes."""
     s = state.scratch
@@ -115,7 +115,7 @@ def _angular_rate(frame, f, b, state, h, torque, out):
         out[i] *= scale
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _free_rates(stiffness, first, load, inverse, z, rate, free_rate, force, h):
     """free_rate = (rate + h (load - V^T K V z)) / a over one body's modes, and force = 0.
 
@@ -134,7 +134,7 @@ def _free_rates(stiffness, first, load, inverse, z, rate, free_rate, force, h):
         free_rate[k] = inverse[k] * (rate[k] + h * free_rate[k])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _product(a, b):
     """Scalar product in four interleaved sums: one alone would wait for every addition.
 
@@ -152,7 +152,7 @@ def _product(a, b):
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def free_motion(frame, f, state, h):
     """Velocities at the tick's end without contact force; clears the forces of the tick."""
     if frame.head[f, MOTION] != REDUCED:
@@ -181,7 +181,7 @@ def free_motion(frame, f, state, h):
             state.free_spin[b, i] = state.spin[b, i] * damped + s[5, i]
 
 
-@njit(inline="always")
+@inlined
 def _extrapolated_time(frame, f, slot, clock):
     """How long a slot has moved at its velocity, within the limits of time and distance."""
     if frame.head[f, MOTION] != EXTRAPOLATED:
@@ -191,7 +191,7 @@ def _extrapolated_time(frame, f, slot, clock):
     return frame.extrapolation[f, 0] / speed if time * speed > frame.extrapolation[f, 0] else time
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def slot_position(frame, f, state, slot, x):
     """x = present position of a slot (or its rotation vector since slot_q), joined to the frame before."""
     _model_position(frame, f, state, slot, x)
@@ -201,7 +201,7 @@ def slot_position(frame, f, state, slot, x):
             x[i] += share * state.join[slot, i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _model_position(frame, f, state, slot, x):
     """x = where the model itself has a slot: what the full body has too, under the same forces."""
     if frame.head[f, MOTION] != REDUCED:
@@ -224,7 +224,7 @@ def _model_position(frame, f, state, slot, x):
             x[i] += state.centre[b, i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def slot_step(frame, f, state, slot, x, h, step):
     """step = displacement of a slot at present position x over the tick's free motion."""
     if frame.head[f, MOTION] != REDUCED:
@@ -260,7 +260,7 @@ def slot_step(frame, f, state, slot, x, h, step):
         step[i] += along[i] + h * (state.free_velocity[b, i] + turn[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def slot_compliance(frame, f, state, a, b, h, out):
     """out (3, 3) = displacement of slot a under a unit force on slot b, in body axes [m/N]."""
     near = frame.head[f, N_NEAR]
@@ -297,7 +297,7 @@ def slot_compliance(frame, f, state, a, b, h, out):
         )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_rigid_compliance(mass, inertia_inverse, ra, rb, scale, out):
     """out += scale (1/m - [ra]x I^-1 [rb]x), the rigid part of a floating body's compliance."""
     for i in range(3):
@@ -313,7 +313,7 @@ def add_rigid_compliance(mass, inertia_inverse, ra, rb, scale, out):
             out[i, j] += scale * (w1 * ra[i2] - w2 * ra[i1])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_slot_force(frame, f, state, slot, force):
     """Add a force [N] (or moment [N m] on a rotation slot), world axes, to the tick's forces."""
     if frame.head[f, MOTION] != REDUCED:
@@ -345,7 +345,7 @@ def add_slot_force(frame, f, state, slot, force):
             modal[k] += s * row[k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def advance(frame, f, state, h):
     """Finish the tick: velocities with the tick's forces, then positions."""
     state.clock[0] += h
@@ -369,7 +369,7 @@ def advance(frame, f, state, h):
         quat_to_matrix(state.q[b], state.axes[b])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def replay(frame, f, state, log, entry, h):
     """One tick of the model under the logged forces of an entry of the force log."""
     free_motion(frame, f, state, h)
@@ -380,7 +380,7 @@ def replay(frame, f, state, log, entry, h):
     advance(frame, f, state, h)
 
 
-@njit(inline="always")
+@inlined
 def slot_orientation(frame, f, state, slot, turn, scratch, out):
     """out = orientation of a rotation slot whose rotation vector since slot_q is `turn`; scratch (4,).
 
@@ -394,7 +394,7 @@ def slot_orientation(frame, f, state, slot, turn, scratch, out):
         quat_multiply(scratch, frame.slot_q[f, slot], out)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def store(frame, f, state, base_tick):
     """Write the state back into slot f as its new base, with all ticks before base_tick contained."""
     for k in range(frame.head[f, N_MODES]):

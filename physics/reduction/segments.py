@@ -21,10 +21,9 @@ constants `physics.reduction.joining.join` computes.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from physics.fem.cholesky import FAST
+from physics.kernels import fast_kernel, kernel
 
 
 class Rows(NamedTuple):
@@ -97,7 +96,7 @@ def make_work(model: SegmentedModel) -> SegmentedWork:
     )
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _add_product(a, start, count, length, x, x_start, y, y_start):
     """y[y_start:] += a^T x[x_start:] for the (count, length) matrix at `start` of the flat array a.
 
@@ -122,7 +121,7 @@ def _add_product(a, start, count, length, x, x_start, y, y_start):
         p += length
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@fast_kernel
 def _solve_cholesky(factor, r):
     """r <- (L L^T)^-1 r. An explicit inverse costs as much and leaves a hundred times the residual, which is
     energy lost in the coupling."""
@@ -136,7 +135,7 @@ def _solve_cholesky(factor, r):
             r[i] -= factor[j, i] * r[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _row_dot(rows, i, x):
     total = 0.0
     for p in range(rows.start[i], rows.start[i + 1]):
@@ -144,7 +143,7 @@ def _row_dot(rows, i, x):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def free(model, state, work):
     """v_f of (14) into work.vh, and lambda without contact into work.coupling."""
     T = model.step
@@ -177,7 +176,7 @@ def free(model, state, work):
         _add_product(model.inverse, model.inverse_start[s], size, size, b, first, vh, first)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def apply(model, work, nodes, weights, forces, count):
     """Add to work.vh what `count` contact forces do: A f of (14); and to lambda.
 
@@ -200,7 +199,7 @@ def apply(model, work, nodes, weights, forces, count):
             _add_product(coupling_response, d * c, 1, c, load, d, work.coupling, 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def advance(model, state, work):
     """End the step: x+ = x + T vh, v+ = 2 vh - v, and likewise what couplings are stretched."""
     T = model.step
@@ -212,7 +211,7 @@ def advance(model, state, work):
         state.v[i] = 2.0 * work.vh[i] - state.v[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def surface_values(model, field, out):
     """A field at the contact nodes, out (k, 3), from coordinates (n,), such as x, v or vh."""
     for a in range(out.shape[0]):
@@ -220,7 +219,7 @@ def surface_values(model, field, out):
             out[a, i] = _row_dot(model.surface, 3 * a + i, field)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def point_value(model, field, nodes, weights, out):
     """A field at a barycentric point, out (3,): nodes (3,) counted within the contact nodes, weights (3,)."""
     for i in range(3):
@@ -229,7 +228,7 @@ def point_value(model, field, nodes, weights, out):
             out[i] += weights[a] * _row_dot(model.surface, 3 * nodes[a] + i, field)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def point_compliance(model, nodes_a, weights_a, nodes_b, weights_b, out):
     """vh at point a per force at point b [m/(N s)], out (3, 3), world axes: block of J_s A J_s^T (24)."""
     for i in range(3):
@@ -243,7 +242,7 @@ def point_compliance(model, nodes_a, weights_a, nodes_b, weights_b, out):
             out[i, j] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def energies(model, state, out):
     """Kinetic and elastic energy of each segment [J], out (segments + 1, 2); last, of the coupling.
 
@@ -260,7 +259,7 @@ def energies(model, state, out):
     return out.sum()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def dissipated(model, state, work):
     """Energy that D and d_c take in the present step [J]; to be asked before `advance`."""
     T, vh = model.step, work.vh
@@ -275,7 +274,7 @@ def dissipated(model, state, work):
     return T * power
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def floor_force(model, state, work, out):
     """Force of the body on its clamped nodes in the present step [N], out (3,); before `advance`.
 

@@ -12,9 +12,9 @@ walk along it cannot get stuck, whatever the ring looks like, and where it meets
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from physics.kernels import inlined, kernel
 from physics.suction.connectivity import Connectivity
 from physics.suction.labels import SEALED
 from physics.suction.patch import (
@@ -66,7 +66,7 @@ def whole_patch(connectivity: Connectivity) -> Patch:
     return make_patch(n + k, 2 * m, 3 * m, m)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cut_patch(connectivity, member, number, label, distance, limits, exact, patch, work):
     """Write the patch of the vertices whose member (n,) is `number`, cut along its border.
 
@@ -86,13 +86,13 @@ def cut_patch(connectivity, member, number, label, distance, limits, exact, patc
     _order_border(patch, work)
 
 
-@njit(inline="always")
+@inlined
 def _add_half(work, tail, head):
     work.half[work.count[0], 0], work.half[work.count[0], 1] = tail, head
     work.count[0] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place_vertices(connectivity, member, number, label, distance, limits, patch, work):
     """Add the inner vertices, and those where the border crosses an edge."""
     for v in range(member.size):
@@ -112,7 +112,7 @@ def _place_vertices(connectivity, member, number, label, distance, limits, patch
         work.crossing[e] = add_point(patch, a, b, b, 1.0 - part, part, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cut_triangles(connectivity, member, number, patch, work):
     """Add what of each triangle is on the inner side of the border, and its piece of the border."""
     place, crossing = work.place, work.crossing
@@ -151,7 +151,7 @@ def _cut_triangles(connectivity, member, number, patch, work):
                     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _belongs(triangles, member, number, label, t):
     """Is triangle t in the patch whose border runs through vertices: unsealed somewhere, or all inside?"""
     inner = 0
@@ -164,7 +164,7 @@ def _belongs(triangles, member, number, label, t):
     return inner == 3
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _keep_triangles(connectivity, member, number, label, patch, work):
     """Add the triangles that belong to the patch whole, and those of their edges that are border."""
     triangles, place = connectivity.triangles, work.place
@@ -182,7 +182,7 @@ def _keep_triangles(connectivity, member, number, label, patch, work):
                 _add_half(work, place[triangle[j]], place[triangle[(j + 1) % 3]])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _order_border(patch, work):
     """Put the half-edges in order: simple closed loops."""
     half, chain, leaving, at, walk = work.half, work.chain, work.leaving, work.at, work.walk

@@ -9,8 +9,9 @@ cavity has a symmetric gradient.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import kernel
 
 COUNT, VERTICES, TRIANGLES, CLAMPED, LOST = 0, 1, 2, 3, 4
 """Entries of `Cavities.size`."""
@@ -48,7 +49,7 @@ def make_cavities(count: int, vertices: int, triangles: int) -> Cavities:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def place_cavity(cavities, c, x_a, x_b):
     """Move cavity c with its bodies' surfaces x_a, x_b (n, 3) [m]; its topology stays."""
     for k in range(cavities.first[c], cavities.first[c + 1]):

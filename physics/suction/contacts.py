@@ -12,9 +12,9 @@ against the ground. Bodies are numbered; WORLD never moves.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from physics.kernels import inlined, kernel
 from physics.math3 import tangent_basis
 
 WORLD = -1
@@ -48,7 +48,7 @@ def make_rows(capacity: int) -> Rows:
     )  # fmt: skip
 
 
-@njit(inline="always")
+@inlined
 def _add(rows, identity, first, second, normal, gap, mu):
     """A new contact; its nodes and weights are still to be written. -1 if it is lost."""
     k = rows.size[COUNT]
@@ -66,7 +66,7 @@ def _add(rows, identity, first, second, normal, gap, mu):
     return k
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_vertex_rows(
     gaps, alarm, kept, x, nodes, place, first, second, second_nodes, triangles, turn, mu, start, rows
 ):
@@ -96,7 +96,7 @@ def add_vertex_rows(
             rows.point[k, j] = x[v, j] - d * normal[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_bulge_rows(
     gaps,
     cup_gaps,
@@ -147,7 +147,7 @@ def add_bulge_rows(
             rows.point[k, j] = x[u, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_ground_rows(x, vertices, nodes, height, alarm, kept, body, mu, start, rows):
     """Rows of those `vertices` (k,) of a body, at x (n, 3) [m], that are within `alarm` of the ground.
 
@@ -163,13 +163,13 @@ def add_ground_rows(x, vertices, nodes, height, alarm, kept, body, mu, start, ro
                 rows.point[k] = x[v]
 
 
-@njit(inline="always")
+@inlined
 def _turned(turn, a, out):
     for i in range(3):
         out[i] = turn[i, 0] * a[0] + turn[i, 1] * a[1] + turn[i, 2] * a[2]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_rows(rows, wanted, out):
     """out = the rows that are wanted (c,), in their order."""
     out.size[:] = 0
@@ -183,7 +183,7 @@ def keep_rows(rows, wanted, out):
         out.point[m], out.axes[m] = rows.point[k], rows.axes[k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def recall_forces(rows, memory, r):
     """r (3 c,) = the forces remembered by identity (i, 3) [N], world, in the rows' axes."""
     for k in range(rows.size[COUNT]):
@@ -193,7 +193,7 @@ def recall_forces(rows, memory, r):
             r[3 * k + i] = a[0] * f[0] + a[1] * f[1] + a[2] * f[2]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def remember_forces(rows, r, memory):
     """memory (i, 3) = the forces r (3 c,) [N] by identity, world, 0 elsewhere."""
     memory[:] = 0.0
@@ -224,7 +224,7 @@ def make_points(capacity: int) -> Points:
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def points_of_body(rows, body, place, points):
     """Write the body's points; place (n,): of its nodes among its last ones, -1 for none. Least place met."""
     count, least = 0, place.size
@@ -252,7 +252,7 @@ def points_of_body(rows, body, place, points):
     return least
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_nodal_forces(points, r, out):
     """out (n, 3) += H^T r [N] on the body's nodes; r (3 c,)."""
     for k in range(points.count[0]):
@@ -265,7 +265,7 @@ def add_nodal_forces(points, r, out):
                 out[points.nodes[k, j], i] += points.weights[k, j] * f
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def wrench_rows(rows, body, centre, out):
     """out (3 c, 6) = H of a rigid body: the rows' displacement by that of its centre and its turn, world."""
     out[:] = 0.0

@@ -5,24 +5,24 @@ polygon, its triangles have its signed area and first moments: where it crosses 
 flattest corner goes, which is counted.
 """
 
-from numba import njit
+from physics.kernels import inlined, kernel
 
 FLAT = 1e-12
 """Twice the area of a corner, in the coordinates' unit, below which it goes unnoticed."""
 
 
-@njit(inline="always")
+@inlined
 def _cross(uv, a, b, c):
     """Twice the signed area of the triangle of points a, b, c."""
     return (uv[b, 0] - uv[a, 0]) * (uv[c, 1] - uv[a, 1]) - (uv[b, 1] - uv[a, 1]) * (uv[c, 0] - uv[a, 0])
 
 
-@njit(inline="always")
+@inlined
 def _same(uv, a, b):
     return uv[a, 0] == uv[b, 0] and uv[a, 1] == uv[b, 1]
 
 
-@njit(inline="always")
+@inlined
 def _is_ear(uv, ring, links, i):
     """Is the corner i convex, with no other corner in its triangle or on its border?"""
     before, after = links[i, 0], links[i, 1]
@@ -42,7 +42,7 @@ def _is_ear(uv, ring, links, i):
     return True
 
 
-@njit(inline="always")
+@inlined
 def _flattest(uv, ring, links, i, left):
     best, least = i, 1e300
     for _ in range(left):
@@ -53,7 +53,7 @@ def _flattest(uv, ring, links, i, left):
     return best, least
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def clip_ears(uv, ring, n, links, triangles, first):
     """Write the n - 2 triangles of a polygon to triangles[first:]; returns how many corners were no ears.
 

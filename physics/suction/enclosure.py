@@ -5,10 +5,10 @@ Living cavities are closed surfaces (physics/suction/cavity.py) and the pockets 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
+from physics.kernels import kernel
 from physics.suction.border import whole_patch
 from physics.suction.cavity import CLAMPED, WALL_A, WALL_B
 from physics.suction.connectivity import connectivity
@@ -152,7 +152,7 @@ class Enclosure:
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _area_of(cavities, c):
     """Area [m2] of cavity c's wall on body A."""
     points, total = cavities.points, 0.0
@@ -165,7 +165,7 @@ def _area_of(cavities, c):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _border_length(pairing, c):
     """Length [m] of the borders on body A of cavity c."""
     total = 0.0

@@ -14,10 +14,10 @@ outside. A piece that no ring bounds is outside as well.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
+from physics.kernels import kernel
 from physics.suction.connectivity import Connectivity
 from physics.suction.labels import SEALED
 
@@ -76,7 +76,7 @@ def require_outside(connectivity: Connectivity, x, label, seed: int, flood: Floo
     raise InputError(f"The seed, vertex {seed}, {where}; choose one that stays outside{advice}.")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_cavities(connectivity, x, label, seed, flood):
     """Number the inner surfaces and footprints of a surface at x (n, 3) [m]; label (n,): of its vertices.
 
@@ -89,7 +89,7 @@ def find_cavities(connectivity, x, label, seed, flood):
     _find_footprints(connectivity, flood)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def renumber(connectivity, flood, number):
     """Give inner surface k the number number[k], as the other body joins them or, OUTSIDE, opens them."""
     vertices, cavity = flood.vertices, flood.cavity
@@ -105,7 +105,7 @@ def renumber(connectivity, flood, number):
     _find_footprints(connectivity, flood)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find_pieces(connectivity, x, label, flood):
     """Flood every piece of unsealed vertices; returns how many there are."""
     piece, pieces, centre, stack = flood.piece, flood.pieces, flood.centre, flood.stack
@@ -141,7 +141,7 @@ def _find_pieces(connectivity, x, label, flood):
     return n_pieces
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _measure_pieces(connectivity, x, n_pieces, flood):
     """Signed volume between each piece and the centre of its ring, by tetrahedra to that point."""
     centre, volume = flood.centre, flood.volume
@@ -163,7 +163,7 @@ def _measure_pieces(connectivity, x, n_pieces, flood):
         volume[p] += (ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)) / 6.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _choose_outside(connectivity, n_pieces, seed, flood):
     """Mark the outside piece of every shell."""
     pieces, best = flood.pieces, flood.best
@@ -188,7 +188,7 @@ def _choose_outside(connectivity, n_pieces, seed, flood):
             pieces[p, 2] = OUTSIDE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _number_cavities(n_pieces, flood):
     """Number the pieces that are left, and give every vertex the number of its piece."""
     pieces, capacity = flood.pieces, flood.vertices.size
@@ -213,7 +213,7 @@ def _number_cavities(n_pieces, flood):
     flood.size[CAVITIES], flood.size[LOST] = count, lost
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find_footprints(connectivity, flood):
     """Flood the connected sets of vertices none of which is outside."""
     cavity, footprint, stack = flood.cavity, flood.footprint, flood.stack

@@ -8,7 +8,6 @@ of the last one.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.contact_surface import (
@@ -18,6 +17,7 @@ from physics.collision.contact_surface import (
     crease_normal,
     faceted_normal,
 )
+from physics.kernels import kernel
 from physics.mesh.surface import SurfaceMesh
 from physics.suction.nearest import DEPTH, NearestTree, fit, nearest, nearest_tree
 
@@ -60,13 +60,13 @@ def make_gaps(n: int) -> Gaps:
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def move_target(target, x):
     """Fit the target to its surface's present positions x (n, 3) [m]."""
     fit(target.boxes, x)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def choose_points(points, alarm, odometer, gaps):
     """Forget all distances and list in gaps.asked the points that may be within `alarm` [m]; how many.
 
@@ -84,7 +84,7 @@ def choose_points(points, alarm, odometer, gaps):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def measure(target, x, points, asked, odometer, gaps):
     """Ask about the points of numbers `asked` (k,); x (n, 3): the target's positions [m]."""
     for c in range(asked.size):
@@ -98,7 +98,7 @@ def measure(target, x, points, asked, odometer, gaps):
             gaps.seen_at[k, i] = p[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def orient(surface, x, p, t, weights, distance, normal, scratch):
     """Signed distance [m] of p (3,) at `distance` from the point of weights (3,) in triangle t.
 

@@ -8,10 +8,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.errors import InputError
+from physics.kernels import inlined, kernel
 
 GAS_CONSTANT = 8.31446261815324
 """R [J/(mol K)] (CODATA 2018, exact)."""
@@ -64,7 +64,7 @@ class Air:
         return np.minimum(amount * self.rt / volume, self.largest)
 
 
-@njit(inline="always")
+@inlined
 def pressure_root(a, b, nrt):
     """The positive root of a p^2 + b p = n R T (3.12) [Pa], infinite where there is none.
 
@@ -78,7 +78,7 @@ def pressure_root(a, b, nrt):
     return math.inf
 
 
-@njit(inline="always")
+@inlined
 def held_amount(p, volume, n, largest, rt):
     """n + dn [mol] at the end of a step (3.13): at P_max what the volume holds of n, else n to the bit.
 
@@ -89,14 +89,14 @@ def held_amount(p, volume, n, largest, rt):
     return min(n, max(0.0, p * volume / rt))
 
 
-@njit(inline="always")
+@inlined
 def gas_law_error(p, volume, nrt, largest):
     """|p V - n R T| [J]; at P_max, where air may leave, only what p V is too much."""
     excess = p * volume - nrt
     return abs(excess) if p < largest else max(0.0, excess)
 
 
-@njit(inline="always")
+@inlined
 def slot_conductance(width, gap, length):
     """G = width gap^3 / (24 mu_air L) [m3/(Pa s)] of a slot along the rim, all [m]; slots add up.
 
@@ -106,7 +106,7 @@ def slot_conductance(width, gap, length):
     return width * gap**3 / (24.0 * VISCOSITY * length)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def leak(n, volume, conductance, atmosphere, rt, h):
     """Amount [mol] after a time h [s] of leaking through slots of that conductance, at constant volume.
 

@@ -10,9 +10,9 @@ twice through the same point, the patch's border is the paths, exactly: the cavi
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from physics.kernels import inlined, kernel
 from physics.suction.ear_clipping import clip_ears
 from physics.suction.patch import LOST, add_loop, add_point, add_triangle, add_vertex, clear
 from physics.suction.winding import NONE
@@ -58,7 +58,7 @@ def make_imprint(n_vertices: int, points: int, loops: int) -> Imprint:
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def imprint(surface, path, active, winding, scratch, patch):
     """Write the part of the surface inside the active loops, those entered and flooded in `winding`.
 
@@ -92,7 +92,7 @@ def imprint(surface, path, active, winding, scratch, patch):
     return forced
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_path(surface, path, loop, scratch, patch):
     start, stop = path.loops[loop], path.loops[loop + 1]
     for k in range(start, stop):
@@ -107,7 +107,7 @@ def _add_path(surface, path, loop, scratch, patch):
     add_loop(patch, scratch.point[start:stop], stop - start)
 
 
-@njit(inline="always")
+@inlined
 def _within(path, loop):
     for k in range(path.loops[loop], path.loops[loop + 1]):
         if path.edge[k] >= 0:
@@ -115,7 +115,7 @@ def _within(path, loop):
     return path.triangle[path.loops[loop]]
 
 
-@njit(inline="always")
+@inlined
 def _holds_loop(within, n_loops, t):
     found = False
     for loop in range(n_loops):
@@ -123,7 +123,7 @@ def _holds_loop(within, n_loops, t):
     return found
 
 
-@njit(inline="always")
+@inlined
 def _corner(triangles, t, j, vertex, patch):
     """Patch vertex of corner j of triangle t."""
     v = triangles[t, j]
@@ -132,7 +132,7 @@ def _corner(triangles, t, j, vertex, patch):
     return vertex[v]
 
 
-@njit(inline="always")
+@inlined
 def _add_whole(triangles, t, number, vertex, patch):
     """Add triangle t as often as the paths wind around it, turned over if they do so backward."""
     for _ in range(abs(number)):
@@ -142,7 +142,7 @@ def _add_whole(triangles, t, number, vertex, patch):
         add_triangle(patch, a, b, c)
 
 
-@njit(inline="always")
+@inlined
 def _append(scratch, point):
     """Add a point to the piece being written, unless there is no room."""
     if scratch.size[2] < scratch.ring.size:
@@ -150,7 +150,7 @@ def _append(scratch, point):
         scratch.size[2] += 1
 
 
-@njit(inline="always")
+@inlined
 def _close_piece(scratch, begin):
     """The ring from `begin` on is a piece, if there is room and it has an inside."""
     if scratch.size[2] - begin > 2 and scratch.size[1] < scratch.piece.shape[0]:
@@ -159,7 +159,7 @@ def _close_piece(scratch, begin):
         scratch.size[1] += 1
 
 
-@njit(inline="always")
+@inlined
 def _append_path_point(surface, path, k, t, scratch):
     """Add path point k, which lies in triangle t or on its border, to the piece being written."""
     i = scratch.size[0]
@@ -177,7 +177,7 @@ def _append_path_point(surface, path, k, t, scratch):
     _append(scratch, i)
 
 
-@njit(inline="always")
+@inlined
 def _list_events(surface, winding, t, scratch):
     """Corners and crossings around triangle t, counter-clockwise; returns their number."""
     n = 0
@@ -200,7 +200,7 @@ def _list_events(surface, winding, t, scratch):
     return n
 
 
-@njit(inline="always")
+@inlined
 def _trace(surface, path, t, entry, n_events, scratch):
     """Write the piece of triangle t that has `entry` on its border; how often it runs through corner 0."""
     k, begin, around, entering = entry, scratch.size[2], 0, True
@@ -229,7 +229,7 @@ def _trace(surface, path, t, entry, n_events, scratch):
     return around
 
 
-@njit(inline="always")
+@inlined
 def _cut(surface, path, winding, t, n_loops, scratch, patch):
     """Add the inside of triangle t, which paths cut; how many corners were clipped that were no ears."""
     for j in range(3):
@@ -272,12 +272,12 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
     return forced
 
 
-@njit(inline="always")
+@inlined
 def _patch_vertex(triangles, t, point, scratch, patch):
     return _corner(triangles, t, point, scratch.vertex, patch) if point < CORNERS else scratch.local[point]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_loop_within(surface, path, loop, t, side, scratch):
     """Add a loop within triangle t if it turns to `side`: to the left a piece, to the right a hole in one."""
     begin, first = scratch.size[2], scratch.size[0]
@@ -295,7 +295,7 @@ def _add_loop_within(surface, path, loop, t, side, scratch):
     _close_piece(scratch, begin)
 
 
-@njit(inline="always")
+@inlined
 def _turning(uv, ring, begin, n):
     """Twice the signed area of a ring."""
     total = 0.0
@@ -305,7 +305,7 @@ def _turning(uv, ring, begin, n):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _surrounds(uv, ring, piece, point):
     """Does a line from the point along the first axis leave the piece an odd number of times?"""
     inside = False
@@ -318,7 +318,7 @@ def _surrounds(uv, ring, piece, point):
     return inside
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _bridge(scratch, i, hole, n):
     """Join the hole ring[hole : hole + n] to piece i where their points are closest."""
     ring, uv = scratch.ring, scratch.uv

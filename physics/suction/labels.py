@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from physics.errors import InputError
+from physics.kernels import kernel
 
 FAR, NEAR, SEALED, TOUCHING = 0, 1, 2, 3
 """Labels of a vertex; air passes where it is less than SEALED."""
@@ -41,7 +41,7 @@ def thresholds(contact: float, sealing: float, alarm: float) -> Thresholds:
     return Thresholds(float(contact), float(sealing), float(alarm))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def label_vertices(distance, limits, label):
     """label (n,) = the label of each vertex at its signed distance (n,) [m] from the other body.
 
@@ -59,7 +59,7 @@ def label_vertices(distance, limits, label):
             label[v] = FAR
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def distances_wanted(connectivity, label, distance, out):
     """Vertices beside a sealed one that let air through and whose distance is not known; returns how many.
 

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from physics.collision.broadphase import Primitives, Tree, build_tree, refit
 from physics.collision.closest import point_triangle
+from physics.kernels import inlined, kernel
 from physics.mesh.surface import SurfaceMesh
 
 DEPTH = 64
@@ -30,13 +30,13 @@ def nearest_tree(surface: SurfaceMesh) -> NearestTree:
     return boxes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fit(boxes, x):
     """Fit the boxes to the surface's present positions x (n, 3)."""
     refit(boxes.tree, boxes.primitives, x)
 
 
-@njit(inline="always")
+@inlined
 def _box_distance2(box, p):
     d2 = 0.0
     for i in range(3):
@@ -46,7 +46,7 @@ def _box_distance2(box, p):
     return d2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def nearest(boxes, x, p, hint, weights, trial, stack):
     """Triangle of the surface x (n, 3) with the point closest to p (3,), and their squared distance [m2].
 
@@ -81,7 +81,7 @@ def nearest(boxes, x, p, hint, weights, trial, stack):
     return best, best_d2
 
 
-@njit(inline="always")
+@inlined
 def _distance2(points, x, p, t, weights):
     a, b, c = points[t, 0], points[t, 1], points[t, 2]
     point_triangle(p, x[a], x[b], x[c], weights)

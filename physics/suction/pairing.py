@@ -9,11 +9,11 @@ such care, since the flood fill passes through the tunnel and back; over one mou
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 import physics.suction.cavity as cavity
 import physics.suction.patch as wall_patch
+from physics.kernels import inlined, kernel
 from physics.suction.cavity import Cavities, make_cavities, place_cavity
 from physics.suction.connectivity import Connectivity
 from physics.suction.imprint import Imprint, imprint, make_imprint
@@ -93,7 +93,7 @@ def make_pairing(
     return pairing, make_cavities(walls, vertices, triangles)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def clear_walls(pairing):
     """Forget the walls of the last step."""
     pairing.size[:] = 0
@@ -101,7 +101,7 @@ def clear_walls(pairing):
     pairing.span[0] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_wall(pairing, patch):
     """Add an inner surface of A, all of whose triangles hold the same air; its number, NONE if it is lost."""
     walls, w = pairing.walls, pairing.size[WALLS]
@@ -135,7 +135,7 @@ def add_wall(pairing, patch):
     return w
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
     """Find the cavities between the walls that were added and the surface of body B.
 
@@ -163,7 +163,7 @@ def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
                 _try(pairing, surface, w, x_a, x_b, cavities)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _try_loops(pairing, w):
     """Whether all borders of wall w are closed on B; a wall without borders holds nothing."""
     start, stop = pairing.span[w, 2], pairing.span[w + 1, 2]
@@ -174,7 +174,7 @@ def _try_loops(pairing, w):
     return outcome
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _try(pairing, surface, leader, x_a, x_b, cavities):
     """Make a cavity of the walls in the leader's group if they hold the air; SEALED or why not."""
     n_loops = pairing.walls.size[wall_patch.LOOPS]
@@ -202,7 +202,7 @@ def _try(pairing, surface, leader, x_a, x_b, cavities):
     return outcome
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_vertices(patch, start, stop, body, cavities):
     """Append vertices of a patch on a body; returns what to add to their numbers."""
     n = cavities.size[cavity.VERTICES]
@@ -214,14 +214,14 @@ def _add_vertices(patch, start, stop, body, cavities):
     return n - stop
 
 
-@njit(inline="always")
+@inlined
 def _add_triangle(cavities, a, b, c):
     t = cavities.size[cavity.TRIANGLES]
     cavities.triangles[t, 0], cavities.triangles[t, 1], cavities.triangles[t, 2] = a, b, c
     cavities.size[cavity.TRIANGLES] = t + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _has_room(pairing, leader, cavities):
     vertices, triangles = pairing.patch.size[wall_patch.VERTICES], pairing.patch.size[wall_patch.TRIANGLES]
     for w in range(pairing.size[WALLS]):
@@ -237,7 +237,7 @@ def _has_room(pairing, leader, cavities):
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _close(pairing, leader, cavities):
     """Append the closed surface: walls of a group, the patch on B, the ribbons; False without room."""
     if not _has_room(pairing, leader, cavities):
@@ -271,7 +271,7 @@ def _close(pairing, leader, cavities):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_ribbon(pairing, loop, base_b, again, cavities):
     """Triangles between a border and its path; `again`: with the other diagonals."""
     walls, path = pairing.walls, pairing.path
@@ -291,7 +291,7 @@ def _add_ribbon(pairing, loop, base_b, again, cavities):
             _add_triangle(cavities, b_2, a, a_2)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find(leads, i):
     """Who leads in the end, with the way there halved."""
     while leads[i] != i:
@@ -300,13 +300,13 @@ def _find(leads, i):
     return i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _unite(leads, i, j):
     i, j = _find(leads, i), _find(leads, j)
     leads[max(i, j)] = min(i, j)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _bound(pairing, v, w):
     """Note that vertex v lies just inside a border of wall w."""
     r = _find(pairing.region, v)
@@ -316,7 +316,7 @@ def _bound(pairing, v, w):
         _unite(pairing.group, pairing.region_wall[r], w)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _group_escaped(pairing, surface):
     """Group the escaped walls whose insides are one region, of those into which all their borders part B."""
     path, winding = pairing.path, pairing.winding

@@ -7,8 +7,9 @@ barycentric points of the surface, so it moves with it, and forgetting it undoes
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import inlined, kernel
 
 VERTICES, TRIANGLES, BORDER, LOOPS, LOST = 0, 1, 2, 3, 4
 """Entries of `Patch.size`."""
@@ -43,14 +44,14 @@ def make_patch(vertices: int, triangles: int, border: int, loops: int) -> Patch:
     )
 
 
-@njit(inline="always")
+@inlined
 def clear(patch):
     """Empty the patch."""
     patch.size[:] = 0
     patch.loops[0] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_point(patch, a, b, c, wa, wb, wc):
     """Number of a new vertex at weights wa, wb, wc of the surface's vertices a, b, c; -1 if it is lost."""
     k = patch.size[VERTICES]
@@ -63,13 +64,13 @@ def add_point(patch, a, b, c, wa, wb, wc):
     return k
 
 
-@njit(inline="always")
+@inlined
 def add_vertex(patch, v):
     """Number of a new vertex at the surface's vertex v; -1 if it is lost."""
     return add_point(patch, v, v, v, 1.0, 0.0, 0.0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_triangle(patch, a, b, c):
     """Add a triangle of three vertices of the patch, lost if one of them is."""
     t = patch.size[TRIANGLES]
@@ -80,7 +81,7 @@ def add_triangle(patch, a, b, c):
     patch.size[TRIANGLES] = t + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_loop(patch, loop, count):
     """Add a border loop: loop[:count] are vertices of the patch in order."""
     first, number = patch.size[BORDER], patch.size[LOOPS]
@@ -94,7 +95,7 @@ def add_loop(patch, loop, count):
     patch.loops[number + 1] = first + count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def place_points(patch, x, out):
     """out (k, 3) = positions [m] of the patch's vertices on the surface x (n, 3)."""
     for k in range(patch.size[VERTICES]):
@@ -104,7 +105,7 @@ def place_points(patch, x, out):
                 out[k, i] += patch.weights[k, j] * x[patch.parents[k, j], i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def wall_area(patch, points):
     """Area of the wall [m2]; points (k, 3): from `place_points`."""
     total = 0.0
@@ -116,7 +117,7 @@ def wall_area(patch, points):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def loop_length(patch, points, loop):
     """Length of a border loop [m]; points (k, 3): from `place_points`."""
     start, stop, total = patch.loops[loop], patch.loops[loop + 1], 0.0
@@ -126,7 +127,7 @@ def loop_length(patch, points, loop):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def border_length(patch, points):
     """Length of all border loops [m]; points (k, 3): from `place_points`."""
     total = 0.0

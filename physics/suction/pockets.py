@@ -11,9 +11,9 @@ begin where the wall ends, and end at the vertices that never were wall.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from physics.kernels import kernel
 from physics.suction.border import cut_patch, make_border_work, whole_patch
 from physics.suction.connectivity import Connectivity
 from physics.suction.flood import OUTSIDE, RING
@@ -93,7 +93,7 @@ class Pockets:
         return float(residual_volume(patch, self._points, gap, self.roughness))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark_pockets(cavity, region, once, out):
     """out (n,) = region of the sealed vertices that were wall since they were last outside, -1 elsewhere.
 

@@ -24,7 +24,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
@@ -54,6 +53,7 @@ from physics.contact.solvers.anderson import (
 from physics.contact.solvers.block import add_row, set_offset
 from physics.contact.solvers.relaxation import project_cones
 from physics.errors import InputError
+from physics.kernels import inlined, kernel
 from physics.suction.gas import Air, gas_law_error, held_amount, pressure_root
 
 SOLVED = 1e-10
@@ -101,7 +101,7 @@ def make_workspace(n_contacts: int, n_cavities: int) -> Acceleration:
     return make_acceleration(n_contacts + -(-n_cavities // 3))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def begin(w, b, mu, x, u, gas, accelerated, a):
     """Start a solve of n contacts and k cavities; returns the |r| past which it has diverged [N].
 
@@ -134,7 +134,7 @@ def begin(w, b, mu, x, u, gas, accelerated, a):
     return RUNAWAY * (free**0.5 * (first / trace if trace > 0.0 else 1.0) + size**0.5)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
     """Up to `sweeps` sweeps more after `begin`.
 
@@ -173,7 +173,7 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
     return CONTINUE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def finish(w, b, mu, x, u, gas, a):
     """End a solve with the x of the least residual: x, u, gas.pressure, gas.volume, and n + dn.
 
@@ -200,7 +200,7 @@ def finish(w, b, mu, x, u, gas, a):
     return error
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _choose_areas(w, n, area):
     """area (k,) = the piston as yielding as the contacts' normals, sqrt(W_pp / mean W_nn), to a power of two.
 
@@ -214,7 +214,7 @@ def _choose_areas(w, n, area):
         area[j] = 2.0 ** round(0.5 * math.log2(own / mean)) if own > 0.0 and mean > 0.0 else 1.0
 
 
-@njit(inline="always")
+@inlined
 def _scale_row(w, b, i, last, factor):
     b[i] *= factor
     for c in range(last):
@@ -222,7 +222,7 @@ def _scale_row(w, b, i, last, factor):
         w[c, i] *= factor
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _balance(w, x, u, first, gas, before):
     """Solve the gas laws of all passive cavities with the contact forces held; u = W x + b follows.
 
@@ -264,7 +264,7 @@ def _balance(w, x, u, first, gas, before):
     return move, size
 
 
-@njit(inline="always")
+@inlined
 def _gas_error(u, first, gas):
     """Largest relative error of the gas law over the passive cavities."""
     worst = 0.0
@@ -277,7 +277,7 @@ def _gas_error(u, first, gas):
     return worst
 
 
-@njit(inline="always")
+@inlined
 def _residual(w, mu, x, u, gas, tolerance, a):
     """The contacts' relative residual, or the gas laws' in its measure if that is worse; keeps the best x."""
     first = 3 * mu.shape[0]

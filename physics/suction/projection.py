@@ -11,10 +11,10 @@ misses the next point (behind a ridge, say) the shortest sequence of triangles t
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.collision.closest import segment_segment, triangle_normal
+from physics.kernels import inlined, kernel
 from physics.math3 import cross3, dot3, norm3
 from physics.suction.nearest import DEPTH, nearest
 from physics.suction.patch import LOOPS
@@ -89,7 +89,7 @@ def walk_scratch(n_triangles: int) -> WalkScratch:
     )
 
 
-@njit(inline="always")
+@inlined
 def _add(path, loop, source, edge, triangle, beyond, w0, w1, w2):
     k = path.size[POINTS]
     if k == path.edge.size:
@@ -101,7 +101,7 @@ def _add(path, loop, source, edge, triangle, beyond, w0, w1, w2):
     path.size[POINTS] = k + 1
 
 
-@njit(inline="always")
+@inlined
 def _cross_edge(surface, path, loop, source, t, j, share):
     """Add the crossing of edge j of triangle t, `share` of the way from its corner j on."""
     e = surface.triangle_edges[t, j]
@@ -110,7 +110,7 @@ def _cross_edge(surface, path, loop, source, t, j, share):
     _add(path, loop, source, e, t, surface.across[t, j], 1.0 - share, share, 0.0)
 
 
-@njit(inline="always")
+@inlined
 def _place(surface, x, t, weights, out):
     for i in range(3):
         out[i] = 0.0
@@ -118,7 +118,7 @@ def _place(surface, x, t, weights, out):
             out[i] += weights[j] * x[surface.triangles[t, j], i]
 
 
-@njit(inline="always")
+@inlined
 def _on_rim(surface, t, weights):
     """Does the point lie on an edge of triangle t beyond which the surface ends, or at an end of one?"""
     for j in range(3):
@@ -129,7 +129,7 @@ def _on_rim(surface, t, weights):
     return False
 
 
-@njit(inline="always")
+@inlined
 def _inside(weights):
     """Move a point off the border of its triangle, by MARGIN."""
     total = 0.0
@@ -140,7 +140,7 @@ def _inside(weights):
         weights[j] /= total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _way(surface, x, p, t, weights, foot, up):
     """up (3,) = unit outward direction from the point of triangle t closest to p (3,) to p.
 
@@ -159,7 +159,7 @@ def _way(surface, x, p, t, weights, foot, up):
             up[i] = side * foot[i] / distance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _walk(surface, x, path, loop, source, t, q, target, m):
     """Follow the section with the plane through q (3,) of normal m, m on its left, from triangle t on.
 
@@ -184,12 +184,12 @@ def _walk(surface, x, path, loop, source, t, q, target, m):
     return ASTRAY
 
 
-@njit(inline="always")
+@inlined
 def _side(x, v, q, m):
     return (x[v, 0] - q[0]) * m[0] + (x[v, 1] - q[1]) * m[1] + (x[v, 2] - q[2]) * m[2]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _detour(surface, x, path, loop, source, t, q, target, r, scratch):
     """Follow the shortest sequence of triangles from t to `target`, crossing edges where q r is closest."""
     queue, parent = scratch.queue, scratch.parent
@@ -221,7 +221,7 @@ def _detour(surface, x, path, loop, source, t, q, target, r, scratch):
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _join(surface, x, path, loop, source, t, w_t, up_t, u, w_u, up_u, scratch):
     """Cross the edges between the points of weights w_t in triangle t and w_u in u; False over a rim.
 
@@ -247,7 +247,7 @@ def _join(surface, x, path, loop, source, t, w_t, up_t, u, w_u, up_u, scratch):
     return _detour(surface, x, path, loop, source, t, q, u, r, scratch)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
     """Add the path of one border loop; False over a rim or past the capacity."""
     w, up, up_last, up_first = scratch.vectors[0], scratch.vectors[8], scratch.vectors[9], scratch.vectors[10]
@@ -280,7 +280,7 @@ def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
     return joined and path.size[LOST] == lost
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def project_border(patch, points, surface, boxes, x, path, scratch):
     """Write the path of a patch's border loops on another body's surface; a loop that meets its rim is OPEN.
 

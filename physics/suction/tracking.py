@@ -22,9 +22,9 @@ keeps the air of its present volume at its last pressure: what was in the open p
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from physics.kernels import kernel
 from physics.suction.connectivity import Connectivity
 from physics.suction.flood import CAVITIES, OUTSIDE, RING, Flood
 
@@ -121,7 +121,7 @@ class Tracker:
         share_air(self._before, self.now, self.links, volume, pockets, mol_per_volume)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def follow_cavities(connectivity, x, flood, before, now, links):
     """Recognise the cavities of `before` among those of the flood, at positions x (n, 3) [m].
 
@@ -146,7 +146,7 @@ def follow_cavities(connectivity, x, flood, before, now, links):
     _name(flood, before, now, links)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _heirs(shared, k):
     """How many new cavities the old one k is linked to."""
     count = 0
@@ -155,7 +155,7 @@ def _heirs(shared, k):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _parents(shared, i):
     """How many old cavities the new one i is linked to."""
     count = 0
@@ -164,7 +164,7 @@ def _parents(shared, i):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_vertices(flood, before, now, links):
     """Sizes and overlaps of old and new walls; what lives now."""
     links.shared[:] = 0
@@ -184,7 +184,7 @@ def _count_vertices(flood, before, now, links):
                 links.shared[k, i] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _main_heir(shared, k):
     """The new cavity that shares most with the old one k."""
     best = 0
@@ -194,7 +194,7 @@ def _main_heir(shared, k):
     return best
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _main_parent(shared, i):
     """The old cavity that shares most with the new one i."""
     best = 0
@@ -204,7 +204,7 @@ def _main_parent(shared, i):
     return best
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _keep_major_links(links):
     """Drop the minor overlaps: a ring that is one vertex wide and moves by one swaps some of its sides'."""
     shared = links.shared
@@ -216,7 +216,7 @@ def _keep_major_links(links):
                 shared[k, i] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _link_risen(flood, before, now, links):
     """Rule 2: link new cavities that no wall leads to with old ones whose wall leads nowhere, by region."""
     free = links.free
@@ -230,7 +230,7 @@ def _link_risen(flood, before, now, links):
             links.shared[k, i] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _measure(x, flood, now, links):
     """Centres and radii of the living."""
     for i in range(links.new.size):
@@ -251,7 +251,7 @@ def _measure(x, flood, now, links):
         now.radius[i] = now.radius[i] ** 0.5
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _flatten(k, flood, before, now, links):
     """Rule 3: cavity k goes on flattened, under a number that no inner surface has."""
     slot = flood.size[CAVITIES]
@@ -268,7 +268,7 @@ def _flatten(k, flood, before, now, links):
         now.centre[slot, a] = before.centre[k, a]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _link_swept(k, before, now, links):
     """Rule 4; returns whether a cavity was found."""
     best, nearest = -1, np.inf
@@ -292,7 +292,7 @@ def _link_swept(k, before, now, links):
     return best >= 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _grow_regions(connectivity, flood, before, now, links):
     """Walls, and the regions grown from them over sealed vertices, each to the cavity nearest by edges."""
     wall, region, queue = now.wall, now.region, links.queue
@@ -323,7 +323,7 @@ def _grow_regions(connectivity, flood, before, now, links):
             wall[v] = region[v]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _name(flood, before, now, links):
     """Origins, identities and strides of the new cavities."""
     shared, c = links.shared, links.new.size
@@ -353,7 +353,7 @@ def _name(flood, before, now, links):
                 now.stride[i, a] = now.centre[i, a] - before.centre[k, a]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def share_air(before, now, links, volume, pockets, mol_per_volume):
     """Hand on the air of `before` to `now`: sums of merging cavities, parts by volume of a splitting one.
 

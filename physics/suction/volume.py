@@ -11,33 +11,32 @@ the border's vertices, half to each body. Walls alone would leave the pair a for
 of the ribbon.
 """
 
-from numba import njit
-
+from physics.kernels import inlined, kernel
 from physics.suction.cavity import END, RIBBON, WALL_A
 from physics.suction.patch import TRIANGLES
 
 
-@njit(inline="always")
+@inlined
 def _minor(p, q, i):
     """Component i of p x q."""
     j, k = (i + 1) % 3, (i + 2) % 3
     return p[j] * q[k] - p[k] * q[j]
 
 
-@njit(inline="always")
+@inlined
 def _area(p, q, r, i):
     """Component i of twice the area vector of the triangle p, q, r."""
     j, k = (i + 1) % 3, (i + 2) % 3
     return (q[j] - p[j]) * (r[k] - p[k]) - (q[k] - p[k]) * (r[j] - p[j])
 
 
-@njit(inline="always")
+@inlined
 def _share(cavities, c, t):
     """What triangle t counts: of the ribbon's two triangulations, each one half."""
     return 1.0 if t < cavities.span[c, RIBBON] else 0.5
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def signed_volume(cavities, c, origin):
     """Volume [m3] of cavity c, as placed, summed about `origin` (3,); any origin will do.
 
@@ -59,7 +58,7 @@ def signed_volume(cavities, c, origin):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def volume_gradient(cavities, c, gradient_a, gradient_b):
     """dV/dx [m2] of cavity c, as placed, on the surface vertices of both bodies, each (n, 3)."""
     points, parents, weights = cavities.points, cavities.parents, cavities.weights
@@ -79,7 +78,7 @@ def volume_gradient(cavities, c, gradient_a, gradient_b):
                         gradient_a[parents[k, j], i] += weights[k, j] * third
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def residual_volume(patch, points, gap, roughness):
     """Volume [m3] left between a flattened wall and the other body: gap plus roughness depth, integrated.
 
@@ -98,7 +97,7 @@ def residual_volume(patch, points, gap, roughness):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def residual_gradient(
     patch, points, gap, normal, roughness, foot_parents, foot_weights, gradient_a, gradient_b
 ):

@@ -9,8 +9,9 @@ Paths that cross themselves need no care: where they overlap, the inside merely 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from physics.kernels import inlined, kernel
 
 BOUNDED, ESCAPED, AT_RIM = 0, 1, 2
 """The paths bound a part of the surface; they do not; that part meets the surface's rim."""
@@ -52,7 +53,7 @@ def make_winding(n_vertices: int, n_triangles: int, n_edges: int, points: int) -
     )
 
 
-@njit(inline="always")
+@inlined
 def gain(surface, path, k):
     """What crossing k adds to the winding number from the first end of its edge to the second: 1 or -1."""
     e, t = path.edge[k], path.triangle[k]
@@ -62,7 +63,7 @@ def gain(surface, path, k):
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def enter(surface, path, loop, winding):
     """Enter the crossings of one loop of the path: on each edge in order, for each triangle as entries."""
     for k in range(path.loops[loop], path.loops[loop + 1]):
@@ -83,7 +84,7 @@ def enter(surface, path, loop, winding):
         winding.entry[t] = k
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def release(surface, path, winding):
     """Forget all paths and numbers."""
     for k in range(path.size[0]):
@@ -95,7 +96,7 @@ def release(surface, path, winding):
     winding.size[0] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _forget(triangles, flooded, count, seen, known, number):
     for i in range(count):
         t = flooded[i]
@@ -105,7 +106,7 @@ def _forget(triangles, flooded, count, seen, known, number):
             number[triangles[t, j]] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _flood_shell(triangles, across, triangle_edges, edges, net, t, flooded, begin, seen, known, number):
     """Number all vertices that are reached from triangle t; (end of the triangles, whether all agree).
 
@@ -139,7 +140,7 @@ def _flood_shell(triangles, across, triangle_edges, edges, net, t, flooded, begi
     return end, True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _left_mean(surface, path, winding, shell):
     """Mean winding number on the left of the crossings of one shell of the surface."""
     total, count = 0, 0
@@ -158,7 +159,7 @@ def _left_mean(surface, path, winding, shell):
     return total / count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shift_shell(triangles, rim, flooded, begin, end, shift, known, number):
     """Add to the numbers of the vertices of flooded triangles; whether any that counts then lies at a rim."""
     at_rim = False
@@ -173,7 +174,7 @@ def _shift_shell(triangles, rim, flooded, begin, end, shift, known, number):
     return at_rim
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def flood(surface, path, winding):
     """Number the vertices of all shells that the entered paths cross; BOUNDED, ESCAPED or AT_RIM.
 

@@ -5,13 +5,14 @@ and dtypes only, so that one compiled callback, cached on disk, serves every sce
 """
 
 import numpy as np
-from numba import cfunc, typeof, types
+from numba import typeof, types
 
 from physics.bodies.chain import rest_state, rigid_model
 from physics.collision.topology import TOOL, Shape, join_shapes
 from physics.contact.rows import Attachments, ToolPoints
 from physics.exchange.constraint_frame import Capacity
 from physics.exchange.handle import Handle, HandleType
+from physics.kernels import callback
 from physics.systems.high_rate import HighRate, MovingPoints, tick
 from physics.systems.hold import make_hold
 from physics.systems.lock_step import make_exchange
@@ -47,7 +48,7 @@ def smallest_scene() -> Scene:
 _CONTENT = typeof(make_exchange(smallest_scene()))
 
 
-@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+@callback(types.int32(HandleType(_CONTENT)))
 def high_rate_tick(state):
     """`int32 f(void *)`: one tick of the HighRate behind the handle; its status."""
     return tick(state)

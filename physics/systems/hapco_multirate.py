@@ -25,7 +25,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import cfunc, njit, typeof, types
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from physics.bodies.boundary import place_surface
@@ -47,6 +47,7 @@ from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_conta
 from physics.exchange.handle import Handle, HandleType
 from physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, STATUS_FLAGS, WAITING
 from physics.exchange.quasistatic_frame import SET_LIVE
+from physics.kernels import callback, inlined, kernel
 from physics.math3 import matvec3_transposed, quat_to_matrix
 from physics.systems.hapco import Detection
 from physics.systems.hapco_servo import Hold, make_servo, smallest_servo
@@ -87,7 +88,7 @@ class MultirateServo(NamedTuple):
     state_control: NDArray[np.int64]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _separation(s, slots, weights, k, out):
     """out (3,) = mobile point less fixed point k of slots and weights (2, c, 3) [m], fixed body's axes."""
     p, q = s.tracker.vectors[0], s.tracker.vectors[1]
@@ -98,7 +99,7 @@ def _separation(s, slots, weights, k, out):
     matvec3_transposed(s.fixed.rotation, p, out)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_frame(m):
     """Adopt the newest frame if there is one; its settings, too."""
     s, f = m.servo, reader_slot(m.frame_control)
@@ -121,7 +122,7 @@ def _take_frame(m):
     return f
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_contacts(s, frame, f):
     """The frame's contacts; those that there were before keep their forces and their slips."""
     contacts, anchors = s.contacts, s.anchors
@@ -155,7 +156,7 @@ def _take_contacts(s, frame, f):
             contacts.remainder[k, i] = anchors.remainder[old, i] + (now[i] - then[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _remember(s):
     """What each contact starts the next tick from: its force, and where it is anchored unless it sticks."""
     contacts, p, rotation = s.contacts, s.problem, s.fixed.rotation
@@ -179,7 +180,7 @@ def _remember(s):
         matvec3_transposed(rotation, local, contacts.remainder[k])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _publish_state(m):
     """The equilibrium for the slow loop."""
     s, out, w = m.servo, m.state, writer_slot(m.state_control)
@@ -197,7 +198,7 @@ def _publish_state(m):
     publish(m.state_control)
 
 
-@njit(inline="always")
+@inlined
 def _must_wait(m):
     """Whether the frame is too old to go on with, and no other has come."""
     s = m.servo
@@ -205,14 +206,14 @@ def _must_wait(m):
     return s.counter[SETTINGS_ID] > 0 and age >= m.counter[PATIENCE] and not is_fresh(m.frame_control)
 
 
-@njit(inline="always")
+@inlined
 def frame_matrix(m, f):
     """W of the servo's present contacts, shape (3 n, 3 n), over the memory of the frame in slot f."""
     n = 3 * m.servo.contacts.count[0]
     return m.frame.w[f, : n * n].reshape((n, n))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tick(m):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on m.servo.port.
 
@@ -247,7 +248,7 @@ def tick(m):
     return status
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _anchor(low, state, g):
     """What touches in the state of slot g holds on to the points of the last frame, or to the servo's own."""
     anchors, contacts = low.anchors, low.contacts
@@ -270,7 +271,7 @@ def _anchor(low, state, g):
                 anchors.weights[side, old] = contacts.weights[side, k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_frame(m, low, g):
     """Contacts of the equilibrium in slot g, found on the slow loop's own bodies; the settings are theirs."""
     state, contacts = m.state, low.contacts
@@ -289,7 +290,7 @@ def find_frame(m, low, g):
     _detect(low)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_frame(m, low):
     """The contacts that `find_frame` has found and their W, to the writer's slot."""
     out, f, contacts = m.frame, writer_slot(m.frame_control), low.contacts
@@ -413,7 +414,7 @@ class ContactLock:
 _CONTENT = typeof(_with_exchange(smallest_servo(), 1))
 
 
-@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+@callback(types.int32(HandleType(_CONTENT)))
 def multirate_tick(state):
     """`int32 f(void *)`: one tick of the MultirateServo behind the handle; its status."""
     return tick(state)

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cfunc, typeof, types
+from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
 from physics.bodies.boundary import gather_scratch
@@ -40,6 +40,7 @@ from physics.exchange.quasistatic_frame import (
     make_settings,
 )
 from physics.fem.material import Material
+from physics.kernels import callback
 from physics.mesh.generate import hex_block
 from physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
 from physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
@@ -217,7 +218,7 @@ def smallest_servo() -> QuasistaticServo:
 _CONTENT = typeof(smallest_servo())
 
 
-@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+@callback(types.int32(HandleType(_CONTENT)))
 def hapco_tick(state):
     """`int32 f(void *)`: one tick of the QuasistaticServo behind the handle; its status."""
     return tick(state)

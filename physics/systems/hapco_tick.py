@@ -29,7 +29,6 @@ without a clock, by giving it those sweeps as its limit.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.bodies.boundary import (
@@ -113,6 +112,7 @@ from physics.exchange.quasistatic_frame import (
     Picture,
     Settings,
 )
+from physics.kernels import inlined, kernel
 from physics.math3 import (
     cross3,
     norm3,
@@ -211,7 +211,7 @@ class QuasistaticServo(NamedTuple):
     clock: LentClock
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_settings(s):
     """What an operator may have changed."""
     if is_fresh(s.settings_control):
@@ -223,7 +223,7 @@ def _take_settings(s):
         s.port.live[i] = s.live[SET_LIVE + i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _zoomed(s, moved):
     """moved (3,) = the target's step for the hand's step [m].
 
@@ -242,7 +242,7 @@ def _zoomed(s, moved):
         moved[i] = share * moved[i] + back * ahead
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pose(s):
     """The hand's pose becomes the target; the frame is moved as the target has moved."""
     c, mobile, first = s.coupling, s.mobile, s.counter[TICK] == 0
@@ -271,7 +271,7 @@ def _pose(s):
     quat_to_matrix(mobile.orientation, mobile.rotation)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _free_frame(s):
     """How far the frame would move, and how much it yields, without contact from here on."""
     c, h, hold = s.coupling, s.value[STEP], s.live[SET_HOLD : SET_HOLD + 4]
@@ -290,7 +290,7 @@ def _free_frame(s):
         c.free[3 + i] = turn[i] - damped_turn / stiff_turn * c.error[3 + i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _detect(s):
     """Contacts between the last deformed surfaces, where the frames are now."""
     mobile, fixed = s.mobile, s.fixed
@@ -302,7 +302,7 @@ def _detect(s):
     s.counter[LOST_CONTACTS] += s.contacts.count[1]
 
 
-@njit(inline="always")
+@inlined
 def _body_gravity(side, softness, out):
     """out (3,) = gravity over the modulus in the body's axes: what the sag is proportional to."""
     for i in range(3):
@@ -311,7 +311,7 @@ def _body_gravity(side, softness, out):
             out[i] += softness * side.rotation[j, i] * side.gravity[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _free_points(side, softness, contacts, slots, weights, scratch):
     """side.free = where the contacts' points stand under the weight alone."""
     gravity, local = scratch[0], scratch[1]
@@ -337,7 +337,7 @@ def _free_points(side, softness, contacts, slots, weights, scratch):
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _free_motion(s):
     """b: gaps and slips of the contacts without contact force."""
     contacts, c, scratch = s.contacts, s.coupling, s.coupling.vectors
@@ -362,7 +362,7 @@ def _free_motion(s):
                 s.problem.b[3 * k + d] += c.free[i] * contacts.frame[k, d, i] + c.free[3 + i] * moment[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _delassus(s, w):
     """w (3 n, 3 n) = H1 K1^-1 H1^T + H2 K2^-1 H2^T, and the coupling's six columns."""
     contacts, n = s.contacts, s.contacts.count[0]
@@ -389,7 +389,7 @@ def _delassus(s, w):
                 line[j] += factor * column[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _start(s):
     """The last equilibrium's forces, in the contacts' present axes and in their cones."""
     p = s.problem
@@ -399,7 +399,7 @@ def _start(s):
         project_cone(p.r[3 * k : 3 * k + 3], p.mu[k], p.r[3 * k : 3 * k + 3])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _bound(w, b, r, n):
     """|r| past which a solve has diverged [N] (physics.contact.residual.runaway)."""
     trace, free, warm = 0.0, 0.0, 0.0
@@ -411,7 +411,7 @@ def _bound(w, b, r, n):
     return RUNAWAY * (free**0.5 * scale + warm**0.5)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _solve(s, w):
     """Contact forces within tolerance, sweeps and time; returns the flags."""
     p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
@@ -455,14 +455,14 @@ def _solve(s, w):
     return flags
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _set_rho(s, w):
     """rho of every contact: imposed, or rho_min of W; times the factor."""
     rho = s.live[SET_RHO] if s.live[SET_RHO] > 0.0 else least_stiffness(w)
     s.problem.acceleration.step[: s.contacts.count[0]] = s.live[SET_RHO_FACTOR] * rho
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _relax(s, w, bound, sweeps):
     """Up to `sweeps` sweeps more of Uzawa's method after `begin`; returns as `advance`."""
     p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
@@ -481,7 +481,7 @@ def _relax(s, w, bound, sweeps):
     return code
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _error(s, w, r):
     """|| r - Proj(r - rho (u + mu |u_t| n)) || [N] of the force r, shape (3 n,) at least; u follows it."""
     p, n = s.problem, s.contacts.count[0]
@@ -489,7 +489,7 @@ def _error(s, w, r):
     return natural_map_norm(w, p.mu, r, p.u, 0, n, p.work)[0]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _end_uzawa(s, w, code, at_start):
     """a.best becomes the force to give, and p.r is spent; DIVERGED where that is the one at the start."""
     p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
@@ -510,7 +510,7 @@ def _end_uzawa(s, w, code, at_start):
     return DIVERGED
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _judge(s, w):
     """Status of each contact, by the branch of the natural map's projection."""
     p, n, mean, star = s.problem, s.contacts.count[0], 0.0, s.coupling.vectors[0]
@@ -523,7 +523,7 @@ def _judge(s, w):
         p.status[k] = contact_status(p.r[i], star, p.mu[k])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _press(side, softness, sense, contacts, slots, weights, force):
     """side.u and side.x in equilibrium under sense times the contact forces (n, 3), and the weight."""
     n = 0
@@ -557,7 +557,7 @@ def _press(side, softness, sense, contacts, slots, weights, force):
     place_surface(side.boundary.rest, side.u, side.position, side.rotation, side.x)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _yield_frame(s):
     """The contact forces on the mobile body, and its frame's pose under them."""
     contacts, c, mobile, p = s.contacts, s.coupling, s.mobile, s.problem
@@ -581,7 +581,7 @@ def _yield_frame(s):
         quat_difference(c.target_q, mobile.orientation, c.error[3:6])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shape(s):
     """Both bodies under the contact forces and their weight."""
     contacts, mobile, fixed, p = s.contacts, s.mobile, s.fixed, s.problem
@@ -591,7 +591,7 @@ def _shape(s):
     )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _equilibrium(s):
     """The frame yields, both bodies take their shapes, and what sticks holds on."""
     _yield_frame(s)
@@ -602,7 +602,7 @@ def _equilibrium(s):
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _feedback(s, flags):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
     port, contacts, p, mobile = s.port, s.contacts, s.problem, s.mobile
@@ -640,7 +640,7 @@ def _feedback(s, flags):
     return OK if check < 1e12 else NOT_FINITE
 
 
-@njit(inline="always")
+@inlined
 def _contact_point(side, slots, weights, out):
     """out (3,) = the point of a body by slots and weights (3,) [m]."""
     for i in range(3):
@@ -649,7 +649,7 @@ def _contact_point(side, slots, weights, out):
             out[i] += weights[c] * side.x[slots[c], i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _publish(s):
     """The picture of this tick."""
     out, w, c = s.picture, writer_slot(s.picture_control), s.coupling
@@ -674,14 +674,14 @@ def _publish(s):
     publish(s.picture_control)
 
 
-@njit(inline="always")
+@inlined
 def _matrix(s):
     """W of the present contacts, shape (3 n, 3 n), over the packed memory."""
     n = 3 * s.contacts.count[0]
     return s.problem.w[: n * n].reshape((n, n))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tick(s):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
     _take_settings(s)
@@ -702,7 +702,7 @@ def tick(s):
     return status
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_ticks(s, positions, forces):
     """A tick for each of positions (n, 3) [m], the feedback to forces (n, 3) [N]; how many were well."""
     for k in range(positions.shape[0]):

@@ -8,7 +8,6 @@ servo and for a device's own scheduler.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.bodies.chain import (
@@ -86,6 +85,7 @@ from physics.exchange.port import (
     Port,
 )
 from physics.exchange.tool_state import ToolState
+from physics.kernels import inlined, kernel
 from physics.math3 import dot3, quat_difference, quat_multiply, quat_rotate
 from physics.reduction.interface_model import (
     InterfaceState,
@@ -156,7 +156,7 @@ class HighRate(NamedTuple):
     scratch: NDArray[np.float64]  # (8, 4)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _h1_pose(s):
     """H1: the device's pose becomes the hold's target; its velocity is the target's own change."""
     h, hold, port = s.value[STEP] * (1 + s.counter[WAITED]), s.hold, s.port
@@ -172,7 +172,7 @@ def _h1_pose(s):
         hold.target_q[i] = aim[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _h2_free_motion(s):
     """H2: the tool's free motion and its inverse system matrix."""
     h = s.value[STEP]
@@ -197,7 +197,7 @@ def _h2_free_motion(s):
     return OK
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_frame(s):
     """Adopt the newest frame, brought to the present by replaying the forces that it does not contain.
 
@@ -234,7 +234,7 @@ def _take_frame(s):
     return slot
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_settings(s, f):
     """What the operator may have changed since the last frame."""
     settings = s.frame.settings[f]
@@ -251,7 +251,7 @@ def _take_settings(s, f):
             s.mu[a, b] = s.frame.friction[f, a, b]
 
 
-@njit(inline="always")
+@inlined
 def _low_slot(s, f, p):
     """Slot of a global point if a low-rate body moves it and the frame carries it, else -1."""
     if p < 0 or s.topology.body_role[s.topology.point_body[p]] != LOW:
@@ -259,7 +259,7 @@ def _low_slot(s, f, p):
     return s.frame.slot_of[f, p]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _mark_places(s, f):
     """points.x and points.q of all points in use, by the frame that is about to be given back."""
     g = s.memory.count[2]
@@ -273,7 +273,7 @@ def _mark_places(s, f):
                 _mark_place(s, f, s.attachments.points[a, side, k])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _mark_place(s, f, p):
     slot = _low_slot(s, f, p)
     if slot < 0:
@@ -284,7 +284,7 @@ def _mark_place(s, f, p):
     s.points.x_tick[p] = -2 - s.counter[TICK]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _join_places(s, f):
     """interface.join of every marked point that the new frame carries too."""
     x, q, now = s.scratch[1], s.scratch[3], -2 - s.counter[TICK]
@@ -301,7 +301,7 @@ def _join_places(s, f):
                 s.interface.join[slot, i] = s.points.x[p, i] - x[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _shift_anchors(s, f):
     """Add the jump of the marked points to the stick offsets of the contacts that they carry."""
     memory, x, now = s.memory, s.scratch[1], -2 - s.counter[TICK]
@@ -320,7 +320,7 @@ def _shift_anchors(s, f):
                     memory.offset[g, c, i] += weight * (x[i] - s.points.x[p, i])
 
 
-@njit(inline="always")
+@inlined
 def _see_point(s, f, p):
     """Make points.x[p] present; tool and static points already are."""
     if s.points.x_tick[p] == s.counter[TICK]:
@@ -332,7 +332,7 @@ def _see_point(s, f, p):
     s.points.x_tick[p] = s.counter[TICK]
 
 
-@njit(inline="always")
+@inlined
 def _see_step(s, f, p):
     """Make points.step[p] present for a low-rate point."""
     if p < 0 or s.points.step_tick[p] == s.counter[TICK]:
@@ -347,7 +347,7 @@ def _see_step(s, f, p):
     s.points.step_tick[p] = s.counter[TICK]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _see_tool(s):
     """Positions (and orientations) of the tool's points and of the scripted ones; the odometer's travel."""
     tick, lever = s.counter[TICK], s.scratch[1]
@@ -368,7 +368,7 @@ def _see_tool(s):
                 s.points.q[p, i] = s.moving.q[m, now, i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fastest_tool_point(s):
     """Bound on the speed of the tool's points in this tick [m/s], before and after its free motion."""
     worst = 0.0
@@ -390,7 +390,7 @@ def _fastest_tool_point(s):
     return worst
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fresh_contacts(s, f):
     """Contacts from the present geometry of the frame's candidate pairs."""
     n_pairs = s.frame.head[f, N_PAIRS]
@@ -422,7 +422,7 @@ def _fresh_contacts(s, f):
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _frozen_contacts(s, f):
     """The frame's own contacts: directions of low step L1, gaps at the present positions."""
     frame, contacts = s.frame, s.contacts
@@ -460,7 +460,7 @@ def _frozen_contacts(s, f):
                 contacts.frame[c, d, i] = frame.contact_frame[f, c, d, i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _h3_violation(s, f):
     """H3: rows of attachments and contacts, and their violation after both bodies' free motions."""
     h = s.value[STEP]
@@ -494,13 +494,13 @@ def _h3_violation(s, f):
             s.start[c, d] = s.rows.b[3 * (first + c) + d]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _h4_compliance(s, f):
     """H4: W = W_soft^dt + W_stiff^dt."""
     assemble_delassus(s.rows, s.attachments, s.inverse, s.frame, f, s.interface, s.value[STEP])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _h5_solve(s):
     """H5: the mixed complementarity problem within its sweeps; bilateral rows exactly."""
     rows = s.rows
@@ -528,7 +528,7 @@ def _h5_solve(s):
     return OK
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _h6_correct(s, f):
     """H6: corrected motion of the tool and of the reduced model; the forces go to the log."""
     h, rows = s.value[STEP], s.rows
@@ -566,7 +566,7 @@ def _h6_correct(s, f):
     remember(s.memory, s.contacts, rows, s.leftover)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _move_anchors(s, f):
     """leftover = tangential offset from the anchor as the next tick will see it; slip has moved the anchor.
 
@@ -591,7 +591,7 @@ def _move_anchors(s, f):
             s.leftover[c, d] = left
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _feedback(s):
     """Force on the device's hand (003, IV-B), and the numbers that go with it. Returns the tick's status."""
     h, hold, port = s.value[STEP], s.hold, s.port
@@ -628,7 +628,7 @@ def _feedback(s):
     return OK if check < 1e12 else NOT_FINITE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _publish(s):
     """The tool's state for the low-rate loop."""
     out, w = s.state, writer_slot(s.state_control)
@@ -665,7 +665,7 @@ def _publish(s):
     publish(s.state_control)
 
 
-@njit(inline="always")
+@inlined
 def _must_wait(s):
     """Whether the frame is too old to go on with, and no other has come.
 
@@ -676,7 +676,7 @@ def _must_wait(s):
     return s.counter[FRAME_ID] > 0 and age >= s.setting[PATIENCE] and not is_fresh(s.frame_control)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tick(s):
     """One high-rate step, H1 to H6. Returns OK or NOT_FINITE; the force is on s.port.
 
@@ -705,7 +705,7 @@ def tick(s):
     return status
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_ticks(s, n):
     """n ticks in a row with the port as it stands; returns the first status that is not OK."""
     for _ in range(n):

@@ -8,10 +8,10 @@ stepped, which is why the low-rate proxy can carry the very same hold as the ser
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.bodies.chain import chain_hold_direct
+from physics.kernels import inlined, kernel
 from physics.math3 import cross3, dot3, quat_difference, quat_rotate
 
 # Entries of Hold.gain
@@ -64,7 +64,7 @@ def make_hold(
     )
 
 
-@njit(inline="always")
+@inlined
 def _arm(hold, state, arm, velocity):
     """World arm of the held point from its frame's origin, and the point's velocity."""
     i = hold.frame[0]
@@ -74,7 +74,7 @@ def _arm(hold, state, arm, velocity):
         velocity[c] += state.v[i, c]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def apply_hold(hold, state, h, work):
     """Add the hold to an assembled chain: D += h b + h^2 k, rhs += h (k (x_t - x - h v) + b (v_t - v)).
 
@@ -126,7 +126,7 @@ def apply_hold(hold, state, h, work):
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def coupling_force(hold, state):
     """hold.force = force on the tool at the held point, and moment of the orientation's coupling, now."""
     i = hold.frame[0]
@@ -145,7 +145,7 @@ def coupling_force(hold, state):
             )
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def held_point(hold, state, out):
     """out = world position of the held point [m]."""
     quat_rotate(state.q[hold.frame[0]], hold.lever, out)

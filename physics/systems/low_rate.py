@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.bodies.chain import ChainState
@@ -36,6 +35,7 @@ from physics.exchange.constraint_frame import (
     ConstraintFrame,
 )
 from physics.exchange.ring import ring_available, ring_overflow, ring_release
+from physics.kernels import kernel
 from physics.math3 import quat_rotate
 from physics.systems.high_rate import HighRate
 from physics.systems.scene import Scene
@@ -364,7 +364,7 @@ class LowRate:
         return ""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _tool_points(start, stop, frame, lever, x, q, v, w, out_x, out_u):
     """Positions and velocities of the tool's points."""
     for p in range(start, stop):
@@ -378,7 +378,7 @@ def _tool_points(start, stop, frame, lever, x, q, v, w, out_x, out_u):
             out_x[p, i] += x[k, i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _gather(count, point, force, entries, where, out):
     """out[t, where[p]] += force on point p at entry t."""
     for t in range(entries.shape[0]):

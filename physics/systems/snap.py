@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from physics.collision.clusters import Clusters, update_clusters
@@ -71,6 +70,7 @@ from physics.exchange.snap_frame import (
     WORK_NORMAL,
     WORK_TARGET,
 )
+from physics.kernels import inlined, kernel
 from physics.math3 import (
     cross3,
     dot3,
@@ -104,7 +104,7 @@ BOUNDED = 1e12
 """Past this sum of energies [J] and velocities a run is lost."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def free_motion(s, target_position, target_orientation):
     """1. Velocities in the middle of the step without contact (4, 5, 14)."""
     plug_free(s.plug, s.motion, target_position, target_orientation, s.load)
@@ -113,7 +113,7 @@ def free_motion(s, target_position, target_orientation):
         free(prong.model, prong.state, prong.work)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _foresee(s, prong, drift):
     """drift (k, 3) = T (2 vh - (1 - eps) v) of the contact nodes under the newest forces."""
     T, old, flat, push = s.plug.step, 1.0 - s.live[SET_RESTITUTION], drift.ravel(), prong.push
@@ -127,7 +127,7 @@ def _foresee(s, prong, drift):
                 add_row(flat, compliance[3 * a + i], 2.0 * T * push[a, i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _foresee_plug(s, drift):
     """drift (6,), the same of the plug."""
     T, old = s.plug.step, 1.0 - s.live[SET_RESTITUTION]
@@ -137,7 +137,7 @@ def _foresee_plug(s, drift):
             drift[i] += 2.0 * T * s.plug.inverse[i, j] * s.wrench[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _interpolate(s, prong):
     """Candidate points of a prong: where they are, and how they close in under the forces foreseen."""
     c, nodes, weights, first = s.candidates, prong.points.nodes, prong.points.weights, prong.first
@@ -164,7 +164,7 @@ def _interpolate(s, prong):
             closing[k, i] = turn[0, i] * u0 + turn[1, i] * u1 + turn[2, i] * u2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find_near(s, prong, count):
     """Candidates that could come within the margin in this step, after `count` of other prongs.
 
@@ -188,13 +188,13 @@ def _find_near(s, prong, count):
     return count
 
 
-@njit(inline="always")
+@inlined
 def _seen_gap(s, gap):
     """The gap as the contact law sees it."""
     return gap if gap > 0.0 else s.live[SET_CORRECTION] * gap
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _activate(s, prong):
     """Candidates that the last forces would let come within the margin; how many."""
     c, count = s.candidates, 0
@@ -216,7 +216,7 @@ def _activate(s, prong):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_contact(s, prong, k, j):
     """Contact k at near candidate j; its starting force is that candidate's own."""
     c, t, i = s.candidates, s.contacts, s.candidates.near[j]
@@ -231,7 +231,7 @@ def _add_contact(s, prong, k, j):
     tangent_basis(t.frame[k, 0], t.frame[k, 1], t.frame[k, 2])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _choose_clustered(s, prong, active, most):
     """The deepest point of each cluster, from the forces of all its points."""
     g, c, first = prong.clusters, s.candidates, s.counter[CONTACTS]
@@ -248,7 +248,7 @@ def _choose_clustered(s, prong, active, most):
     s.counter[CONTACTS] += n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _choose_all(s, prong, active):
     """Every active point; where there is no room, the deepest."""
     t, first, n = s.contacts, s.counter[CONTACTS], 0
@@ -270,7 +270,7 @@ def _choose_all(s, prong, active):
     s.counter[CONTACTS] += n
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def locate(s):
     """2. Contact nodes at the step's start, and their motion without contact."""
     quat_to_matrix(s.motion.orientation, s.turn)
@@ -282,7 +282,7 @@ def locate(s):
         surface_values(prong.model, prong.work.vh, prong.vh)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def detect(s):
     """2. Contacts of all prongs with the plug (IV-A), as the newest forces let foresee them."""
     c, near = s.candidates, 0
@@ -309,7 +309,7 @@ def detect(s):
     c.force[:] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def missed(s):
     """Whether the forces found let a node or the plug move on by more than the margin that detection left."""
     after = s.system.scratch[0:2].ravel()
@@ -328,14 +328,14 @@ def missed(s):
     return way > s.margin**2
 
 
-@njit(inline="always")
+@inlined
 def _matrix(s):
     """W of the present contacts, shape (3 n, 3 n), over the packed memory."""
     n = 3 * s.counter[CONTACTS]
     return s.system.w[: n * n].reshape((n, n))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _plug_rows(s):
     """J_p and J_p Mh_p^-1 (25, 26)."""
     q, t = s.system, s.contacts
@@ -352,7 +352,7 @@ def _plug_rows(s):
                 q.give[3 * k + d, j] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _velocities(s):
     """Relative velocity of prong to plug at the contacts: in the middle without contact, and at the start."""
     q, t, point = s.system, s.contacts, s.system.scratch[0]
@@ -376,7 +376,7 @@ def _velocities(s):
             q.mu[c] = s.live[SET_FRICTION]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def delassus(s):
     """3. u = W r + b of the contacts (23 to 28), W = 2 T (J_s A J_s^T + J_p Mh_p^-1 J_p^T)."""
     q, t, n, w = s.system, s.contacts, 3 * s.counter[CONTACTS], _matrix(s)
@@ -406,7 +406,7 @@ def delassus(s):
     assemble(w, q.middle, q.now, gap, s.plug.step, s.live[SET_RESTITUTION], w, q.b)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def solve(s):
     """3. Contact forces (28), from those of the last step."""
     q, t, n, w = s.system, s.contacts, s.counter[CONTACTS], _matrix(s)
@@ -445,7 +445,7 @@ def solve(s):
         t.status[k] = contact_status(q.r[i], star, q.mu[k])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def spread(s):
     """3. Contact forces in world axes: on the contact nodes, and as a wrench on the plug."""
     q, t, moment = s.system, s.contacts, s.system.scratch[0]
@@ -467,7 +467,7 @@ def spread(s):
                 s.wrench[3 + i] -= moment[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _book_contacts(s, prong):
     """Works of the contacts of a prong in the middle of the step, where all is moved."""
     q, t, T, point = s.system, s.contacts, s.plug.step, s.system.scratch[0]
@@ -481,7 +481,7 @@ def _book_contacts(s, prong):
         s.books[WORK_CORRECTION] -= 0.5 * q.r[3 * k] * q.gap[k]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def update(s):
     """4. All move under the contact forces (14, 18); works, and the force on the floor (29)."""
     for i in range(6):
@@ -506,7 +506,7 @@ def update(s):
     s.counter[STEPS] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _feel(s):
     """The hold's pull on the hand in the middle of the step: D_ad (V - W) + K_ad eh; times W, it is work."""
     m, T = s.motion, s.plug.step
@@ -519,7 +519,7 @@ def _feel(s):
             s.hand[i] += s.plug.stiffness[i, j] * s.stretch[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def measure(s):
     """Energies into the books; returns OK or NOT_FINITE."""
     books, total = s.books, 0.0
@@ -538,7 +538,7 @@ def measure(s):
     return OK if total < BOUNDED else NOT_FINITE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def step(s, target_position, target_orientation):
     """One step in which the target goes to (3,) [m], (4,); s: handle of a SnapState."""
     free_motion(s, target_position, target_orientation)
@@ -553,7 +553,7 @@ def step(s, target_position, target_orientation):
     update(s)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_steps(s, positions, orientations, out):
     """A step for each target (n, 3), (n, 4), told by a row of out (n, COLUMNS); how many were well."""
     for k in range(positions.shape[0]):

@@ -5,7 +5,7 @@ dtypes only, so that one compiled function, cached on disk, serves every connect
 """
 
 import numpy as np
-from numba import cfunc, typeof, types
+from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
 from physics.collision.distance_field import EXACT, DistanceField
@@ -20,6 +20,7 @@ from physics.exchange.handle import Handle, HandleType
 from physics.exchange.port import Port, make_port
 from physics.exchange.snap_frame import make_snap_picture, make_snap_settings
 from physics.fem.material import Material
+from physics.kernels import callback
 from physics.mesh.connectors.connector import Admittance, Connector, make_prong
 from physics.mesh.generate import block
 from physics.systems.snap_model import Numerics, SnapModel
@@ -94,7 +95,7 @@ def smallest_servo() -> SnapServo:
 _CONTENT = typeof(smallest_servo())
 
 
-@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+@callback(types.int32(HandleType(_CONTENT)))
 def snap_tick(state):
     """`int32 f(void *)`: one tick of the SnapServo behind the handle; its status."""
     return tick(state)

@@ -10,7 +10,6 @@ interpreter and reports by its status.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.solvers.maximal_dissipation import CONVERGED, DIVERGED
@@ -37,6 +36,7 @@ from physics.exchange.port import (
     Port,
 )
 from physics.exchange.snap_frame import SET_LIVE, SnapPicture, SnapSettings
+from physics.kernels import inlined, kernel
 from physics.math3 import dot3, norm3, quat_difference, quat_multiply, quat_normalise, rotate_by
 from physics.systems.snap import BOUNDED, measure, step
 from physics.systems.snap_model import CODE, CONTACTS, LOST, SWEEPS, SnapState
@@ -66,7 +66,7 @@ class SnapServo(NamedTuple):
     picture_control: NDArray[np.int64]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_settings(s):
     """What an operator may have changed; what other gains do to the hold's energy is work of the target."""
     if is_fresh(s.settings_control):
@@ -88,13 +88,13 @@ def _take_settings(s):
         s.port.live[i] = s.snap.live[SET_LIVE + i]
 
 
-@njit(inline="always")
+@inlined
 def _railed(s):
     """Whether the goal keeps to a line."""
     return norm3(s.rail[1]) > 0.0
 
 
-@njit(inline="always")
+@inlined
 def _follow(s):
     """s.goal = where the hand is, or the foot of its perpendicular on the rail, and the offset."""
     way, start, along = s.way, s.rail[0], s.rail[1]
@@ -105,7 +105,7 @@ def _follow(s):
         s.goal[i] = s.offset[i] + (start[i] + travel * along[i] if _railed(s) else s.port.position[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pose(s):
     """The hand's pose becomes the goal; at the first tick the plug is there, at rest."""
     m = s.snap.motion
@@ -131,7 +131,7 @@ def _pose(s):
         s.target_q[i] = m.target_orientation[i]
 
 
-@njit(inline="always")
+@inlined
 def _steps(s):
     """The substeps; returns the flags."""
     snap, n, flags = s.snap, s.counter[SUBSTEPS], 0
@@ -162,7 +162,7 @@ def _steps(s):
     return flags | (CONTACTS_LOST if snap.counter[LOST] > lost else 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _feedback(s, flags):
     """Force and moment on the hand, and the numbers that go with them."""
     port, snap, depth, pressed = s.port, s.snap, 0.0, 0
@@ -186,7 +186,7 @@ def _feedback(s, flags):
     port.status[STATUS_FLAGS] = flags
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _publish(s):
     """The picture of this tick."""
     out, snap, w, first = s.picture, s.snap, writer_slot(s.picture_control), 0
@@ -219,7 +219,7 @@ def _publish(s):
     publish(s.picture_control)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tick(s):
     """One tick of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
     _take_settings(s)

@@ -26,7 +26,7 @@ two frames the hand moves in the field of a convex potential, but for friction a
 from typing import NamedTuple
 
 import numpy as np
-from numba import cfunc, njit, typeof, types
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from physics.contact.residual import natural_map_norm
@@ -67,6 +67,7 @@ from physics.exchange.suction_frame import (
     make_hand_state,
     make_suction_frame,
 )
+from physics.kernels import callback, kernel
 from physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
 from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
 
@@ -155,7 +156,7 @@ def make_servo(
     return servo
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _take_frame(s):
     """Slot of the newest frame; a fresh one brings what to start from."""
     if not is_fresh(s.frame_control):
@@ -173,7 +174,7 @@ def _take_frame(s):
     return f
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _aim(s):
     """The hand's pose becomes the target."""
     for i in range(3):
@@ -183,7 +184,7 @@ def _aim(s):
         quat_normalise(s.target_q)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _free_motion(s, f):
     """The handle's twist and b without contact and pressure; scratch[0] = F, wrench on the held handle."""
     frame, load, way = s.frame, s.scratch[0], s.scratch[1]
@@ -204,7 +205,7 @@ def _free_motion(s, f):
             s.b[i] += frame.rows[f, i, j] * s.twist[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _solve(s, f):
     """Contact forces and pressures within tolerance and sweeps, from those of the last tick; the flags."""
     frame, air, a, flags = s.frame, s.air, s.acceleration, 0
@@ -240,7 +241,7 @@ def _solve(s, f):
     return flags
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _yield_handle(s, f):
     """The handle's pose under contact and pressure, and what the coupling pulls it with."""
     frame, load, press = s.frame, s.scratch[0], s.scratch[1]
@@ -262,7 +263,7 @@ def _yield_handle(s, f):
     rotate_by(s.twist[3:6], s.orientation)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _feedback(s, f, flags):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
     port, frame, depth, active, check = s.port, s.frame, 0.0, 0, 0.0
@@ -285,7 +286,7 @@ def _feedback(s, f, flags):
     return OK if check < 1e12 else NOT_FINITE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _publish(s):
     """Hand and handle for the slow loop."""
     out, k = s.state, writer_slot(s.state_control)
@@ -298,7 +299,7 @@ def _publish(s):
     publish(s.state_control)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def tick(s):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
     f = _take_frame(s)
@@ -318,7 +319,7 @@ def tick(s):
 _CONTENT = typeof(make_servo(np.zeros(3), 1, 1))
 
 
-@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+@callback(types.int32(HandleType(_CONTENT)))
 def suction_tick(state):
     """`int32 f(void *)`: one tick of the SuctionServo behind the handle; its status."""
     return tick(state)

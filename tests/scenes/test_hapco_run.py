@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.cache import cache_folder
 from app.hapco_build import settings_of
 from app.live import change_text, changed, live_keys
 from app.outcome import FAILED, FINISHED
@@ -19,6 +18,7 @@ from haptics.limits import PAUSING, STOPPING
 from haptics.recording import read_recording
 from haptics.servo import is_frozen, tick_count
 from physics.bodies.io import BodyFile, write_body
+from physics.cache import cache_folder
 from physics.contact.io import read_problem
 from physics.contact.residual import natural_map_residual
 from physics.exchange.port import CONTACTS_LOST, SWEEPS_SPENT, TIME_SPENT

@@ -23,7 +23,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.laws import scale_to_disc
@@ -32,6 +31,7 @@ from physics.contact.residual import judge, natural_map_norm, runaway
 from physics.contact.solvers.block import set_offset
 from physics.contact.solvers.relaxation import starting_force
 from physics.errors import InputError
+from physics.kernels import inlined, kernel, reordering_kernel
 
 DIFFERENCES = 40
 """Most differences m: 8 suffice for stacks of rigid bodies, squeezed soft bodies gain up to about 60."""
@@ -100,7 +100,7 @@ def make_acceleration(n_contacts: int, differences: int = DIFFERENCES) -> Accele
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def prepare(w, mu, r, first, a):
     """Steps of the contacts in the rows from `first` on, and an acceleration a that remembers no sweep."""
     for k in range(mu.shape[0]):
@@ -118,7 +118,7 @@ def prepare(w, mu, r, first, a):
     a.least[:] = np.inf
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def begin(w, b, mu, r, u, first, a):
     """Start the acceleration a on the contacts in the rows from `first` on, at the force r in the cones.
 
@@ -131,7 +131,7 @@ def begin(w, b, mu, r, u, first, a):
     _residual(w, mu, r, u, first, a)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
     """Up to `sweeps` sweeps more after `begin`; r and u go on from where they are.
 
@@ -169,13 +169,13 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
     return CONTINUE
 
 
-@njit(inline="always")
+@inlined
 def strayed(move, bounded, a):
     """Whether the sweep just done, of squared length `move`, shows its start to be extrapolated too far."""
     return a.count[EXTRAPOLATED] == 1 and not (bounded and move <= GROWTH * GROWTH * a.least[MOVE])
 
 
-@njit(inline="always")
+@inlined
 def go_on(force, ahead, move, a):
     """From `force`, where a sweep of squared length `move` has led: extrapolate, carry on or pause.
 
@@ -193,7 +193,7 @@ def go_on(force, ahead, move, a):
         _extrapolate(force, ahead, a)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sweep(w, mu, r, ahead, first, step, before):
     """One visit to each contact: its normal law, then its tangential step, projected on the disc.
 
@@ -224,7 +224,7 @@ def sweep(w, mu, r, ahead, first, step, before):
     return move, size
 
 
-@njit(inline="always")
+@inlined
 def _extrapolate(force, ahead, a):
     """Remember the sweep that led to `force`, and go on from there along the differences."""
     rows, now, then = force.shape[0], a.f[0], a.f[1]
@@ -256,7 +256,7 @@ def _extrapolate(force, ahead, a):
             ahead[i] -= y * du[i]
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@reordering_kernel
 def _products(x, y, z):
     """(x.y, x.z), summed in an order of the compiler's, so that several terms go at once."""
     xy, xz = 0.0, 0.0
@@ -266,7 +266,7 @@ def _products(x, y, z):
     return xy, xz
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _least_squares(squares, factor, y, m):
     """y[:m] = (squares + regularisation)^-1 y[:m] by Cholesky."""
     for i in range(m):
@@ -288,7 +288,7 @@ def _least_squares(squares, factor, y, m):
             y[k] -= factor[i, k] * y[i]
 
 
-@njit(inline="always")
+@inlined
 def _carry_on(force, ahead, a):
     """Go on from the sweep that led to `force` with the momentum of the last one."""
     back = 0.0
@@ -305,7 +305,7 @@ def _carry_on(force, ahead, a):
         a.g[i], a.u[i] = g, u
 
 
-@njit(inline="always")
+@inlined
 def take_back(force, ahead, a):
     """Return to the sweep before the extrapolation, drop the differences, pause longer than the last time."""
     for i in range(force.shape[0]):
@@ -317,7 +317,7 @@ def take_back(force, ahead, a):
     a.least[MOMENTUM] = 1.0
 
 
-@njit(inline="always")
+@inlined
 def _residual(w, mu, r, u, first, a):
     """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
     error, size = natural_map_norm(w, mu, r, u, first, mu.shape[0], a.scratch)

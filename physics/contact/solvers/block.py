@@ -5,10 +5,10 @@ date, so that the offset of a contact costs nine products, and a contact whose f
 the others nothing.
 """
 
-from numba import njit
+from physics.kernels import inlined
 
 
-@njit(inline="always")
+@inlined
 def open_block(block, r, u, i, own, free):
     """own = r[i : i + 3], free = x_ab of (2.69): u without the contact's own force; block = W_aa (3, 3)."""
     for c in range(3):
@@ -17,7 +17,7 @@ def open_block(block, r, u, i, own, free):
         free[c] = u[i + c] - block[c, 0] * own[0] - block[c, 1] * own[1] - block[c, 2] * own[2]
 
 
-@njit(inline="always")
+@inlined
 def close_block(w, r, ahead, i, first, last, own, change):
     """r[i : i + 3] = own, and `ahead`, u over the rows first to last, follows. Returns change + |step|^2."""
     for c in range(3):
@@ -29,7 +29,7 @@ def close_block(w, r, ahead, i, first, last, own, change):
     return change
 
 
-@njit(inline="always")
+@inlined
 def add_row(u, row, factor):
     """u += factor row. W is symmetric: its row serves as its column, and lies in one piece.
 
@@ -39,7 +39,7 @@ def add_row(u, row, factor):
         u[j] += factor * row[j]
 
 
-@njit(inline="always")
+@inlined
 def set_offset(w, b, r, u, first, last):
     """u = W r + b over the rows first to last."""
     for i in range(first, last):

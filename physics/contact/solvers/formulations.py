@@ -4,13 +4,12 @@
 contact sliding along its free offset) and only there: neither follows a contact from one status to the other.
 """
 
-from numba import njit
-
 from physics.contact.laws import scale_to_disc
 from physics.contact.solvers.newton import solve3
+from physics.kernels import inlined
 
 
-@njit(inline="always")
+@inlined
 def stick_first(block, free, mu, r):
     """r (3,) = the force that would block the contact, W_aa lambda = -x_ab, cut to the cone (2.23, 2.24)."""
     if not solve3(block, free, r):
@@ -23,7 +22,7 @@ def stick_first(block, free, mu, r):
     r[2] *= scale
 
 
-@njit(inline="always")
+@inlined
 def slip_first(block, free, mu, r):
     """r (3,): blocked along the normal alone, then friction against the tangential offset (2.25, 2.26)."""
     r[0] = max(0.0, -free[0] / block[0, 0])

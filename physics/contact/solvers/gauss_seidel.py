@@ -3,15 +3,14 @@
 The kernel is what the servo calls; `solve` is the same on a `ContactProblem`, judged by the residual.
 """
 
-from numba import njit
-
 from physics.contact.laws import solve_contact
 from physics.contact.problem import ContactProblem, ContactResult, Stop
 from physics.contact.solvers.block import close_block, open_block, set_offset
 from physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
+from physics.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_sweeps, scratch):
     """Block Gauss-Seidel on the rows from `first` on, three a contact; r is the start and the result.
 

@@ -16,13 +16,13 @@ then shows. A small reference: the tableau is dense.
 from time import perf_counter
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from physics.contact.residual import judge
 from physics.contact.solvers.relaxation import project_cones
 from physics.errors import InputError
+from physics.kernels import kernel
 
 LARGEST = 3000
 """Most unknowns n (h + 2): the tableau takes 16 bytes times their square, and a pivot as many products."""
@@ -109,7 +109,7 @@ def _start(
     return np.ascontiguousarray(tableau), np.arange(m)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pivots(tableau, basis, entering, most):
     """Up to `most` pivots; entering = -1 at the start. Returns (GOING, SOLVED or RAY, entering, pivots)."""
     m = basis.shape[0]
@@ -138,7 +138,7 @@ def _pivots(tableau, basis, entering, most):
     return GOING, entering, most
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _leaving(tableau, basis, entering):
     """Row of the lexicographically least ratio (q, B^-1) / column; z_0 leaves a tie; -1 on a ray."""
     m = basis.shape[0]
@@ -168,7 +168,7 @@ def _leaving(tableau, basis, entering):
     return best
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pivot(tableau, row, column):
     """Make `column` the unit vector of `row`."""
     line = tableau[row]

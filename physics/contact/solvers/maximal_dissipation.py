@@ -31,7 +31,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.laws import OPEN, SLIP, STICK, project_cone
@@ -40,6 +39,7 @@ from physics.contact.residual import judge, natural_map_norm, runaway
 from physics.contact.solvers.block import close_block, open_block, set_offset
 from physics.contact.solvers.relaxation import starting_force
 from physics.errors import InputError
+from physics.kernels import inlined, kernel
 
 COULOMB, ELLIPSE = 0, 1
 """Slip against the friction; the least of (28) on the ellipse, as printed, where it is closed."""
@@ -65,7 +65,7 @@ REASONS: dict[int, Reason] = {
 }  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def dissipate(law, w, b, mu, r):
     """Force r, shape (3,), of a single contact u = w r + b with w (3, 3) positive semidefinite, w_nn > 0.
 
@@ -127,7 +127,7 @@ def dissipate(law, w, b, mu, r):
     return SLIP
 
 
-@njit(inline="always")
+@inlined
 def _depth(det, radius, m1, m2, y1, y2):
     """(mu r_n - |r_t|) / (|mu r_n| + |r_t|) of r_t = y / det, mu r_n = radius - m.r_t: 1 to -1 outward."""
     length = (y1 * y1 + y2 * y2) ** 0.5
@@ -163,7 +163,7 @@ def make_progress(n_contacts: int) -> Progress:
     return Progress(np.zeros(1), np.zeros(1), np.zeros(3 * n_contacts), np.zeros((2, 3)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def begin(w, b, mu, r, u, first, relaxation, progress):
     """Start on the contacts in the rows from `first` on, at the force r in the cones; sets u = W r + b there.
 
@@ -177,7 +177,7 @@ def begin(w, b, mu, r, u, first, relaxation, progress):
     _residual(w, mu, r, u, first, progress)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def advance(law, w, b, mu, r, u, first, relaxation, tolerance, bound, sweeps, progress):
     """Up to `sweeps` sweeps more after `begin`. Returns (code, sweeps done).
 
@@ -225,7 +225,7 @@ def advance(law, w, b, mu, r, u, first, relaxation, tolerance, bound, sweeps, pr
     return CONTINUE, sweeps
 
 
-@njit(inline="always")
+@inlined
 def _residual(w, mu, r, u, first, progress):
     """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
     error, size = natural_map_norm(w, mu, r, u, first, mu.shape[0], progress.scratch)
@@ -238,7 +238,7 @@ def _residual(w, mu, r, u, first, progress):
     return error
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def solve_contacts(w, b, mu, r, u, first, relaxation, tolerance, bound, max_sweeps, progress):
     """The servo's solve: r, in the cones, is the start and the result, u = W r + b of it.
 

@@ -8,9 +8,8 @@ only semi-smooth, so each step is halved until |Z| falls; where it does not fall
 one Uzawa step, r = Proj(r*), takes its place. It also ends the visit, and so leaves r in the cone.
 """
 
-from numba import njit
-
 from physics.contact.laws import BIPOTENTIAL, augment, correct, correction_slope
+from physics.kernels import inlined, kernel
 
 HALVINGS = 8
 """Shortest step of the line search: 2^-8 of Newton's."""
@@ -19,7 +18,7 @@ ROUNDING = 1e-15
 """|Z| / |r| at which there is nothing left to gain."""
 
 
-@njit(inline="always")
+@inlined
 def solve3(a, b, out):
     """out = a^-1 b by Cramer's rule, a (3, 3); False, and out as it was, where a is singular to rounding."""
     c00 = a[1, 1] * a[2, 2] - a[1, 2] * a[2, 1]
@@ -45,7 +44,7 @@ def solve3(a, b, out):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def residual3(formulation, block, free, mu, rho_n, rho_t, r, x, star, image, z):
     """z = Z(r) of a contact, with x, star and image on the way; returns |z|^2."""
     for c in range(3):
@@ -59,7 +58,7 @@ def residual3(formulation, block, free, mu, rho_n, rho_t, r, x, star, image, z):
     return s
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def newton_contact(formulation, most, block, free, mu, rho_n, rho_t, r, work):
     """Force r, shape (3,), of the contact x = block r + free, by at most `most` steps from where it is.
 
@@ -96,7 +95,7 @@ def newton_contact(formulation, most, block, free, mu, rho_n, rho_t, r, work):
         r[c] = image[c]
 
 
-@njit(inline="always")
+@inlined
 def _tangent(formulation, block, mu, rho_n, rho_t, x, slope, out, row):
     """out = A + B W_aa = I - D (I - rho (I + mu n e^T) W_aa), e = x_t / |x_t|, 0 for pseudo."""
     xt = (x[1] * x[1] + x[2] * x[2]) ** 0.5

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
@@ -19,6 +18,7 @@ from physics.contact.solvers.block import close_block, open_block, set_offset
 from physics.contact.solvers.formulations import slip_first, stick_first
 from physics.contact.solvers.newton import newton_contact
 from physics.contact.solvers.uzawa import ONCE, uzawa_contact
+from physics.kernels import inlined, kernel
 
 EXACT, UZAWA, NEWTON, STICK_FIRST, SLIP_FIRST = range(5)
 """Methods of the local problem."""
@@ -57,7 +57,7 @@ class Local(NamedTuple):
     """Most steps of a visit."""
 
 
-@njit(inline="always")
+@inlined
 def _visit(local, block, free, mu, rho_n, rho_t, own, work):
     """own = the force of one contact after a visit of its local law."""
     if block[0, 0] <= 0.0:  # nothing yields along the normal: no force could part it
@@ -80,7 +80,7 @@ def _visit(local, block, free, mu, rho_n, rho_t, own, work):
         slip_first(block, free, mu, own)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def relax_sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, best, least, work):
     """Up to `sweeps` sweeps on r (3 n,). Returns (why it ended, sweeps done, least residual so far).
 
@@ -128,14 +128,14 @@ def relax_sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r
     return CONTINUE, sweeps, least
 
 
-@njit(inline="always")
+@inlined
 def relative_residual(w, mu, r, u, work):
     """The natural map's residual over |r|, or by itself [N] where r is zero; u = W r + b."""
     error, size = natural_map_norm(w, mu, r, u, 0, mu.shape[0], work[2:])
     return error / size if size > 0.0 else error
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def project_cones(mu, r):
     """r (3 n,) = its projection on the product of the cones."""
     for k in range(mu.shape[0]):
@@ -151,7 +151,7 @@ def starting_force(problem: ContactProblem) -> NDArray[np.float64]:
     return r
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def least_stiffness(w):
     """rho_min = min 1 / W_ii [N/m] over all rows (3.1); 1 where nothing yields."""
     most = 0.0

@@ -6,15 +6,14 @@ Once a visit it is the *global* method, which converges through the sweeps alone
 own it is the *local* one.
 """
 
-from numba import njit
-
 from physics.contact.laws import augment, correct
+from physics.kernels import inlined
 
 ONCE, DISPLACEMENT, PENETRATION = 0, 1, 2
 """When a visit ends: after one step (global); at |dr| / rho <= eps L (3.6); at x_n >= -eps L (3.7)."""
 
 
-@njit(inline="always")
+@inlined
 def uzawa_contact(formulation, rule, limit, most, block, free, mu, rho_n, rho_t, r, x, star, image):
     """Force r, shape (3,), of the contact x = block r + free after one visit; at most `most` steps.
 

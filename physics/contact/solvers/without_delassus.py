@@ -17,7 +17,6 @@ from time import perf_counter
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from physics.contact.problem import ContactResult, Reason, Stop
@@ -46,6 +45,7 @@ from physics.contact.solvers.relaxation import (
 )
 from physics.contact.solvers.uzawa import uzawa_contact
 from physics.contact.unassembled import UnassembledProblem
+from physics.kernels import inlined, kernel
 
 
 def solve(
@@ -147,7 +147,7 @@ class Moves(NamedTuple):
     size: float
 
 
-@njit(inline="always")
+@inlined
 def _is_last(ending, change, moved, size):
     """Whether a sweep moved nothing but roundings, or met the outer stop (relaxation.relax_sweeps)."""
     if ending.outer == RELATIVE and change <= ending.limit * size:
@@ -225,7 +225,7 @@ def _relax(
     return judge(replace(scales, b=x - scales.w @ r), stop, r, done, reason, started)
 
 
-@njit(inline="always")
+@inlined
 def _visit(local, block, x, mu, rho_n, rho_t, own, work):
     """own = a contact's force after an Uzawa visit, its x (3,) being that of the force that it had.
 
@@ -245,7 +245,7 @@ def _visit(local, block, x, mu, rho_n, rho_t, own, work):
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _visit_rows(local, w, x, mu, rho, k, r, work):
     """Contact k's force in r (3 n,) after a visit at x (3,); work[5] = by how much it changed.
 
@@ -287,7 +287,7 @@ class _AllAtOnce:
         return Moves(1, change, moved, size)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _answer_at_once(local, w, x, mu, rho, r, work):
     change, moved, size = 0.0, 0.0, 0.0
     for k in range(mu.shape[0]):
@@ -360,7 +360,7 @@ class _ColumnsInTurn:
         return Moves(*found)
 
 
-@njit(inline="always")
+@inlined
 def _add_offset(side, k, u, x):
     """x (3,) += axes B u of contact k on one body, u (3 m,) in its axes."""
     for c in range(3):
@@ -372,7 +372,7 @@ def _add_offset(side, k, u, x):
                 x[i] += weight * (a[0] * u[p] + a[1] * u[p + 1] + a[2] * u[p + 2])
 
 
-@njit(inline="always")
+@inlined
 def _add_columns(side, k, step, u):
     """u (3 m,) += K^-1 H_a^T step: the columns of contact k, whose force changes by step (3,)."""
     for c in range(3):
@@ -385,7 +385,7 @@ def _add_columns(side, k, step, u):
                 add_row(u, side.compliance[p + j], force)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_offsets(first, second, u_first, u_second, x):
     """x (3 n,) += H1 u1 + H2 u2."""
     for k in range(first.place.shape[0]):
@@ -393,7 +393,7 @@ def _add_offsets(first, second, u_first, u_second, x):
         _add_offset(second, k, u_second, x[3 * k : 3 * k + 3])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sweep_columns(local, ending, most, first, second, u_first, u_second, gap, w, mu, rho, r, work):
     """Up to `most` sweeps, fewer where the last one may have converged; Moves, as a plain tuple."""
     step, x = work[5], work[6]

@@ -1,0 +1,277 @@
+"""How this program compiles: decorators that say all that a kernel needs, and the cache of what they made.
+
+numba leaves three things to chance that may not be left to it:
+
+* A kernel that does not state its error model and its fastmath takes both from whoever compiles it first.
+  Here every kernel states them: divisions give inf or NaN instead of raising, and sums keep their order.
+* A cached caller does not notice that a helper in another file was edited. Here a cached kernel is found by
+  the content of its own file and of all project files that this one imports, directly or not, by the versions
+  of Python, numba and NumPy, and by the processor.
+* Two layouts of a NamedTuple whose fields have the same types count as one. Here a signature spells out the
+  fields' names.
+
+A cache hit is thus the code that compiling would give; anything else is a miss. The cache lies in the user's
+cache folder (`cache_folder("kernels")`), or in NUMBA_CACHE_DIR, and keeps the newest generations of each
+file. Processes may fill it side by side.
+"""
+
+import functools
+import hashlib
+import os
+import pickle
+import re
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba import njit, types
+from numba.core import sigutils
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.ccallback import CFunc
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaWarning
+from numba.core.serialize import dumps
+
+from physics.cache import cache_folder
+
+FAST = {"contract", "nsz"}
+"""fastmath of `fast_kernel`: products may fuse with sums; NaN and infinity keep their meaning. Sums keep
+their order: were it free, code just compiled and the same code from the cache would differ in the last bits,
+and so would a replay."""
+
+GENERATIONS = 6
+"""Generations of a file's compiled code that are kept: the newest by their last use."""
+
+_ROOT = Path(__file__).resolve().parents[1]
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.M
+)
+_ALWAYS = ("physics/kernels.py", "physics/exchange/handle.py", "physics/exchange/atomics.py")
+"""What shapes compiled code without being imported by it."""
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that holds no GIL, divides without raising and keeps the order of its sums."""
+    return _cached(njit(nogil=True, error_model="numpy", fastmath=False)(function))
+
+
+def fast_kernel(function: Callable[..., Any]) -> Any:
+    """As `kernel`, with the liberties of FAST."""
+    return _cached(njit(nogil=True, error_model="numpy", fastmath=FAST)(function))
+
+
+def reordering_kernel(function: Callable[..., Any]) -> Any:
+    """As `kernel`, but the compiler may sum in any order, so that several terms go at once."""
+    return _cached(njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(function))
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A helper that becomes part of its callers, with their flags."""
+    return njit(inline="always", error_model="numpy", fastmath=False)(function)
+
+
+def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a C function of a given signature, under the rules of `kernel`."""
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        result: Any = CFunc(
+            function,
+            sigutils.normalize_signature(signature),
+            locals={},
+            options={"nopython": True, "error_model": "numpy", "fastmath": False},
+        )
+        result._cache = KernelCache(function)
+        result.compile()
+        return result
+
+    return compiled
+
+
+def layout(numba_type: Any) -> str:
+    """A numba type in words that no other layout shares: a NamedTuple with its fields' names."""
+    if isinstance(numba_type, types.BaseNamedTuple):
+        of = numba_type.instance_class
+        fields = zip(numba_type.fields, numba_type.types, strict=True)
+        return f"{of.__module__}.{of.__qualname__}({', '.join(f'{n}: {layout(t)}' for n, t in fields)})"
+    if isinstance(numba_type, types.BaseTuple):
+        return f"({', '.join(layout(t) for t in numba_type.types)})"
+    return str(numba_type)
+
+
+def source_digest(file: Path) -> str:
+    """Digest of a source file, of every project file it imports, directly or not, and of the versions."""
+    files: set[Path] = {file}
+    waiting = [file]
+    waiting += [_ROOT / name for name in _ALWAYS]
+    files.update(waiting)
+    while waiting:
+        for found in _imports(waiting.pop()):
+            if found not in files:
+                files.add(found)
+                waiting.append(found)
+    digest = hashlib.sha256(repr(_versions()).encode())
+    for path in sorted(files, key=str):
+        digest.update(_digest(path))
+    return digest.hexdigest()[:20]
+
+
+def _versions() -> tuple[str, ...]:
+    return sys.version, numba.__version__, llvmlite.__version__, np.__version__
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(_text(path).encode()).digest()
+
+
+@functools.cache
+def _imports(path: Path) -> frozenset[Path]:
+    """The project files that a source file imports, packages' own files included."""
+    found: set[Path] = set()
+    for match in _IMPORT.finditer(_text(path)):
+        origin, names, plain = match.groups()
+        if origin:
+            found |= _files(origin)
+            for name in re.findall(r"\w+", re.sub(r"#[^\n]*", "", names)):
+                found |= _files(f"{origin}.{name}")
+        else:
+            for name in plain.split(","):
+                found |= _files(name.split(" as ")[0].strip())
+    return frozenset(found)
+
+
+@functools.cache
+def _files(module: str) -> frozenset[Path]:
+    """The files that stand for a module of this project; none for anybody else's."""
+    path = _ROOT.joinpath(*module.split("."))
+    found = [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
+    return frozenset(found)
+
+
+@functools.cache
+def _home() -> Path | None:
+    """The folder of compiled code; None where nothing can be written."""
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    asked = [Path(own)] if own else [cache_folder("kernels"), Path(tempfile.gettempdir()) / "palpo-kernels"]
+    for folder in asked:
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                tempfile.TemporaryFile(dir=folder).close()
+            except OSError:
+                continue
+            return folder
+    return None
+
+
+@functools.cache
+def _generation(file: Path) -> Path | None:
+    """The folder for what this file, as it is now, compiles to; marked as used."""
+    home = _home()
+    if home is None:
+        return None
+    try:
+        name = ".".join(file.relative_to(_ROOT).with_suffix("").parts)
+    except ValueError:  # a file that is not of this project
+        name = f"{file.stem}-{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    folder = home / name / source_digest(file)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        _forget(folder.parent)
+    except OSError:
+        return None
+    return folder
+
+
+def _forget(module: Path) -> None:
+    """Remove the generations that have not been used for longest."""
+    generations = sorted(module.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in generations[GENERATIONS:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+class KernelCache(FunctionCache):
+    """numba's cache of one function, found by content: a file for each signature and processor."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._py_func = function
+        code = function.__code__
+        self._source = Path(code.co_filename).resolve()
+        self._line = code.co_firstlineno
+        self._name = f"{re.sub(r'[<>]', '', function.__qualname__)}-{self._line}"
+        self.enable()
+
+    @property
+    def cache_path(self) -> str:
+        """Folder of the compiled code, or an empty string."""
+        folder = _generation(self._source) if self._source.is_file() else None
+        return str(folder or "")
+
+    def flush(self) -> None:
+        """Forget what is kept of this function."""
+        for path in Path(self.cache_path).glob(f"{self._name}.*.nbc") if self.cache_path else ():
+            path.unlink(missing_ok=True)
+
+    def _place(self, signature: Any, codegen: Any) -> tuple[Path, str] | None:
+        """Where an overload is kept, and the text that it is known by."""
+        if not self.cache_path:
+            return None
+        # the function's own bytes tell apart what one line may define several times
+        _signature, machine, own = self._index_key(signature, codegen)
+        arguments = ", ".join(layout(t) for t in getattr(signature, "args", signature))
+        known_by = repr((arguments, str(getattr(signature, "return_type", None)), machine, own))
+        digest = hashlib.sha256(known_by.encode()).hexdigest()[:20]
+        return Path(self.cache_path) / f"{self._name}.{digest}.nbc", known_by
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        place = self._place(sig, target_context.codegen()) if self._enabled else None
+        if place is None:
+            return None
+        path, known_by = place
+        try:
+            kept, data = pickle.loads(path.read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError):
+            return None
+        if kept != known_by:
+            return None
+        return CompileResultCacheImpl.rebuild(None, target_context, data)
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        place = self._place(sig, data.codegen) if self._enabled else None
+        if place is None:
+            return
+        if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
+            warnings.warn(
+                f"{self._name} cannot be cached: it holds an address of this process",
+                NumbaWarning,
+                stacklevel=2,
+            )
+            return
+        path, known_by = place
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(dumps((known_by, data._reduce())))
+            Path(name).replace(path)
+        except OSError:  # a full disk: the next run compiles anew
+            Path(name).unlink(missing_ok=True)
+
+
+def _cached(compiled: Any) -> Any:
+    if isinstance(compiled, Dispatcher):  # and not the plain function of NUMBA_DISABLE_JIT
+        dispatcher: Any = compiled
+        dispatcher._cache = KernelCache(dispatcher.py_func)
+    return compiled
