@@ -19,6 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.machine import ask_realtime, cores, machine_info
+from physics.kernels import cache_home
 
 Answer = tuple[bool, str]
 PATIENCE = 60.0
@@ -165,35 +166,22 @@ def _realtime() -> Answer:
 
 
 def _cache() -> Answer:
-    try:
-        from haptics.servo import servo_loop
-    except RuntimeError as error:  # numba refuses at the import where it finds no folder
-        return False, f"{error}; set NUMBA_CACHE_DIR to a folder that you may write"
-    folder = Path(servo_loop.stats.cache_path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        why = error.strerror or error
-        return False, f"{folder} cannot be written ({why}); set NUMBA_CACHE_DIR, or every start compiles anew"
-    return True, f"compiled code is kept in {_general(folder)}"
-
-
-def _general(folder: Path) -> str:
-    """The folder that all caches lie in or below, from the servo's own."""
-    own = folder.name == "__pycache__"
-    return "the folders __pycache__ beside the sources" if own else str(folder.parent)
+    folder = cache_home()
+    if folder is None:
+        return False, "compiled code can be kept nowhere; set NUMBA_CACHE_DIR to a folder that you may write"
+    return True, f"compiled code is kept in {folder}"
 
 
 def _compiled() -> Answer:
-    import haptics.servo as servo
+    from haptics.servo import servo_loop
 
-    source = Path(servo.__file__).stat().st_mtime
-    found = Path(servo.servo_loop.stats.cache_path).glob("servo.servo_loop-*.nbi")
-    if any(index.stat().st_mtime >= source for index in found):
+    folder = servo_loop.stats.cache_path
+    if folder and any(Path(folder).glob("servo_loop-*.nbc")):
         return True, "the servo is compiled; a start takes seconds"
-    return False, "the servo is not compiled yet; the first start takes about a minute, the next ones seconds"
+    return (
+        False,
+        "the servo is not compiled yet; the first start takes a minute or two, the next ones seconds",
+    )
 
 
 def _pictures() -> Answer:

@@ -161,7 +161,7 @@ def _files(module: str) -> frozenset[Path]:
 
 
 @functools.cache
-def _home() -> Path | None:
+def cache_home() -> Path | None:
     """The folder of compiled code; None where nothing can be written."""
     own = os.environ.get("NUMBA_CACHE_DIR")
     asked = [Path(own)] if own else [cache_folder("kernels"), Path(tempfile.gettempdir()) / "palpo-kernels"]
@@ -179,7 +179,7 @@ def _home() -> Path | None:
 @functools.cache
 def _generation(file: Path) -> Path | None:
     """The folder for what this file, as it is now, compiles to; marked as used."""
-    home = _home()
+    home = cache_home()
     if home is None:
         return None
     try:

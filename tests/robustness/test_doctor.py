@@ -134,20 +134,11 @@ def test_asking_for_real_time_leaves_this_thread_as_it_was():
     assert os.sched_getscheduler(0) == before
 
 
-def test_a_cache_that_cannot_be_written_names_the_variable_to_set(monkeypatch):
-    import haptics.servo  # noqa: F401 - numba too tries folders, at this import
-
-    monkeypatch.setattr(doctor.tempfile, "TemporaryFile", refused)
-    ok, words = doctor._cache()
+def test_no_folder_for_compiled_code_names_the_variable_to_set(monkeypatch):
+    monkeypatch.setattr(doctor, "cache_home", lambda: None)
+    ok, words = doctor._answer(doctor._cache)
     assert not ok
-    assert "NUMBA_CACHE_DIR" in words and "Permission denied" in words
-
-
-def test_no_folder_for_a_cache_at_all_names_the_variable_too(monkeypatch):
-    unimportable(monkeypatch, "haptics.servo", RuntimeError("cannot cache function: no locator available"))
-    ok, words = doctor._cache()
-    assert not ok
-    assert "no locator" in words and "NUMBA_CACHE_DIR" in words
+    assert "NUMBA_CACHE_DIR" in words
 
 
 def test_an_empty_cache_is_told_and_a_written_one_is_found(tmp_path: Path):
@@ -156,8 +147,7 @@ from app import doctor
 print(doctor._compiled())
 import haptics.servo as servo
 folder = __import__("pathlib").Path(servo.servo_loop.stats.cache_path)
-folder.mkdir(parents=True, exist_ok=True)
-(folder / "servo.servo_loop-1.py311.nbi").touch()
+(folder / "servo_loop-1.0123.nbc").touch()
 print(doctor._compiled())
 """
     done = subprocess.run(

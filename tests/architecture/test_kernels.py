@@ -1,0 +1,221 @@
+"""Compiled code is what compiling now would give: no stale helper, no swapped field, no borrowed error model."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import njit
+
+from physics import kernels
+from physics.kernels import GENERATIONS, inlined, kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = (
+    "physics/__init__.py",
+    "physics/cache.py",
+    "physics/kernels.py",
+    "physics/exchange/__init__.py",
+    "physics/exchange/handle.py",
+    "physics/exchange/atomics.py",
+)
+HELPER = """
+from physics.kernels import kernel
+
+@kernel
+def factor(x):
+    return {factor} * x
+"""
+CALLER = """
+from physics.helper import factor
+from physics.kernels import kernel
+
+@kernel
+def law(x):
+    return factor(x) + 1.0
+"""
+STATE = """
+from typing import NamedTuple
+import numpy as np
+
+class State(NamedTuple):
+    {first}: np.ndarray
+    {second}: np.ndarray
+"""
+READER = """
+from physics.kernels import kernel
+
+@kernel
+def read(state):
+    return state.mass[0]
+"""
+
+
+class Project:
+    """A copy of what compiles, in a folder of its own, to edit and run with a cache of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache = folder / "project", folder / "cache"
+        for name in NEEDED:
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.folder / name)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / "physics" / name).write_text(text)
+
+    def start(self, code: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            cwd=self.folder,
+            env=os.environ
+            | {"NUMBA_CACHE_DIR": str(self.cache), "PYTHONPATH": str(self.folder)}
+            | environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, code: str, **environment: str) -> str:
+        process = self.start(code, **environment)
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0
+        return out.strip()
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+LAW = """
+    from physics.caller import law
+    print(law(2.0), sum(law.stats.cache_hits.values()))
+"""
+
+
+def test_an_edited_helper_recompiles_its_callers_and_an_unchanged_one_nothing(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    assert project.run(LAW) == "7.0 0"
+    assert project.run(LAW) == "7.0 1"
+    project.write("helper.py", HELPER.format(factor=5.0))
+    assert project.run(LAW) == "11.0 0"
+    project.write("helper.py", HELPER.format(factor=3.0))
+    assert project.run(LAW) == "7.0 1", "the older generation is still there"
+
+
+def test_a_helper_of_a_helper_counts_also_through_a_package(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    (project.folder / "physics/room").mkdir()
+    project.write("room/__init__.py", "from physics.helper import (  # where it stands\n    factor,\n)\n")
+    project.write("caller.py", CALLER.replace("physics.helper", "physics.room"))
+    assert project.run(LAW) == "7.0 0"
+    project.write("helper.py", HELPER.format(factor=4.0))
+    assert project.run(LAW) == "9.0 0"
+
+
+@pytest.mark.parametrize("wrap", ["{}", "Handle({})"], ids=["by value", "by handle"])
+def test_two_fields_that_change_places_are_read_by_their_names(project, wrap):
+    """The tuple's file is not imported by the kernel's: only the signature can tell."""
+    state = wrap.format("State(**{'mass': np.array([1.0]), 'drag': np.array([2.0])})")
+    code = f"""
+    import numpy as np
+    from physics.exchange.handle import Handle
+    from physics.reader import read
+    from physics.state import State
+    print(read({state}))
+    """
+    project.write("reader.py", READER)
+    project.write("state.py", STATE.format(first="mass", second="drag"))
+    assert project.run(code) == "1.0"
+    project.write("state.py", STATE.format(first="drag", second="mass"))
+    assert project.run(code) == "1.0"
+
+
+def test_processes_that_compile_side_by_side_lose_nothing(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    calls = ["2.0", "2", "np.float32(2)", "np.int32(2)"]
+    code = """
+    import numpy as np
+    from physics.caller import law
+    for x in ({},):
+        law(x)
+    print(sum(law.stats.cache_hits.values()))
+    """
+    started = [project.start(code.format(call)) for call in calls]
+    assert all(process.wait(timeout=120) == 0 for process in started)
+    assert project.run(code.format(", ".join(calls))) == str(len(calls))
+
+
+def test_another_processor_finds_nothing_and_removes_nothing(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    assert project.run(LAW) == "7.0 0"
+    other = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    assert project.run(LAW, **other) == "7.0 0"
+    assert project.run(LAW, **other) == "7.0 1"
+    assert project.run(LAW) == "7.0 1"
+
+
+def test_a_spoilt_file_is_a_miss(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    project.run(LAW)
+    kept = list(project.cache.rglob("law-*.nbc"))
+    assert kept
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:100])
+    assert project.run(LAW) == "7.0 0"
+    assert project.run(LAW) == "7.0 1"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders are made unwritable in POSIX's way")
+def test_where_nothing_can_be_written_everything_still_runs(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    (project.folder / "file").write_text("no folder")
+    assert project.run(LAW, NUMBA_CACHE_DIR=str(project.folder / "file")) == "7.0 0"
+
+
+def test_only_the_newest_generations_are_kept(tmp_path):
+    for age in range(GENERATIONS + 3):
+        (tmp_path / str(age)).mkdir()
+        os.utime(tmp_path / str(age), (1e9 - age, 1e9 - age))
+    kernels._forget(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [str(age) for age in range(GENERATIONS)]
+
+
+def test_a_kernel_keeps_its_error_model_whoever_compiles_it_first():
+    @kernel
+    def divided(x, y):
+        return x / y
+
+    @inlined
+    def divided_inline(x, y):
+        return x / y
+
+    @njit(error_model="python", fastmath=True)
+    def caller(x, y):
+        return divided(x, y)
+
+    @kernel
+    def inlining(x, y):
+        return divided_inline(x, y)
+
+    assert caller(1.0, 0.0) == np.inf
+    assert inlining(1.0, 0.0) == np.inf
+    own = divided.inspect_llvm()
+    assert not any(re.search(r"fdiv (fast|contract|reassoc)", text) for text in own.values())
+
+
+def test_the_program_compiles_through_these_decorators_only():
+    bare = re.compile(r"@(?:numba\.|nb\.)?(?:njit|jit|cfunc|vectorize|guvectorize)\b|=\s*(?:njit|cfunc)\(")
+    for package in ("app", "config", "haptics", "physics", "render"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if path != ROOT / "physics/kernels.py":
+                assert not bare.search(path.read_text("utf-8")), path.relative_to(ROOT)
