@@ -180,7 +180,7 @@ def _compiled() -> Answer:
         return True, "the servo is compiled; a start takes seconds"
     return (
         False,
-        "the servo is not compiled yet; the first start takes a minute or two, the next ones seconds",
+        "the servo is not compiled yet; the first start takes minutes, the next ones seconds",
     )
 
 

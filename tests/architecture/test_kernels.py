@@ -1,4 +1,4 @@
-"""Compiled code is what compiling now would give: no stale helper, no swapped field, no borrowed error model."""
+"""Compiled code is what compiling now would give: no stale helper, no swapped field, no borrowed rules."""
 
 import os
 import re
