@@ -79,6 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     scenes.add_argument("--schema", action="store_true", help="print the JSON schema of a scene file")
     scenes.set_defaults(command=_scenes)
 
+    ahead = commands.add_parser("compile", help="compile now what a first start would compile")
+    ahead.add_argument("system", nargs="*", metavar="SYSTEM", help="multirate, hapco, snap or suction; all")
+    ahead.set_defaults(command=_compile)
+
     commands.add_parser("devices", help="list the devices").set_defaults(command=_devices)
     doctor = commands.add_parser("doctor", help="say what this machine can do, and what to do about the rest")
     doctor.add_argument("--json", type=Path, metavar="FILE", help="write the findings to this file")
@@ -233,6 +237,18 @@ def _scenes(options: argparse.Namespace) -> int:
     width = max(map(len, scenes))
     for name, line in scenes.items():
         print(f"{name:<{width}}  {line}")
+    return 0
+
+
+def _compile(options: argparse.Namespace) -> int:
+    from app.compile_ahead import TICKS, compile_ahead
+
+    chosen = options.system or list(TICKS)
+    for system in chosen:
+        _chosen(system, dict.fromkeys(TICKS), "system")
+    progress = Progress()
+    for system in chosen:
+        compile_ahead(system, progress)
     return 0
 
 

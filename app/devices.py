@@ -97,6 +97,12 @@ def choose(options: Options) -> Choice:
 
 def _touch_there() -> bool:
     """Whether a Touch can be opened now."""
+    from haptics.backends.openhaptics_library import load
+
+    try:
+        load()
+    except HapticsError:
+        return False  # so that its callback, half a minute of compiling, is not even imported
     from haptics.backends.openhaptics import find
 
     return bool(find().ok)

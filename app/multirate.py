@@ -23,7 +23,6 @@ from physics.systems.hold import held_point
 from physics.systems.lock_step import LockStep
 from physics.systems.low_rate import LowRate
 
-KINDS = ("krylov", "paper", "extrapolated", "monolithic")
 WARM_PERIODS = 3
 """Low periods that call every compiled function at least once."""
 

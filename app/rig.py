@@ -18,6 +18,13 @@ from haptics.workspace import Workspace
 
 KIND = "none"
 """Of a system that has no interface between two rates."""
+KINDS = ("krylov", "paper", "extrapolated", "monolithic")
+"""Interfaces between two rates."""
+
+
+def system_of(spec: Any) -> str:
+    """The name of a scene's system."""
+    return str(spec.system)
 
 
 def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
@@ -29,8 +36,6 @@ def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
                 f"{spec.system} scene"
             )
         return KIND
-    from app.multirate import KINDS
-
     chosen = kind or str(spec.interface.kind)
     if chosen not in KINDS:
         raise HapticsError(f"--interface {chosen}: choose one of {', '.join(KINDS)}")

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from app import devices, live
 from app.album import Album
+from app.compile_ahead import compile_ahead
 from app.machine import LIBRARIES, version
 from app.outcome import (
     FAILED,
@@ -35,7 +36,7 @@ from app.outcome import (
     warnings_of,
 )
 from app.progress import Progress, Silent
-from app.rig import check_kind, make_rig
+from app.rig import check_kind, make_rig, system_of
 from app.slow_loop import SlowLoop, lock_step_run, step_columns
 from app.system import Rig
 from app.trace import Trace
@@ -138,6 +139,7 @@ class Session:
             with self.progress.stage("opening the device"):
                 self.hardware = self._open.enter_context(devices.open_touch(self.choice))
             self.device = self.hardware.spec()
+        compile_ahead(system_of(self.spec), self.progress)
         self.rig = self._make(self.progress)
         path_ticks = self._path_ticks
         duration = self.options.duration

@@ -482,7 +482,9 @@ def compile_servo(servo: Servo) -> None:
 def _copy_rows(ring, rows, out):
     n = min(ring_available(ring), out.shape[0])
     for i in range(n):
-        out[i] = rows[ring_slot(ring, i)]
+        slot = ring_slot(ring, i)
+        for j in range(out.shape[1]):
+            out[i, j] = rows[slot, j]
     ring_release(ring, n)
     return n
 

@@ -37,6 +37,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaWarning
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from physics.cache import cache_folder
@@ -120,6 +121,11 @@ def source_digest(file: Path) -> str:
     for path in sorted(files, key=str):
         digest.update(_digest(path))
     return digest.hexdigest()[:20]
+
+
+def machine_name() -> str:
+    """The processor that kernels are compiled for, with its abilities: part of what finds them."""
+    return repr(cpu_target.target_context.codegen().magic_tuple())
 
 
 def _versions() -> tuple[str, ...]:

@@ -1,0 +1,80 @@
+"""Compiling ahead: processes fill the cache, once for these sources, and a failure costs nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+from app import compile_ahead as ahead
+from app.cli import BAD_INPUT, main
+from app.progress import Silent
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    monkeypatch.setattr(ahead, "cache_home", lambda: tmp_path)
+    return tmp_path
+
+
+class Started(list):
+    """Stands in for subprocess.Popen: notes what is asked for and runs a line of Python instead."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__()
+        self._line, self._popen = line, subprocess.Popen
+
+    def __call__(self, command, **options):
+        self.append(command[-2:])
+        return self._popen([sys.executable, "-c", self._line], **options)
+
+
+def test_every_lane_of_a_system_is_compiled_once_for_these_sources(home, monkeypatch):
+    started = Started("")
+    monkeypatch.setattr(ahead.subprocess, "Popen", started)
+    ahead.compile_ahead("snap", Silent())
+    ahead.compile_ahead("snap", Silent())
+    assert started == [["snap", lane] for lane in ahead.LANES]
+
+
+def test_other_sources_are_compiled_again_and_the_old_mark_goes(home, monkeypatch):
+    monkeypatch.setattr(ahead.subprocess, "Popen", Started(""))
+    for generation in "ab":
+        monkeypatch.setattr(ahead, "_generation", lambda system, name=generation: name)
+        ahead.compile_ahead("snap", Silent())
+    assert [path.name for path in home.iterdir()] == ["snap-b.compiled"]
+
+
+def test_a_process_that_fails_leaves_the_work_to_the_run(home, monkeypatch):
+    monkeypatch.setattr(ahead.subprocess, "Popen", Started("raise SystemExit(1)"))
+    ahead.compile_ahead("snap", Silent())
+    assert not list(home.iterdir())
+
+
+def test_an_interrupted_wait_leaves_no_process_behind(home, monkeypatch):
+    processes = []
+    popen = subprocess.Popen
+
+    def endless(command, **options):
+        processes.append(popen([sys.executable, "-c", "import time; time.sleep(600)"], **options))
+        return processes[-1]
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ahead.subprocess, "Popen", endless)
+    monkeypatch.setattr(ahead.time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ahead.compile_ahead("snap", Silent())
+    assert len(processes) == len(ahead.LANES)
+    assert all(process.poll() is not None for process in processes)
+
+
+def test_without_a_place_for_a_cache_nothing_is_started(monkeypatch):
+    monkeypatch.setattr(ahead, "cache_home", lambda: None)
+    monkeypatch.setattr(ahead.subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
+    ahead.compile_ahead("snap", Silent())
+
+
+def test_an_unknown_system_is_named(capsys):
+    assert main(["compile", "sofa"]) == BAD_INPUT
+    assert "sofa: there is no such system" in capsys.readouterr().err
