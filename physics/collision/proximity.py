@@ -8,6 +8,10 @@ against triangle, and edge against edge; a third is point against plane.
 A closest point on an edge or a vertex is a contact only where it is a *local minimum* of the distance,
 that is, where no adjacent face comes closer: otherwise a point that slides over a flat mesh would catch
 on every inner edge. A point is inside a closed surface when its nearest candidate triangle says so.
+
+Seen from a point, the distance has the same minima on the front of a surface and on the back of one. Only
+the front touches, and its normal leads out of the body: a face that is seen from behind makes no contact
+with a point outside, nor does the bottom of a valley, which an edge can come near from within only.
 """
 
 from typing import NamedTuple
@@ -40,7 +44,7 @@ GROUP_CAPACITY = 1024
 
 
 class Pairs(NamedTuple):
-    """Candidate pairs, sorted by kind and then by first primitive; capacity fixed, count separate."""
+    """Candidate pairs, sorted by kind, first and second primitive; capacity fixed, count separate."""
 
     kind: NDArray[np.int32]  # (capacity,)
     first: NDArray[np.int32]  # (capacity,) point or edge of body 1
@@ -69,6 +73,7 @@ class ProximityWork(NamedTuple):
     feature: NDArray[np.int32]  # (GROUP_CAPACITY, 3)
     weights: NDArray[np.float64]  # (GROUP_CAPACITY, 3)
     distance: NDArray[np.float64]  # (GROUP_CAPACITY,)
+    height: NDArray[np.float64]  # (GROUP_CAPACITY,) of a point over the planes of its candidate triangles
     vectors: NDArray[np.float64]  # (8, 3)
 
 
@@ -95,6 +100,7 @@ def make_proximity_work(pairs_capacity: int) -> ProximityWork:
         feature=np.zeros((GROUP_CAPACITY, 3), np.int32),
         weights=np.zeros((GROUP_CAPACITY, 3)),
         distance=np.zeros(GROUP_CAPACITY),
+        height=np.zeros(GROUP_CAPACITY),
         vectors=np.zeros((8, 3)),
     )
 
@@ -185,6 +191,20 @@ def _is_minimum(topology, work, n, k):
 
 
 @inlined
+def _is_seen_from_outside(work, n, k):
+    """Is the point before candidate k's feature, not behind it?
+
+    Of the triangles that share a feature, the one whose plane the point is farthest from tells the side.
+    """
+    farthest = work.height[k]
+    for j in range(n):
+        same = work.feature[j, 0] == work.feature[k, 0] and work.feature[j, 1] == work.feature[k, 1]
+        if same and abs(work.height[j]) > abs(farthest):
+            farthest = work.height[j]
+    return farthest >= 0.0
+
+
+@inlined
 def _face_side(topology, x, p, t, q, n):
     """Signed height of the point p over the plane of triangle t through q; n receives the unit normal."""
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
@@ -201,7 +221,7 @@ def _weighted(x, t, topology, w, q):
 
 @kernel
 def _point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu, work, contacts):
-    """Contacts of point p with the candidate triangles second[start:stop]."""
+    """Contacts of point p with the candidate triangles second[start:stop], all of one body."""
     q, n, d = work.vectors[0], work.vectors[1], work.vectors[2]
     body_1 = topology.point_body[p]
     radius_1 = topology.body_radius[body_1]
@@ -224,6 +244,7 @@ def _point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu,
             continue
         work.index[found] = t
         work.distance[found] = distance
+        work.height[found] = _face_side(topology, x, p, t, q, n)
         if feature == FACE:
             work.feature[found, 0] = FACE
             work.feature[found, 1] = t
@@ -240,18 +261,18 @@ def _point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu,
         return
     # the sign of the nearest feature decides for all; among triangles that share it, the one whose
     # plane the point is farthest from tells the side reliably
-    side, best = 1.0, -1.0
+    farthest = 0.0
     for k in range(found):
-        if work.distance[k] <= nearest_distance * (1.0 + 1e-9) + 1e-15:
-            _weighted(x, work.index[k], topology, work.weights[k], q)
-            height = _face_side(topology, x, p, work.index[k], q, n)
-            if abs(height) > best:
-                best = abs(height)
-                side = 1.0 if height >= 0.0 else -1.0
+        nearby = work.distance[k] <= nearest_distance * (1.0 + 1e-9) + 1e-15
+        if nearby and abs(work.height[k]) > abs(farthest):
+            farthest = work.height[k]
+    side = 1.0 if farthest >= 0.0 else -1.0
     for k in range(found):
         if side < 0.0 and k != nearest:
             continue
-        if side > 0.0 and not _is_minimum(topology, work, found, k):
+        if side > 0.0 and not (
+            _is_minimum(topology, work, found, k) and (k == nearest or _is_seen_from_outside(work, found, k))
+        ):
             continue
         t = work.index[k]
         slot = _append(contacts)
@@ -300,6 +321,32 @@ def _in_cone(topology, x, e, d, sign):
     return True
 
 
+@inlined
+def _is_ridge(topology, x, e):
+    """Do the faces at edge e fall away from it? Those of a valley do not; a line has none.
+
+    The faces alone do not tell a direction out of a ridge from one into the solid below a valley.
+    """
+    a, b = topology.edges[e, 0], topology.edges[e, 1]
+    o, p = topology.edge_opposite[e, 0], topology.edge_opposite[e, 1]
+    if o < 0 or p < 0:
+        return True
+    u0, u1, u2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    v0, v1, v2 = x[o, 0] - x[a, 0], x[o, 1] - x[a, 1], x[o, 2] - x[a, 2]
+    w0, w1, w2 = x[p, 0] - x[a, 0], x[p, 1] - x[a, 1], x[p, 2] - x[a, 2]
+    n0, n1, n2 = u1 * v2 - u2 * v1, u2 * v0 - u0 * v2, u0 * v1 - u1 * v0
+    return w0 * n0 + w1 * n1 + w2 * n2 < 0.0
+
+
+@inlined
+def _towards(topology, x, e, vertex, d):
+    """Cosine of the angle between d and edge e as it leaves one of its points."""
+    other = topology.edges[e, 1] if topology.edges[e, 0] == vertex else topology.edges[e, 0]
+    u0, u1, u2 = x[other, 0] - x[vertex, 0], x[other, 1] - x[vertex, 1], x[other, 2] - x[vertex, 2]
+    length = (u0 * u0 + u1 * u1 + u2 * u2) ** 0.5
+    return (d[0] * u0 + d[1] * u1 + d[2] * u2) / length if length > 0.0 else -1.0
+
+
 @kernel
 def _edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, work, contacts):
     """Contacts of edge e with the candidate edges second[start:stop]."""
@@ -345,6 +392,8 @@ def _edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, 
         side = 1.0
         end_2 = work.feature[k, 0]
         if end_2 == INTERIOR:
+            if not _is_ridge(topology, x, f) or not _is_ridge(topology, x, e):
+                continue
             if not _in_cone(topology, x, f, d, 1.0):
                 if topology.edge_opposite[f, 0] < 0 or not _in_cone(topology, x, f, d, -1.0):
                     continue
@@ -353,19 +402,22 @@ def _edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, 
                 continue
         else:
             # a vertex of body 2 under the inside of a line's segment: every candidate edge that has
-            # this vertex must be closest there, and only the first of them makes the contact
-            keep = True
+            # this vertex must be closest there, and only the first of them makes the contact. All of
+            # them lead away from the line; of a summit the one that does so least is a ridge, of the
+            # bottom of a pit, which the line comes near from within, it is a valley
+            keep, vertex = True, work.feature[k, 1]
+            least, most = f, -2.0
             for j in range(found):
-                if j == k:
-                    continue
                 other = work.index[j]
-                vertex = work.feature[k, 1]
                 if topology.edges[other, 0] == vertex or topology.edges[other, 1] == vertex:
                     same = work.feature[j, 0] != INTERIOR and work.feature[j, 1] == vertex
                     if not same or j < k:
                         keep = False
                         break
-            if not keep:
+                    cosine = _towards(topology, x, other, vertex, d)
+                    if cosine > most:
+                        least, most = other, cosine
+            if not keep or not _is_ridge(topology, x, least):
                 continue
         slot = _append(contacts)
         if slot < 0:
@@ -407,13 +459,25 @@ def _point_plane(topology, x, p, k, plane, odometer, reach, skin, mu, work, cont
     _finish(contacts, slot, n, distance, skin, topology, mu, body_1, body_2)
 
 
+@inlined
+def _body_2(topology, pairs, k):
+    """Number of the second body of pair k."""
+    kind, second = pairs.kind[k], pairs.second[k]
+    if kind == POINT_TRIANGLE:
+        return topology.point_body[topology.triangles[second, 0]]
+    if kind == EDGE_EDGE:
+        return topology.point_body[topology.edges[second, 0]]
+    return topology.plane_body[second]
+
+
 @kernel
 def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, contacts):
     """Contacts of all due pairs whose surfaces are nearer than `skin + reach` [m].
 
     `x` (n_points, 3) holds the present position of every point of a due pair. `odometer` [m] is a bound
     on the relative travel of any two points so far: a pair found `slack` too far away is not looked at
-    again before the odometer has advanced by that much.
+    again before the odometer has advanced by that much. Pairs are sorted by kind, first and second, so that
+    those of one point with one body stand together: whether it is inside is asked of each body by itself.
     """
     contacts.count[0] = 0
     contacts.count[1] = 0
@@ -421,7 +485,12 @@ def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, 
     while start < n_pairs:
         kind, first = pairs.kind[start], pairs.first[start]
         stop = start + 1
-        while stop < n_pairs and pairs.kind[stop] == kind and pairs.first[stop] == first:
+        while (
+            stop < n_pairs
+            and pairs.kind[stop] == kind
+            and pairs.first[stop] == first
+            and _body_2(topology, pairs, stop) == _body_2(topology, pairs, start)
+        ):
             stop += 1
         if kind == POINT_TRIANGLE:
             _point_group(

@@ -19,7 +19,7 @@ class Topology(NamedTuple):
 
     triangles: NDArray[np.int32]  # (n_triangles, 3) points, outward by the right-hand rule
     triangle_edges: NDArray[np.int32]  # (n_triangles, 3) edges ab, bc, ca
-    edges: NDArray[np.int32]  # (n_edges, 2) points
+    edges: NDArray[np.int32]  # (n_edges, 2) points; its first triangle runs from the first to the second
     edge_opposite: NDArray[np.int32]  # (n_edges, 2) third points of the adjacent triangles, -1 for none
     point_body: NDArray[np.int32]  # (n_points,)
     body_role: NDArray[np.int32]  # (n_bodies,) STATIC, TOOL or LOW
@@ -42,18 +42,20 @@ class Shape(NamedTuple):
 def _triangle_edges(
     triangles: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Unique edges (k, 2), the edges of each triangle (m, 3) and the opposite points (k, 2)."""
-    m = len(triangles)
-    half = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    edges, inverse = np.unique(half, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    opposite = np.full((len(edges), 2), -1, np.int32)
+    """Unique edges (k, 2), the edges of each triangle (m, 3) and the opposite points (k, 2).
+
+    An edge has the direction in which the first of its triangles runs it, so that this one's outward side
+    is known: it is (edge[0], edge[1], opposite[0]).
+    """
+    half = triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     third = triangles[:, [2, 0, 1]].reshape(-1)
-    order = np.argsort(inverse, kind="stable")
-    first = np.r_[True, inverse[order][1:] != inverse[order][:-1]] if m else np.zeros(0, bool)
-    opposite[inverse[order][first], 0] = third[order][first]
-    opposite[inverse[order][~first], 1] = third[order][~first]
-    return edges.astype(np.int32), inverse.reshape(-1, 3).astype(np.int32), opposite
+    _, first, inverse = np.unique(np.sort(half, axis=1), axis=0, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    opposite = np.full((len(first), 2), -1, np.int32)
+    opposite[:, 0] = third[first]
+    second = np.setdiff1d(np.arange(len(half)), first)
+    opposite[inverse[second], 1] = third[second]
+    return half[first].astype(np.int32), inverse.reshape(-1, 3).astype(np.int32), opposite
 
 
 def join_shapes(shapes: list[Shape]) -> tuple[Topology, NDArray[np.int32]]:

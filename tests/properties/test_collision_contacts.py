@@ -7,70 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physics.collision.broadphase import BroadPhase
-from physics.collision.closest import point_triangle, segment_segment
-from physics.collision.proximity import (
-    EDGE_EDGE,
-    POINT_TRIANGLE,
-    Contacts,
-    Pairs,
-    find_contacts,
-    make_contacts,
-    make_proximity_work,
-)
-from physics.collision.topology import LOW, STATIC, TOOL, Shape, Topology, join_shapes
+from physics.collision.proximity import find_contacts, make_contacts, make_proximity_work
+from physics.collision.topology import LOW, STATIC, TOOL, join_shapes
+from physics.mesh.connectors.winding import winding_numbers
 from physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
-
-NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32)
-SKIN = 5e-4
-
-
-def ball(radius: float, role: int = TOOL) -> Shape:
-    return Shape(1, NO_TRIANGLES, np.array([[0, 0]]), radius, role)
-
-
-def capsule(radius: float, role: int = TOOL) -> Shape:
-    return Shape(2, NO_TRIANGLES, np.array([[0, 1]]), radius, role)
-
-
-def chain(n: int, radius: float, role: int = TOOL) -> Shape:
-    return Shape(n, NO_TRIANGLES, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), radius, role)
-
-
-def surface(mesh, role: int = LOW) -> Shape:
-    return Shape(len(mesh.vertices), mesh.triangles, NO_EDGES, 0.0, role)
-
-
-def everything(topology: Topology) -> Pairs:
-    """All pairs between the first body and the second, by enumeration."""
-    first, second = topology.point_body == 0, topology.point_body == 1
-    used = np.zeros(len(first), bool)
-    used[topology.triangles] = used[topology.edges] = True
-    edges = [np.flatnonzero(side[topology.edges[:, 0]]) for side in (first, second)]
-    triangles = [np.flatnonzero(side[topology.triangles[:, 0]]) for side in (first, second)]
-    rows = [(POINT_TRIANGLE, p, t) for p in np.flatnonzero(first & used) for t in triangles[1]]
-    rows += [(POINT_TRIANGLE, p, t) for p in np.flatnonzero(second & used) for t in triangles[0]]
-    # the line's edge comes first where only one of the bodies has faces
-    swap = len(triangles[0]) and not len(triangles[1])
-    rows += [(EDGE_EDGE, *((f, e) if swap else (e, f))) for e in edges[0] for f in edges[1]]
-    return Pairs(*(np.array(column, np.int32) for column in zip(*rows, strict=True)))
-
-
-def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN) -> Contacts:
-    contacts, work = make_contacts(256), make_proximity_work(len(pairs.kind))
-    n = len(topology.body_role)
-    find_contacts(topology, pairs, len(pairs.kind), x, 0.0, reach, skin, np.full((n, n), 0.3), work, contacts)
-    assert contacts.count[1] == 0
-    return contacts
-
-
-def found(contacts: Contacts, field: str):
-    return getattr(contacts, field)[: contacts.count[0]]
-
-
-def contact_points(contacts: Contacts, x, side: int):
-    points, weights = found(contacts, "points")[:, side], found(contacts, "weights")[:, side]
-    return (weights[:, :, None] * x[np.maximum(points, 0)]).sum(axis=1) + found(contacts, "arms")[:, side]
-
+from tests.properties.contact_cases import (
+    SKIN,
+    ball,
+    capsule,
+    chain,
+    contact_points,
+    contacts_of,
+    distances,
+    everything,
+    found,
+    surface,
+)
 
 CLOSED = {
     "box": box_surface((0.06, 0.04, 0.05), (3, 2, 3)),
@@ -88,7 +40,7 @@ def test_the_nearest_contact_with_a_closed_mesh_is_its_exact_signed_distance(nam
     rng = np.random.default_rng(0)
     points = rng.uniform(-0.06, 0.06, (150, 3))
     near, distance, _ = trimesh.proximity.closest_point_naive(reference, points)
-    inside = np.abs(winding(mesh, points)) > 0.5
+    inside = winding_numbers(points, mesh) > 0.5
     assert inside.any()
     for p, d, within, at in zip(points, distance, inside, near, strict=True):
         x = np.vstack([p, mesh.vertices])
@@ -101,20 +53,6 @@ def test_the_nearest_contact_with_a_closed_mesh_is_its_exact_signed_distance(nam
         np.testing.assert_allclose(normal, (p - at) / (-d if within else d), atol=1e-6)
         if within:
             assert contacts.count[0] == 1
-
-
-def winding(mesh, points):
-    """Winding number of a closed mesh about each point: 1 inside, 0 outside (Van Oosterom, Strackee 1983)."""
-    a, b, c = (mesh.vertices[mesh.triangles[:, k]] - points[:, None] for k in range(3))
-    la, lb, lc = (np.linalg.norm(v, axis=2) for v in (a, b, c))
-    numerator = np.einsum("ijk,ijk->ij", a, np.cross(b, c))
-    denominator = (
-        la * lb * lc
-        + np.einsum("ijk,ijk->ij", a, b) * lc
-        + np.einsum("ijk,ijk->ij", b, c) * la
-        + np.einsum("ijk,ijk->ij", c, a) * lb
-    )
-    return 2.0 * np.arctan2(numerator, denominator).sum(axis=1) / (4.0 * np.pi)
 
 
 PLATE = block((0.1, 0.02, 0.1), (7, 1, 7)).surface().compact()
@@ -243,21 +181,6 @@ def moving_scene(rng):
         [drift + np.cross(spin, a.vertices), np.tile(0.2 * rng.normal(size=3), (len(b.vertices), 1))]
     )
     return topology, x, u
-
-
-def distances(topology: Topology, pairs: Pairs, x):
-    """Distance of each pair's features."""
-    out, w = np.zeros(len(pairs.kind)), np.zeros(3)
-    for k, (kind, a, b) in enumerate(zip(*pairs, strict=True)):
-        if kind == POINT_TRIANGLE:
-            corners = x[topology.triangles[b]]
-            point_triangle(x[a], *corners, w)
-            out[k] = np.linalg.norm(x[a] - w @ corners)
-        else:
-            p, q = x[topology.edges[a]], x[topology.edges[b]]
-            segment_segment(*p, *q, w)
-            out[k] = np.linalg.norm(p[0] + w[0] * (p[1] - p[0]) - q[0] - w[1] * (q[1] - q[0]))
-    return out
 
 
 @pytest.mark.parametrize("seed", range(8))

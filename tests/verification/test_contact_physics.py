@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from app.build import build_scene
+from config.load import load_scene
+from haptics.path import waypoint_path
 from physics.collision.closest import point_triangle
+from physics.mesh.connectors.winding import winding_numbers
 from physics.systems.lock_step import LockStep
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
@@ -442,3 +446,37 @@ def test_two_runs_of_a_scene_agree_in_every_bit():
     assert traces[0]["contacts"].max() > 0
     for name, values in traces[0].items():
         assert values.tobytes() == traces[1][name].tobytes(), name
+
+
+def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
+    """The cylinder lands and the wire dents it: every normal that bears leads out of the cylinder there."""
+    coarse = ["bodies.cylinder.geometry.around=11", "bodies.cylinder.geometry.along=6"]
+    run = LockStep(build_scene(load_scene("wire", coarse)), "monolithic")
+    cylinder, wire = member(run, "cylinder"), run.scene.names.index("wire")
+    rest, high, finish = cylinder.body.mesh.surface(), run.high, run.low.finish
+    pressed = 0
+
+    def judge(until: int) -> None:
+        # the cylinder is still where the tick found it
+        nonlocal pressed
+        contacts, rows = high.contacts, high.rows
+        n = int(rows.count[1])
+        bears = rows.r[3 * int(rows.count[0]) :].reshape(-1, 3)[:n, 0] > 0.0
+        here = np.flatnonzero(
+            bears & (contacts.body[:n, 0] == wire) & (contacts.body[:n, 1] == cylinder.number)
+        )
+        if len(here):
+            points, weights = contacts.points[here, 1], contacts.weights[here, 1]
+            q = (weights[..., None] * high.points.x[np.maximum(points, 0)]).sum(axis=1)
+            q += 1e-6 * contacts.frame[here, 0]
+            assert (winding_numbers(q, rest.with_vertices(cylinder.body.x)) < 0.5).all(), until
+            pressed += len(here)
+        finish(until)
+
+    run.low.finish = judge
+    rows = [(0.02, 0.12, 0.2, 0), (0.37, 0.06, 0.265, 0), (0.52, 0.05, 0.22, 0), (0.62, 0.05, 0.217, 0)]
+    path = waypoint_path([(0.0, 0.12, 0.2, 0), *rows], "smooth")[0]
+    run.high.port.position[:] = path[0]
+    proceed(run, path)
+    run.close()
+    assert pressed > 20
