@@ -43,6 +43,8 @@ class Drive:
     overrides: Sequence[str] = ()
     kind: str = "krylov"
     latency: str = "period"
+    durations: Sequence[float] = (1.0,)
+    """Low periods that each low step takes, in turn."""
     spec: SceneSpec = field(init=False)
     lock: LockStep = field(init=False)
     trace: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
@@ -53,7 +55,7 @@ class Drive:
 
     def __post_init__(self) -> None:
         self.spec = load_scene(self.name, self.overrides)
-        self.lock = LockStep(build_scene(self.spec), self.kind, self.latency)
+        self.lock = LockStep(build_scene(self.spec), self.kind, self.latency, self.durations)
 
     def __enter__(self) -> "Drive":
         return self

@@ -1,10 +1,12 @@
 """The two rates in one thread, in the exact ratio of the rates and without a clock.
 
-A frame becomes visible one low period after its low step begins, as it does in threads; or at once, which
-the result of a run then names (`latency`). Everything is reproducible bit for bit.
+A frame becomes visible one low period after its low step begins, as it does in threads, or later where low
+steps take longer; or at once, which the result of a run then names (`latency`). Everything is reproducible
+bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +50,23 @@ def make_exchange(scene: Scene) -> HighRate:
 
 
 class LockStep:
-    """Both rates of a scene. The scene's bodies move: one scene serves one run."""
+    """Both rates of a scene. The scene's bodies move: one scene serves one run.
 
-    def __init__(self, scene: Scene, kind: str = "krylov", latency: str = "period") -> None:
+    durations: low periods that each low step takes, in turn and then over again; as on a machine that is
+    late.
+    """
+
+    def __init__(
+        self, scene: Scene, kind: str = "krylov", latency: str = "period", durations: Sequence[float] = (1.0,)
+    ) -> None:
         self.scene, self.kind, self.latency = scene, kind, latency
         self.high = make_exchange(scene)
         self.handle = Handle(self.high)
         self.low: LowRate = make_low_rate(kind, scene, self.high)
         self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio
         self.tick = 0
+        self._durations = cycle(durations)
+        self._next = self._takes = 0
         self._begun = False
         self._row = 0
 
@@ -68,9 +78,9 @@ class LockStep:
         """n ticks, made by `ticks(k)` in spans of k, with the low steps that fall between them."""
         stop = self.tick + n
         while self.tick < stop:
-            if self.tick % self.ratio == 0:
+            if self.tick == self._next:
                 self._low_step()
-            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
+            span = min(stop, self._next) - self.tick
             ticks(span)
             self.tick += span
             if self.kind == "monolithic":
@@ -78,7 +88,9 @@ class LockStep:
 
     def _low_step(self) -> None:
         """Low work that is due before this tick."""
-        low = self.low
+        low, took = self.low, self._takes
+        self._takes = max(1, round(next(self._durations) * self.ratio))
+        self._next += self._takes
         if self.kind == "monolithic":
             low.begin()
         elif self.latency == "none":
@@ -87,7 +99,7 @@ class LockStep:
         else:
             if self._begun:
                 # the full integration ends while the frame's algebra is still to be done
-                behind = round(READY_SHARE * self.ratio) if self.kind == "krylov" else 0
+                behind = round(READY_SHARE * took) if self.kind == "krylov" else 0
                 low.finish(max(low.tick, self.tick - behind))
             else:
                 # attachments need a frame at the very first tick

@@ -9,7 +9,14 @@ import pytest
 from rich.console import Console
 
 from app.studies.claims import Claim, Skipped, at_least, at_most, close_to
-from app.studies.multirate_accuracy import below, compare, rest_and_motion
+from app.studies.multirate_accuracy import (
+    LANDING_CASE,
+    Case,
+    averaged,
+    below,
+    compare,
+    rest_and_motion,
+)
 from app.studies.multirate_wire import crosses, edge_distance, face_distance
 from app.studies.recording import DATA, data_folder, height_above_axis
 from app.studies.registry import ABOUT, STUDIES, run_study
@@ -137,6 +144,31 @@ def test_compare_finds_what_was_put_in() -> None:
     assert row["jump_at_refresh_N"] == pytest.approx(0.1)
     assert row["reference_change_there_N"] == pytest.approx(0.002)
     assert np.isnan(row["diverged_at_s"])
+
+
+def test_compare_judges_by_the_rms_too_and_from_a_tick_on() -> None:
+    path = legs((0.0, 0, 0, 0), (1.0, 0.05, 0, 0))
+    exact = np.zeros((len(path), 3))
+    exact[:, 0] = 1.0
+    exact[600:, 0] = 0.5
+    off = exact.copy()
+    off[600:, 0] += 0.01
+    off[:600, 0] += 0.2
+    row = compare(exact, off, path, 20, 1e-3, since=600)
+    assert row["moving_rms_percent"] == pytest.approx(1.0)
+    assert row["moving_rms_percent_of_rms"] == pytest.approx(2.0)
+    assert np.isnan(row["rest_rms_percent_of_rms"])
+
+
+def test_a_force_averaged_over_ticks_keeps_its_impulse() -> None:
+    force = RNG.normal(size=(9, 3))
+    np.testing.assert_allclose(averaged(force, 4).sum(axis=0) * 4, force[:8].sum(axis=0), atol=1e-14)
+    np.testing.assert_allclose(averaged(force, 1), force)
+
+
+def test_a_finer_path_of_a_case_goes_through_the_places_of_the_coarser() -> None:
+    for case in (LANDING_CASE, Case("wire", 1.0, 2.0, 700, (), ())):
+        np.testing.assert_allclose(case.path(4)[::4][: len(case.path())], case.path(), atol=1e-12)
 
 
 def test_compare_says_when_a_run_diverged() -> None:

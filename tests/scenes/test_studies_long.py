@@ -1,5 +1,6 @@
 """Quick forms of the long studies: they run through, and what they must show holds already there."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,12 @@ def _have_data() -> bool:
 def test_krylov_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
     claims = run_study("multirate-accuracy", tmp_path, quick=True, console=QUIET)
     assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
-    assert (tmp_path / "accuracy.csv").is_file()
+    with (tmp_path / "accuracy.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] == "krylov"]
+    # a landing is among them; each is punctual and late, and beside each stands what its reference is worth
+    assert {row["low_hz"] for row in rows if row["landing"] == "True"} == {"50", "200"}
+    assert [row["late"] for row in rows] == ["False", "True"] * (len(rows) // 2)
+    assert all(float(row["reference_1kHz_off_percent"]) > 0.0 for row in rows)
 
 
 @pytest.mark.slow

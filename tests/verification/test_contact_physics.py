@@ -8,6 +8,7 @@ from app.build import build_scene
 from config.load import load_scene
 from haptics.path import waypoint_path
 from physics.collision.closest import point_triangle
+from physics.exchange.port import STATUS_FRAME
 from physics.mesh.connectors.winding import winding_numbers
 from physics.systems.lock_step import LockStep
 from tests.verification.small_scenes import (
@@ -19,6 +20,7 @@ from tests.verification.small_scenes import (
     lock_step,
     proceed,
     resting,
+    small_scene,
     straight,
 )
 
@@ -311,6 +313,23 @@ def test_the_impulse_on_the_tool_is_the_impulse_on_the_soft_body_over_every_peri
         np.testing.assert_allclose(body.momentum()[0], momentum, atol=1e-12)
     run.close()
     assert np.linalg.norm(momentum) > 1e-3
+
+
+def test_late_low_steps_lose_no_impulse_and_their_frames_come_when_they_end():
+    """Steps of 1.5 and 3 periods of 20 ticks in turn, as on a machine that is late."""
+    text = BOX_ON_PLANE.format(box=SOFT_BOX).replace("[0, 0.5, 0]", "[0.004, 0.0295, 0.003]")
+    scene = small_scene(text, "gravity=[0,0,0]", "contact.ignore=[['box', 'ground']]")
+    run = LockStep(scene, "krylov", durations=(1.5, 3.0))
+    start = run.high.port.position.copy()
+    body, forces, frames = member(run, "box").body, np.zeros((0, 3)), []
+    for place in straight(start, start - [0.004, 0.02, 0.0], 240):
+        forces = np.vstack([forces, proceed(run, place[None])["force"]])
+        frames.append(int(run.high.port.status[STATUS_FRAME]))
+        momentum = -1e-3 * forces[: run.low.tick].sum(axis=0)
+        np.testing.assert_allclose(body.momentum()[0], momentum, atol=1e-12)
+    run.close()
+    assert np.linalg.norm(momentum) > 1e-3
+    assert (np.flatnonzero(np.diff(frames)) + 1).tolist() == [30, 90, 120, 180, 210]
 
 
 # ---- attachments
