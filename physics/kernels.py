@@ -23,6 +23,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -47,35 +48,42 @@ FAST = {"contract", "nsz"}
 their order: were it free, code just compiled and the same code from the cache would differ in the last bits,
 and so would a replay."""
 
+REORDERING = {"reassoc", "contract"}
+"""fastmath of `reordering_kernel`."""
+
 GENERATIONS = 6
-"""Generations of a file's compiled code that are kept: the newest by their last use."""
+"""Generations of a file's compiled code that are kept: the last ones used, and all that were used today."""
+DAY = 86400.0
 
 _ROOT = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.M
 )
-_ALWAYS = ("physics/kernels.py", "physics/exchange/handle.py", "physics/exchange/atomics.py")
+_ALWAYS = ("physics/exchange/handle.py", "physics/exchange/atomics.py")
 """What shapes compiled code without being imported by it."""
+_NEVER = frozenset({Path(__file__).resolve()})
+"""What is imported by all and shapes compiled code by its rules alone, which the digest has."""
+_RULES: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that holds no GIL, divides without raising and keeps the order of its sums."""
-    return _cached(njit(nogil=True, error_model="numpy", fastmath=False)(function))
+    return _cached(njit(**_RULES, fastmath=False)(function))
 
 
 def fast_kernel(function: Callable[..., Any]) -> Any:
     """As `kernel`, with the liberties of FAST."""
-    return _cached(njit(nogil=True, error_model="numpy", fastmath=FAST)(function))
+    return _cached(njit(**_RULES, fastmath=FAST)(function))
 
 
 def reordering_kernel(function: Callable[..., Any]) -> Any:
     """As `kernel`, but the compiler may sum in any order, so that several terms go at once."""
-    return _cached(njit(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})(function))
+    return _cached(njit(**_RULES, fastmath=REORDERING)(function))
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """A helper that becomes part of its callers, with their flags."""
-    return njit(inline="always", error_model="numpy", fastmath=False)(function)
+    return njit(**_RULES, inline="always", fastmath=False)(function)
 
 
 def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -86,7 +94,7 @@ def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
             function,
             sigutils.normalize_signature(signature),
             locals={},
-            options={"nopython": True, "error_model": "numpy", "fastmath": False},
+            options={**_RULES, "nopython": True, "fastmath": False},
         )
         result._cache = KernelCache(function)
         result.compile()
@@ -107,14 +115,14 @@ def layout(numba_type: Any) -> str:
 
 
 def source_digest(file: Path) -> str:
-    """Digest of a source file, of every project file it imports, directly or not, and of the versions."""
+    """Digest of a source file, of every project file it imports, directly or not, of rules and versions."""
     files: set[Path] = {file}
     waiting = [file]
     waiting += [_ROOT / name for name in _ALWAYS]
     files.update(waiting)
     while waiting:
         for found in _imports(waiting.pop()):
-            if found not in files:
+            if found not in files and found not in _NEVER:
                 files.add(found)
                 waiting.append(found)
     digest = hashlib.sha256(repr(_versions()).encode())
@@ -129,7 +137,8 @@ def machine_name() -> str:
 
 
 def _versions() -> tuple[str, ...]:
-    return sys.version, numba.__version__, llvmlite.__version__, np.__version__
+    rules = repr((_RULES, sorted(FAST), sorted(REORDERING)))
+    return rules, sys.version, numba.__version__, llvmlite.__version__, np.__version__
 
 
 @functools.cache
@@ -203,10 +212,11 @@ def _generation(file: Path) -> Path | None:
 
 
 def _forget(module: Path) -> None:
-    """Remove the generations that have not been used for longest."""
-    generations = sorted(module.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in generations[GENERATIONS:]:
-        shutil.rmtree(old, ignore_errors=True)
+    """Remove the generations that have not been used for longest; another process may hold a young one."""
+    used = {path: path.stat().st_mtime for path in module.iterdir()}
+    for old in sorted(used, key=lambda path: used[path], reverse=True)[GENERATIONS:]:
+        if time.time() - used[old] > DAY:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 class KernelCache(FunctionCache):
@@ -267,13 +277,12 @@ class KernelCache(FunctionCache):
             )
             return
         path, known_by = place
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        beside = path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(dumps((known_by, data._reduce())))
-            Path(name).replace(path)
-        except OSError:  # a full disk: the next run compiles anew
-            Path(name).unlink(missing_ok=True)
+            beside.write_bytes(dumps((known_by, data._reduce())))
+            beside.replace(path)
+        except OSError:  # a full disk, a folder that was removed: the next run compiles anew
+            beside.unlink(missing_ok=True)
 
 
 def _cached(compiled: Any) -> Any:
