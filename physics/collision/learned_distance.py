@@ -44,7 +44,7 @@ class LearnedDistance(NamedTuple):
     w2_transposed: NDArray[np.float32]  # (width, width)
     b2: NDArray[np.float32]  # (width,)
     w3: NDArray[np.float32]  # (width,)
-    b3: np.float32
+    b3: float  # that of a float32, in the eight bytes that a handle gives a number
     zero: NDArray[np.float32]  # (width,), the bias of the way back
 
 
@@ -77,7 +77,7 @@ def learned_distance(
     w1, b1, w2, b2, w3 = weights
     return LearnedDistance(
         np.array(centre, dtype=np.float64), float(size), float(scale), float(band),
-        w1, b1, w2, np.ascontiguousarray(w2.T), b2, w3, np.float32(b3), np.zeros(width, np.float32),
+        w1, b1, w2, np.ascontiguousarray(w2.T), b2, w3, float(np.float32(b3)), np.zeros(width, np.float32),
     )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def no_learned_distance() -> LearnedDistance:
     none = np.zeros((0, 0), np.float32)
     return LearnedDistance(
         np.zeros(3), 1.0, 1.0, 0.0, none, none.ravel(), none, none, none.ravel(), none.ravel(),
-        np.float32(0.0), none.ravel(),
+        0.0, none.ravel(),
     )  # fmt: skip
 
 
