@@ -14,6 +14,8 @@ from physics.contact.solvers.registry import find_solver
 from physics.errors import InputError
 from tests.contact.stored import NAMED, in_cones, stored
 
+pytestmark = pytest.mark.portable
+
 NO_MEMORY = 10**9  # plain sweeps asked for: more than any budget here
 
 

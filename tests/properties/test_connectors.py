@@ -18,6 +18,8 @@ from physics.mesh.connectors.winding import winding_numbers
 from physics.mesh.generate import block, sphere_surface
 from physics.mesh.surface import SurfaceMesh
 
+pytestmark = pytest.mark.portable
+
 MESHES = [(name, mesh) for name, kind in KINDS.items() for mesh in kind.cells]
 BUILT = {key: generate(*key) for key in MESHES}
 ROUNDING = 1e-9  # metres of a few centimetres, over and under

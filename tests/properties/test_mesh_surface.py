@@ -12,6 +12,8 @@ from physics.errors import InputError
 from physics.mesh.generate import box_surface, cylinder, ellipsoid, sphere_surface
 from physics.mesh.surface import SurfaceMesh
 
+pytestmark = pytest.mark.portable
+
 rotations = st.tuples(*[st.floats(-3.0, 3.0)] * 3).map(Rotation.from_rotvec)
 shifts = st.tuples(*[st.floats(-5.0, 5.0)] * 3).map(np.array)
 

@@ -11,6 +11,8 @@ from physics.fem.rest_stiffness import assemble, node_volumes, rest_stiffness
 from physics.mesh.generate import block, hex_block
 from physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 
+pytestmark = pytest.mark.portable
+
 SOFT = Material(youngs_modulus=2e4, poisson_ratio=0.35, density=1000.0)
 SHEAR = np.array([[1.0, 0.3, -0.2], [0.1, 0.9, 0.25], [-0.15, 0.2, 1.1]])
 

@@ -17,6 +17,8 @@ from physics.fem.material import Material
 from physics.mesh.generate import block, hex_block
 from physics.mesh.io import read_tet_mesh
 
+pytestmark = pytest.mark.portable
+
 TISSUE = Material(youngs_modulus=2e4, poisson_ratio=0.4, density=1000.0)
 SIZE, CELLS = (0.06, 0.03, 0.04), (4, 3, 3)
 MESHES = {"tets": block(SIZE, CELLS), "hexes": hex_block(SIZE, CELLS)}

@@ -11,6 +11,8 @@ from physics.fem.material import Material
 from physics.mesh import generate
 from physics.mesh.tet import TetMesh
 
+pytestmark = pytest.mark.portable
+
 SOFT = Material(youngs_modulus=2e4, poisson_ratio=0.35, density=1000.0)
 
 

@@ -13,6 +13,8 @@ from physics.fem.material import Material
 from physics.fem.trailing import TrailingFactor
 from physics.mesh import generate
 
+pytestmark = pytest.mark.portable
+
 H, ALPHA, BETA = 1e-2, 0.2, 1e-3
 GRAVITY = (0.0, -9.81, 0.0)
 
