@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     _outputs(run)
     run.set_defaults(command=_run)
 
-    replay = commands.add_parser("replay", help="repeat a recording and compare bit for bit")
+    replay = commands.add_parser("replay", help="repeat a recording and compare with it")
     replay.add_argument("file", type=Path, metavar="FILE")
     replay.add_argument("--scene", metavar="SCENE", help="another scene under the recorded hand")
     _outputs(replay)

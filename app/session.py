@@ -57,6 +57,7 @@ from haptics.servo import (
     servo_run,
     tick_count,
 )
+from physics.arithmetic import arithmetic
 from physics.contact.io import write_fclib
 from physics.contact.problem import ContactProblem
 from physics.errors import InputError
@@ -140,6 +141,7 @@ class Session:
                 self.hardware = self._open.enter_context(devices.open_touch(self.choice))
             self.device = self.hardware.spec()
         compile_ahead(system_of(self.spec), self.progress)
+        arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
         path_ticks = self._path_ticks
         duration = self.options.duration
@@ -183,6 +185,7 @@ class Session:
         return {
             "program": "palpo",
             "versions": {name: version(name) for name in LIBRARIES},
+            "arithmetic": arithmetic(),
             "driver": "lock-step" if self.options.lock_step else "threads",
             "scene": {
                 "name": self.options.scene,

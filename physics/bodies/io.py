@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from physics.arithmetic import arithmetic
 from physics.errors import InputError
 from physics.fem.material import Material
 from physics.fem.rest_stiffness import elements_of
@@ -231,8 +232,11 @@ def _require_symmetric(values: NDArray, difference: Any, key: str, source: str) 
 
 
 def content_key(*parts: Any) -> str:
-    """Name for what is computed from arrays and values: equal for equal content only."""
-    digest = hashlib.sha256()
+    """Name for what is computed from arrays and values: equal for equal content and arithmetic only.
+
+    On another processor, or with other libraries, nothing is found, and what is computed anew has their bits.
+    """
+    digest = hashlib.sha256(repr(arithmetic()).encode())
     for part in parts:
         array = np.ascontiguousarray(part)
         digest.update(f"{array.dtype.str}{array.shape}".encode())
