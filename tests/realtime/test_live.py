@@ -200,35 +200,35 @@ def test_an_error_in_any_thread_ends_in_a_fade_and_keeps_the_recording(tmp_path,
 
 def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkeypatch):
     path = tmp_path / "run.h5"
-    session = Session(replace(PROBE, overrides=(*PROBE.overrides, PRESSED), record=path, duration=3.0))
-    hang, begun = threading.Event(), []
-
-    def hook():
-        begin = session.rig.low.begin
-
-        def slow():
-            begun.append(1)
-            if len(begun) == 15:
-                hang.wait(0.6)
-            begin()
-
-        monkeypatch.setattr(session.rig.low, "begin", slow)
-
+    session = Session(replace(PROBE, overrides=(*PROBE.overrides, PRESSED), record=path, duration=60))
     session.prepare()
-    hook()
-    done = session.run()
+    begin, hung = session.rig.low.begin, []
+
+    def slow():
+        """Begin a low step; the first after 600 ticks, when the hand presses, waits for 600 ticks more."""
+        servo = session.rig.servo
+        if not hung and tick_count(servo) >= 600:
+            hung.append(tick_count(servo))
+            while tick_count(servo) < hung[0] + 600:
+                time.sleep(1e-3)
+            hung.append(tick_count(servo))
+        begin()
+
+    def watch(_state, _fresh):
+        if len(hung) == 2 and tick_count(session.rig.servo) > hung[1] + 600:
+            session.end()
+        time.sleep(1e-3)
+
+    monkeypatch.setattr(session.rig.low, "begin", slow)
+    done = session.run(watch)
     assert done.status == FINISHED
     assert done.result["servo"]["limits"]["watchdog_trips"] >= 1
     columns = columns_of(path)
-    size, age = np.linalg.norm(force(columns), axis=1), columns["frame_age"]
-    # the hang is the longest time without a frame; a busy machine may add shorter ones
-    late = np.concatenate([[0], (age > 250).astype(int), [0]])
-    starts, ends = np.flatnonzero(np.diff(late) > 0), np.flatnonzero(np.diff(late) < 0)
-    longest = int(np.argmax(ends - starts))
-    start, end = starts[longest], ends[longest]
-    assert size[start - 250 : start].max() > 0.2
-    # fade_out is 50 ms
-    assert size[start + 50 : end].max() == 0.0
+    size = np.linalg.norm(force(columns), axis=1)
+    start, end = hung
+    assert size[:start].max() > 0.2
+    # the newest frame is older than the step that hangs; max_age is 250 ms, fade_out 50
+    assert size[start + 302 : end].max() == 0.0
     # and the force comes back
     assert size[end:].max() > 0.2
     again = replay(path)
