@@ -1,5 +1,6 @@
 """From a snap scene to how its connector is computed, and to the values that may change while it runs."""
 
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,15 +15,15 @@ from config.schema.snap import ExactDistance, GridDistance, LearnedDistance, Sna
 from physics.bodies.io import content_key, load_cached, store_cached
 from physics.cache import cache_folder
 from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
-from physics.collision.io import read_network, surface_key
+from physics.collision.io import read_network
 from physics.dynamics.admittance import make_plug
-from physics.errors import InputError
 from physics.exchange.snap_frame import (
     GAUSS_SEIDEL,
     MAXIMAL_DISSIPATION,
     SET_LIVE,
 )
 from physics.mesh.connectors.connector import Connector, Prong
+from physics.mesh.surface import SurfaceMesh
 from physics.reduction.linear_model import Basis
 from physics.systems.snap_model import Numerics, SnapModel, default_settings, reduced_bases, segment_models
 from physics.systems.snap_servo import gains_of
@@ -32,6 +33,8 @@ BALANCED = "balanced"
 
 NETWORK_BAND = 1e-3
 """Distance up to which a network is trained [m]; the shorter, the sharper it is near the surface."""
+CELLS = 150
+"""Of a grid along the plug's longest side, where a scene does not give its spacing."""
 
 
 def numerics_of(spec: SnapScene) -> Numerics:
@@ -78,17 +81,33 @@ def field_of(spec: SnapScene, connector: Connector) -> DistanceField:
         case ExactDistance():
             return exact_field(plug, band)
         case GridDistance():
-            return grid_field(plug, band, told.spacing)
+            return sampled_field(plug, band, told.spacing)
         case LearnedDistance(weights=None):
-            path = _own_network(connector)
-            if path is None:
-                folder = cache_folder("distance") or Path()
-                path = folder / f"{surface_key(plug)}.npz"
-            network, _ = obtain_network(path, plug, NETWORK_BAND, told.accuracy)
+            known, keep = known_networks(), cache_folder("distance")
+            return learned_field(plug, obtain_network(known, keep, plug, NETWORK_BAND, told.accuracy))
         case _:
             network, errors = read_network(str(told.weights), plug)
             require_accurate(errors, told.accuracy, str(told.weights))
-    return learned_field(plug, network)
+            return learned_field(plug, network)
+
+
+def sampled_field(plug: SurfaceMesh, band: float, spacing: float | None = None) -> DistanceField:
+    """Grid of a plug's distance up to `band` [m], kept by content; without spacing [m], CELLS decide it."""
+    if spacing is None:
+        spacing = float(np.ptp(plug.vertices, axis=0).max()) / CELLS
+    folder = cache_folder("grids")
+    if folder is None:
+        return grid_field(plug, band, spacing)
+    key = content_key(plug.vertices, plug.triangles, band, spacing)
+
+    def kept(n: int, sample: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+        found = load_cached(folder, key, {"distance": (n,)})
+        if found is None:
+            found = {"distance": sample()}
+            store_cached(folder, key, found)
+        return found["distance"]
+
+    return grid_field(plug, band, spacing, kept=kept)
 
 
 def shipped_networks() -> list[Path]:
@@ -96,15 +115,10 @@ def shipped_networks() -> list[Path]:
     return sorted(Path(str(files("config"))).joinpath("weights").glob("*.npz"))
 
 
-def _own_network(connector: Connector) -> Path | None:
-    """The shipped network of this plug, if there is one."""
-    for path in shipped_networks():
-        try:
-            read_network(path, connector.plug)
-        except InputError:
-            continue
-        return path
-    return None
+def known_networks() -> list[Path]:
+    """Networks that come with the program, and those that were trained on this machine."""
+    folder = cache_folder("distance")
+    return shipped_networks() + ([] if folder is None else sorted(folder.glob("*.npz")))
 
 
 def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis | None]:

@@ -5,7 +5,7 @@ mesh gives as well: the normal is what friction and forces are built on.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.refusal import Refusal
+from physics.bodies.io import content_key
 from physics.collision.distance_errors import DistanceErrors, distance_errors, shell_points
 from physics.collision.distance_field import exact_field, learned_field, signed_distance
-from physics.collision.io import read_network, write_network
+from physics.collision.io import find_network, write_network
 from physics.collision.learned_distance import LearnedDistance, learned_distance
 from physics.errors import InputError
 from physics.mesh.surface import SurfaceMesh
@@ -94,26 +95,28 @@ def require_accurate(errors: DistanceErrors, tolerance: float, source: str) -> N
 
 
 def obtain_network(
-    path: Path,
+    known: Iterable[Path],
+    keep: Path | None,
     surface: SurfaceMesh,
     band: float,
     tolerance: float,
     training: Training = Training(),
-    progress: Progress = lambda share: None,
     source: str = "plug",
-) -> tuple[LearnedDistance, DistanceErrors]:
-    """The network kept at `path`, or, where there is no file, one trained now and kept there.
+) -> LearnedDistance:
+    """The surface's network among the files `known`; without one, it is trained now and kept in `keep`.
 
-    Raises InputError if it is another mesh's or not as accurate as `tolerance` [m], else as `train_distance`.
+    Raises InputError if it is not as accurate as `tolerance` [m], else as `train_distance`.
     """
-    if path.exists():
-        learned, errors = read_network(path, surface)
-    else:
-        learned, errors = train_distance(surface, band, training, progress, source)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_network(path, surface, learned, errors)
+    found = find_network(known, surface)
+    if found is None:
+        found = train_distance(surface, band, training, source=source)
+        if keep is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            name = f"{content_key(surface.vertices, surface.triangles)}.npz"
+            write_network(keep / name, surface, *found)
+    learned, errors = found
     require_accurate(errors, tolerance, source)
-    return learned, errors
+    return learned
 
 
 def _torch() -> Any:

@@ -21,6 +21,7 @@ from scipy.sparse.linalg import splu
 from app.progress import Progress
 from app.studies.claims import Claim, at_most, close_to
 from app.studies.snap_models import (
+    DISTANCES,
     MODELS,
     SPEED,
     STEP,
@@ -31,12 +32,11 @@ from app.studies.snap_models import (
     case_of,
     columns,
     dimensions,
-    fast_distance,
+    exact_distance,
     insert,
     path_of,
     percent_rms,
     push_force,
-    slow_distance,
 )
 from app.studies.tables import save_figure, write_csv
 from physics.fem import identification
@@ -59,8 +59,10 @@ WITHIN = 5.0
 """Of the peak force [%]: RMS before release, and peak and drop themselves."""
 NOISE = 0.1
 """Of the displacements and forces for identification, over their RMS [-]."""
-EXACT = Model("model 4, exact distance", "reduction alone", "#9cc0ea", 2, reduced=True, learned=False)
+EXACT = Model("model 4, exact distance", "reduction alone", "#9cc0ea", 2, reduced=True, distance="exact")
 """Tells the error of the reduction from that of the distance."""
+LEARNED = Model("model 4, learned distance", "as in 002", "#b05fa0", 2, reduced=True, distance="learned")
+"""What the scenes' grid stands for."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +98,15 @@ def run(out: Path, quick: bool) -> list[Claim]:
 
 
 def insertions(case: Case, progress: Progress, quick: bool = False) -> dict[str, Felt]:
-    """The reference, the four models, and the last of them on the exact distance."""
+    """The reference, the four models, and the last of them on the exact and on the learned distance."""
     connector = case.connector
-    exact, (fast, fast_name) = slow_distance(connector), fast_distance(connector)
+    fields = {kind: make(connector) for kind, make in DISTANCES.items()}
     runs = {"reference": (MODELS[0], STEP * (0.5 if quick else FINER))}
-    runs |= {model.name: (model, STEP) for model in (*MODELS, EXACT)}
+    runs |= {model.name: (model, STEP) for model in (*MODELS, EXACT, LEARNED)}
     felt = {}
     for name, (model, step) in runs.items():
         with progress.stage(f"{case.name}: {name}"):
-            field = fast if model.learned else exact
-            made = build(case, model, field, step=step)
+            made = build(case, model, fields[model.distance], step=step)
             series = insert(made)
         force = push_force(series, connector)
         time = STEP * np.arange(1, len(force) + 1)
@@ -114,7 +115,7 @@ def insertions(case: Case, progress: Progress, quick: bool = False) -> dict[str,
             force,
             click(time, force, series.travel[every - 1 :: every], connector.interference),
             dimensions(made),
-            fast_name if model.learned else "exact",
+            model.distance,
         )
     return felt
 
@@ -157,7 +158,7 @@ def floor_balance(case: Case, model: Model) -> Row:
 
     M a and M vh summed over the free nodes, axis by axis: what a balance on the prongs says of (29).
     """
-    made = build(case, model, slow_distance(case.connector))
+    made = build(case, model, exact_distance(case.connector))
     weight, alpha = _momentum(made), made.numerics.alpha
     run = Insertion(made)
     before, worst, largest = np.zeros(3), 0.0, 0.0
@@ -271,7 +272,7 @@ def _print(rows: Sequence[Row], floors: Sequence[Row]) -> None:
 
 def _draw(figure: Figure, felt: Mapping[str, Mapping[str, Felt]]) -> None:
     axes = figure.subplots((len(felt) + 2) // 3, min(3, len(felt)), squeeze=False).ravel()
-    colours = {"reference": "#263242", EXACT.name: EXACT.colour} | {m.name: m.colour for m in MODELS}
+    colours = {"reference": "#263242"} | {m.name: m.colour for m in (*MODELS, EXACT, LEARNED)}
     for ax, (case, runs) in zip(axes, felt.items(), strict=False):
         for name, f in runs.items():
             time = STEP * np.arange(1, len(f.force) + 1)

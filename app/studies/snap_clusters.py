@@ -24,10 +24,10 @@ from app.studies.snap_models import (
     build,
     case_of,
     columns,
+    exact_distance,
     insert,
     percent_rms,
     push_force,
-    slow_distance,
 )
 from app.studies.tables import save_figure, write_csv
 
@@ -46,7 +46,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     progress = Progress()
     case = case_of(KIND, MESH)
     connector = case.connector
-    field = slow_distance(connector)
+    field = exact_distance(connector)
     rows, forces = [], {}
     for clusters in (0, USUAL) if quick else CLUSTERS:
         with progress.stage(f"{clusters} clusters" if clusters else "all points"):

@@ -27,8 +27,8 @@ from app.studies.snap_models import (
     build,
     case_of,
     columns,
+    exact_distance,
     insert,
-    slow_distance,
 )
 from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.dynamics.passive_midpoint import LinearBody
@@ -67,7 +67,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
 def balances(case: Case, stiffnesses: Sequence[float], progress: Progress) -> list[Row]:
     """Largest change of the balance along an insertion, over the largest energy."""
     rows: list[Row] = []
-    field = slow_distance(case.connector)
+    field = exact_distance(case.connector)
     whole = [(MODELS[0], 0.0)]
     for model, k in [*whole, *((m, k) for m in MODELS[2:] for k in stiffnesses)]:
         about = f"k_c = {k:.0e} N/m" if k else "no segments"

@@ -5,7 +5,7 @@ runs repeat to the bit, so that the least time of a step over the runs is its ow
 The paper counts on 8.5 to 9.5 times the frequency of its model 1, and 2.2 kHz, with a GPU.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from rich.table import Table
 from app.progress import Progress
 from app.studies.claims import Claim, at_least
 from app.studies.snap_models import (
+    DISTANCES,
     MODELS,
     PAPER_DIMENSIONS,
     Model,
@@ -27,13 +28,10 @@ from app.studies.snap_models import (
     case_of,
     columns,
     dimensions,
-    fast_distance,
     path_of,
-    slow_distance,
 )
 from app.studies.tables import save_figure, write_csv
 from haptics.clock import make_scratch, now_ns
-from physics.collision.distance_field import DistanceField
 from physics.exchange.port import OK
 from physics.kernels import inlined, kernel
 from physics.systems.snap import (
@@ -78,8 +76,7 @@ def frequencies(mesh: str, repeats: int, progress: Progress) -> list[Row]:
     """The four models at a mesh."""
     case = case_of(KIND, mesh)
     connector = case.connector
-    exact, (fast, kind) = slow_distance(connector), fast_distance(connector)
-    fields: Mapping[bool, DistanceField] = {False: exact, True: fast}
+    fields = {kind: DISTANCES[kind](connector) for kind in {model.distance for model in MODELS}}
     path = path_of(connector, 1e-3)
     ns = np.zeros((len(MODELS), repeats, len(path), len(STAGES)), np.int64)
     met = np.zeros((len(MODELS), len(path), 3))
@@ -87,7 +84,7 @@ def frequencies(mesh: str, repeats: int, progress: Progress) -> list[Row]:
     for k in range(repeats):
         with progress.stage(f"{mesh} mesh, run {k + 1} of {repeats}"):
             for m, model in enumerate(MODELS):
-                built[model] = build(case, model, fields[model.learned])
+                built[model] = build(case, model, fields[model.distance])
                 timed(built[model], path, ns[m, k], met[m])
     least = ns.min(axis=1)
     steps = least.sum(axis=2)
@@ -95,7 +92,7 @@ def frequencies(mesh: str, repeats: int, progress: Progress) -> list[Row]:
         {
             "mesh": mesh,
             "model": model.name,
-            "what": model.what.replace("learned", kind),
+            "what": model.what,
             "dimensions": dimensions(built[model]),
             "paper": _paper(mesh, model),
             "frequency_Hz": 1e9 / float(steps[m].mean()),

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.snap_build import numerics_of, shipped_networks
+from app.snap_build import known_networks, numerics_of, sampled_field
 from app.snap_connector import connector_of
 from config.load import load_scene
 from config.schema.snap import SnapScene
-from physics.cache import cache_folder
-from physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
-from physics.collision.io import read_network, surface_key
+from physics.collision.distance_field import DistanceField, exact_field, learned_field
+from physics.collision.io import find_network
 from physics.errors import InputError
 from physics.mesh.connectors.connector import GIVE, Connector
 from physics.systems.snap import Insertion, Series
@@ -28,8 +26,6 @@ SPEED = 0.05
 """Of the plug's target along the push [m/s]."""
 REST = 0.05
 """How long the target then stands still [s]."""
-GRID = 2e-4
-"""Spacing of the grid that stands for a network where none was trained [m]."""
 BAND = 2e-3
 """Beyond the interference, up to where the distance is computed [m]."""
 
@@ -46,12 +42,13 @@ class Model:
     colour: str
     segments: int = 1
     reduced: bool = False
-    learned: bool = True
+    distance: str = "grid"
+    """A key of DISTANCES; 002 has a learned one where the scenes have a grid."""
 
 
 MODELS = (
-    Model("model 1", "whole, exact distance", "#8a97a8", learned=False),
-    Model("model 2", "+ learned distance", "#e08a2e"),
+    Model("model 1", "whole, exact distance", "#8a97a8", distance="exact"),
+    Model("model 2", "+ grid distance", "#e08a2e"),
     Model("model 3", "+ segments", "#3f9b57", segments=2),
     Model("model 4", "+ reduction", "#2f6fc0", segments=2, reduced=True),
 )
@@ -92,23 +89,27 @@ def case_of(kind: str, mesh: str = "coarse") -> Case:
     return Case(kind, mesh, connector, numerics)
 
 
-def fast_distance(connector: Connector) -> tuple[DistanceField, str]:
-    """The learned distance of a plug, and "learned"; or its grid, and "grid", where no network is at hand.
-
-    Networks are looked for where scenes have them: shipped with the program, or trained on this machine.
-    """
-    own = (cache_folder("distance") or Path()) / f"{surface_key(connector.plug)}.npz"
-    for path in [*shipped_networks(), *([own] if own.exists() else [])]:
-        try:
-            return learned_field(connector.plug, read_network(path, connector.plug)[0]), "learned"
-        except InputError:
-            continue
-    return grid_field(connector.plug, connector.interference + BAND, GRID), "grid"
-
-
-def slow_distance(connector: Connector) -> DistanceField:
+def exact_distance(connector: Connector) -> DistanceField:
     """The exact distance of a plug."""
     return exact_field(connector.plug, connector.interference + BAND)
+
+
+def grid_distance(connector: Connector) -> DistanceField:
+    """The grid of a plug, as scenes have it."""
+    return sampled_field(connector.plug, connector.interference + BAND)
+
+
+def learned_distance(connector: Connector) -> DistanceField:
+    """The learned distance of a plug; InputError where no network of it is at hand."""
+    found = find_network(known_networks(), connector.plug)
+    if found is None:
+        raise InputError(
+            "plug: no network of it is at hand; a scene with distance.kind = learned trains one."
+        )
+    return learned_field(connector.plug, found[0])
+
+
+DISTANCES = {"exact": exact_distance, "grid": grid_distance, "learned": learned_distance}
 
 
 def build(case: Case, model: Model, field: DistanceField, **changes: Any) -> SnapModel:

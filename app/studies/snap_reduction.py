@@ -21,7 +21,7 @@ from scipy.sparse.linalg import splu
 
 from app.progress import Progress
 from app.studies.claims import Claim, at_most
-from app.studies.snap_models import Case, Row, case_of, columns, insert, slow_distance
+from app.studies.snap_models import Case, Row, case_of, columns, exact_distance, insert
 from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.reduction.balanced import GRAMIAN_DAMPING, balanced
 from physics.reduction.craig_bampton import craig_bampton
@@ -43,7 +43,7 @@ class Reduction:
     """A connector at a mesh, its segments and what they are judged by."""
 
     def __init__(self, case: Case) -> None:
-        self.case, self.field = case, slow_distance(case.connector)
+        self.case, self.field = case, exact_distance(case.connector)
         self.numerics = replace(case.numerics, segments=2, orders=None)
         self.parts: list[list[tuple[LinearModel, Modes, NDArray[np.int64]]]] = []
         for prong in case.connector.prongs:

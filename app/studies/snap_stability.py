@@ -19,7 +19,7 @@ from scipy.sparse.linalg import spsolve
 
 from app.progress import Progress
 from app.studies.claims import Claim, at_most
-from app.studies.snap_models import MODELS, SPEED, Row, build, case_of, columns, insert, slow_distance
+from app.studies.snap_models import MODELS, SPEED, Row, build, case_of, columns, exact_distance, insert
 from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.bodies.tet_body import TetBody
 from physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody
@@ -72,7 +72,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     case = case_of(KIND, MESH)
     connector = case.connector
     rest = 0.2 if quick else 2.0
-    field, series = slow_distance(connector), {}
+    field, series = exact_distance(connector), {}
     for model in (MODELS[0], MODELS[3]):
         with progress.stage(f"{model.name} without damping, clicking shut"):
             made = build(case, model, field, **UNDAMPED)

@@ -207,7 +207,9 @@ class GridDistance(Spec):
     """Sampled on a grid, interpolated."""
 
     kind: Literal["grid"]
-    spacing: PositiveLength = Field(0.0002, description="Of the samples.")
+    spacing: PositiveLength | None = Field(
+        None, description="Of the samples; without it, a 150th of the plug's longest side."
+    )
 
 
 class LearnedDistance(Spec):
@@ -296,7 +298,7 @@ class SnapScene(BaseScene):
     )
     friction: SnapFriction = Field(SnapFriction(), description="Coefficient of friction.")
     contact: SnapContact = Field(SnapContact(), description="Contacts.")
-    distance: Distance = Field(LearnedDistance(kind="learned"), description="Distance to the plug.")
+    distance: Distance = Field(GridDistance(kind="grid"), description="Distance to the plug.")
     admittance: Admittance = Field(Admittance(), description="How the plug is held.")
     misalignment: Misalignment = Field(Misalignment(), description="Of the plug in the hand.")
     integration: Integration = Field(Integration(), description="The step.")

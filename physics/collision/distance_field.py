@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -40,6 +41,9 @@ BAND_CELLS = 32
 """Cells of the near band along the longest side of its box."""
 SHARE = 4096
 """Points that one thread takes at a time off line."""
+
+Kept = Callable[[int, Callable[[], NDArray[np.float64]]], NDArray[np.float64]]
+"""Gives n samples [m], (n,), that were kept, or those of a function that computes them."""
 
 
 class DistanceField(NamedTuple):
@@ -113,12 +117,18 @@ def exact_field(surface: SurfaceMesh, band: float = np.inf, source: str = "plug"
     return field if band == np.inf else field._replace(near=_near_band(field, band))
 
 
-def grid_field(surface: SurfaceMesh, band: float, spacing: float, source: str = "plug") -> DistanceField:
+def _anew(_n: int, sample: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+    return sample()
+
+
+def grid_field(
+    surface: SurfaceMesh, band: float, spacing: float, source: str = "plug", kept: Kept = _anew
+) -> DistanceField:
     """Samples every `spacing` [m] up to `band` [m]; raises as `exact_field` and `grid_distance` do."""
     field = exact_field(surface, band, source)
     whole = field._replace(near=everywhere(field.near.solid))
     grid = grid_distance(
-        lambda points: signed_distance(whole, points)[0],
+        lambda points: kept(len(points), lambda: signed_distance(whole, points)[0]),
         field.near.solid[0] - band, field.near.solid[1] + band, spacing,
     )  # fmt: skip
     return field._replace(kind=GRID, exact=no_exact_distance(), grid=grid)

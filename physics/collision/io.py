@@ -1,22 +1,35 @@
-"""The file of a learned distance: NumPy's .npz with the network, its errors and the key of its mesh."""
+"""The file of a learned distance: NumPy's .npz with the network, its errors and the mesh it was trained on.
 
+A generated mesh has other last bits on another processor. So a file holds vertices and triangles themselves,
+and belongs to any mesh of the same triangles whose coordinates are the same to SAME_MESH of its size.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from physics.bodies.io import content_key
 from physics.collision.distance_errors import DistanceErrors
 from physics.collision.learned_distance import LearnedDistance, learned_distance
 from physics.errors import InputError
 from physics.mesh.surface import SurfaceMesh
 
+SAME_MESH = 1e-9
+"""Share of a mesh's longest side by which its coordinates may differ from those that a file holds."""
+RECOGNISED = f"a mesh of these triangles, its coordinates within {SAME_MESH:g} of its longest side"
+"""What a file says of the meshes that it belongs to."""
 NETWORK = ("centre", "size", "scale", "band", "w1", "b1", "w2", "b2", "w3", "b3")
 
 
-def surface_key(surface: SurfaceMesh) -> str:
-    """Equal for surfaces of equal vertices and triangles only."""
-    return content_key(surface.vertices, surface.triangles)
+def same_surface(surface: SurfaceMesh, vertices: NDArray, triangles: NDArray) -> bool:
+    """Whether a surface has these triangles (m, 3) and, to SAME_MESH of its size, vertices (n, 3) [m]."""
+    if surface.vertices.shape != vertices.shape or not np.array_equal(surface.triangles, triangles):
+        return False
+    tolerance = SAME_MESH * float(np.ptp(surface.vertices, axis=0).max())
+    return bool((np.abs(surface.vertices - vertices) <= tolerance).all())
 
 
 def write_network(
@@ -28,7 +41,10 @@ def write_network(
     half = path.with_name(f"{path.name}.half")
     try:
         with half.open("wb") as file:
-            np.savez(file, surface=surface_key(surface), errors=errors, **arrays)
+            np.savez(
+                file, recognised=RECOGNISED, vertices=surface.vertices, triangles=surface.triangles,
+                errors=errors, **arrays,
+            )  # fmt: skip
         half.replace(path)
     except OSError as error:
         raise InputError(f"{path}: the network cannot be written ({error.strerror or error}).") from error
@@ -41,15 +57,26 @@ def read_network(path: str | PathLike[str], surface: SurfaceMesh) -> tuple[Learn
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            key, errors = str(file["surface"]), DistanceErrors(*file["errors"].tolist())
+            vertices, triangles = file["vertices"].astype(float), file["triangles"].astype(int)
+            errors = DistanceErrors(*file["errors"].tolist())
             arrays = {name: file[name] for name in NETWORK}
     # NumPy reports damage as OSError, ValueError, KeyError, EOFError or BadZipFile, by where it strikes.
     except Exception as error:
         reason = " ".join(str(error).split())[:120].rstrip(".")
         raise InputError(f"{path}: not the file of a learned distance ({reason}).") from error
-    if key != surface_key(surface):
+    if not same_surface(surface, vertices, triangles):
         raise InputError(
             f"{path}: the network was trained on another mesh than this one of {len(surface.vertices)} "
             f"vertices and {len(surface.triangles)} triangles; train it anew, or give its own mesh."
         )
     return learned_distance(**arrays), errors
+
+
+def find_network(
+    paths: Iterable[str | PathLike[str]], surface: SurfaceMesh
+) -> tuple[LearnedDistance, DistanceErrors] | None:
+    """The first network of these files that was trained on this surface, and its errors; None without one."""
+    for path in paths:
+        with suppress(InputError):
+            return read_network(path, surface)
+    return None

@@ -9,10 +9,11 @@ import pytest
 from app.train_distance import Training, obtain_network, require_accurate, train_distance
 from physics.collision.distance_errors import DistanceErrors, distance_errors, shell_points
 from physics.collision.distance_field import exact_field, learned_field, signed_distance
-from physics.collision.io import read_network, write_network
+from physics.collision.io import RECOGNISED, SAME_MESH, find_network, read_network, write_network
 from physics.collision.learned_distance import BLOCK, learned_distance
 from physics.errors import InputError
 from physics.mesh.generate import box_surface
+from physics.mesh.surface import SurfaceMesh
 
 SIZE, BAND = 0.1 * np.array([0.3, 0.2, 0.4]), 2e-3
 BOX = box_surface(SIZE)
@@ -103,14 +104,14 @@ def test_training_twice_gives_equal_weights_and_another_seed_others():
 
 def test_a_network_is_trained_once_and_then_read(tmp_path):
     pytest.importorskip("torch")
-    path = tmp_path / "kept" / "box.npz"
-    first = obtain_network(path, BOX, BAND, 1.0, SHORT)
-    path.with_suffix(".old").write_bytes(path.read_bytes())
-    second = obtain_network(path, BOX, BAND, 1.0, replace(SHORT, seed=5))
-    for one, other in zip((*first[0], first[1]), (*second[0], second[1]), strict=True):
+    folder = tmp_path / "kept"
+    first = obtain_network([], folder, BOX, BAND, 1.0, SHORT)
+    known = list(folder.glob("*.npz"))
+    second = obtain_network(known, None, BOX, BAND, 1.0, replace(SHORT, seed=5))
+    for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
     with pytest.raises(InputError, match="box: the learned distance errs"):
-        obtain_network(path, BOX, BAND, 1e-9, SHORT, source="box")
+        obtain_network(known, None, BOX, BAND, 1e-9, SHORT, source="box")
 
 
 def test_a_distance_that_is_not_good_enough_is_refused_with_its_figures():
@@ -132,9 +133,31 @@ def test_a_file_gives_back_what_was_written_and_is_refused_for_another_mesh(tmp_
     assert errors == ERRORS
     for one, other in zip(learned, read, strict=True):
         np.testing.assert_array_equal(one, other)
-    moved = BOX.with_vertices(BOX.vertices + 1e-9)
-    with pytest.raises(InputError, match=r"box\.npz: the network was trained on another mesh .* 8 vertices"):
-        read_network(path, moved)
+
+
+@pytest.mark.portable
+def test_a_network_belongs_to_every_mesh_of_its_triangles_whose_coordinates_agree_to_a_1e9th_of_its_size(
+    tmp_path,
+):
+    """Roundings of a generator are 1e-16 of the size; a mesh that somebody edits moves by more than 1e-9."""
+    path = tmp_path / "box.npz"
+    write_network(path, BOX, model(network(8)), ERRORS)
+    size = np.ptp(BOX.vertices, axis=0).max()
+    signs = np.random.default_rng(0).choice((-1.0, 1.0), BOX.vertices.shape)
+    for share in (np.finfo(float).eps, 0.99 * SAME_MESH):
+        near = BOX.with_vertices(BOX.vertices + share * size * signs)
+        assert find_network([tmp_path / "none.npz", path], near) is not None
+    one = np.zeros(BOX.vertices.shape)
+    one[3, 1] = 1.01 * SAME_MESH * size
+    turned = SurfaceMesh.from_triangles(BOX.vertices, np.roll(BOX.triangles, 1, axis=1))
+    for other in (BOX.with_vertices(BOX.vertices + one), turned):
+        with pytest.raises(
+            InputError, match=r"box\.npz: the network was trained on another mesh .* 8 vertic"
+        ):
+            read_network(path, other)
+        assert find_network([path], other) is None
+    with np.load(path) as file:
+        assert str(file["recognised"]) == RECOGNISED and "1e-09" in RECOGNISED
 
 
 def test_a_file_that_is_none_or_damaged_is_refused_in_one_sentence(tmp_path):

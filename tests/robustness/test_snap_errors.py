@@ -1,6 +1,6 @@
 """A snap scene that cannot be used is refused in one sentence: file, key, value, what is right."""
 
-import sys
+from importlib import import_module
 
 import pytest
 
@@ -95,11 +95,22 @@ def test_an_interface_of_the_multi_rate_system_is_refused():
         check_kind(load_scene("snap"), "krylov", True)
 
 
+def without_torch(name, *others):
+    if name == "torch":
+        raise ModuleNotFoundError("No module named 'torch'")
+    return import_module(name, *others)
+
+
 def test_a_plug_without_a_network_and_without_pytorch_is_told_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("app.train_distance.importlib.import_module", without_torch)
     session = Session(
-        Options("snap", ("connector.length=33 mm", "connector.mesh=coarse"), device="mock", lock_step=True)
+        Options(
+            "snap",
+            ("connector.hook=3.2 mm", "connector.mesh=coarse", "distance.kind=learned"),
+            device="mock",
+            lock_step=True,
+        )
     )
     with pytest.raises(Refusal, match=r"learning a distance needs PyTorch; install palpo\[learning\]"):
         session.prepare()

@@ -12,13 +12,22 @@ from app.outcome import FINISHED
 from app.progress import Silent
 from app.replay import replay
 from app.session import Options, Session, run
-from app.snap_build import build_model, field_of, matrices_of, settings_of, shipped_networks
+from app.snap_build import (
+    build_model,
+    field_of,
+    matrices_of,
+    sampled_field,
+    settings_of,
+    shipped_networks,
+)
 from app.snap_connector import connector_of
 from config.load import load_scene, parse_scene
 from config.schema import snap as schema
 from haptics.device import DEVICES
 from haptics.recording import read_recording
 from haptics.servo import tick_count
+from physics.collision.distance_errors import distance_errors, shell_points
+from physics.collision.distance_field import GRID, LEARNED, exact_field
 from physics.collision.io import read_network
 from physics.errors import InputError
 from physics.exchange.snap_frame import GAINS
@@ -190,15 +199,45 @@ def test_the_picture_has_the_deflection_of_the_prongs_and_curves_of_energy_and_f
     assert forces.series["floor"][-5] == pytest.approx(forces.series["hold"][-5], rel=0.05)
 
 
-# ---- networks, bases, connectors
+# ---- distances, bases, connectors
 
 
+@pytest.mark.portable
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_scenes_distance_is_a_grid_nearer_than_the_network_which_is_one_key_away(scene):
+    """On points around the plug that neither has seen."""
+    spec = load_scene(scene)
+    connector = connector_of(spec)
+    grid = field_of(spec, connector)
+    learned = field_of(load_scene(scene, ["distance.kind=learned"]), connector)
+    assert (grid.kind, learned.kind) == (GRID, LEARNED)
+    shell = 0.5 * learned.near.band
+    points = shell_points(connector.plug, shell, 20_000, np.random.default_rng(1))
+    exact = exact_field(connector.plug)
+    near, far = (distance_errors(field, exact, points, shell) for field in (grid, learned))
+    assert near.percentile_99 < far.percentile_99
+    assert near.rms < far.rms and near.normal_rms < far.normal_rms
+
+
+def test_a_grid_is_computed_once_and_found_again_and_a_coarser_one_is_another(monkeypatch):
+    plug = generate("lan").plug
+    first = sampled_field(plug, 1e-3, 1e-3)
+    with monkeypatch.context() as patch:
+        patch.setattr("physics.collision.distance_field.signed_distance", lambda *_: pytest.fail("again"))
+        patch.setattr("physics.collision.distance_field._near_band", lambda *_: first.near)
+        again = sampled_field(plug, 1e-3, 1e-3)
+        with pytest.raises(pytest.fail.Exception):
+            sampled_field(plug, 1e-3, 1.1e-3)
+    assert np.array_equal(first.grid.values, again.grid.values)
+
+
+@pytest.mark.portable
 def test_each_plug_has_its_network_with_errors_far_below_its_interference():
     plugs = {kind: generate(kind) for kind in KINDS}
     assert sorted(path.stem for path in shipped_networks()) == sorted(KINDS)
     for path in shipped_networks():
         _, errors = read_network(path, plugs[path.stem].plug)
-        assert errors.percentile_99 < load_scene("snap").distance.accuracy
+        assert errors.percentile_99 < schema.LearnedDistance(kind="learned").accuracy
         assert errors.percentile_99 < 0.3 * plugs[path.stem].interference
 
 

@@ -17,10 +17,9 @@ from app.studies.snap_models import (
     Case,
     build,
     case_of,
-    fast_distance,
+    exact_distance,
     insert,
     path_of,
-    slow_distance,
 )
 
 
@@ -59,7 +58,7 @@ def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
 
 def test_a_timed_insertion_is_the_insertion_to_the_bit(case: Case):
     path = path_of(case.connector, 1e-3, rest=0.0)
-    field = slow_distance(case.connector)
+    field = exact_distance(case.connector)
     watched, plain = (build(case, MODELS[3], field) for _ in range(2))
     timed(watched, path, np.zeros((len(path), len(STAGES)), np.int64), np.zeros((len(path), 3)))
     insert(plain, rest=0.0)
@@ -106,9 +105,3 @@ def test_noise_is_that_of_white_noise_on_a_parabola():
     # an estimate from 20000 samples, neighbours correlated
     assert noise(5.0 * t**2 + 3.0 * white, 100.0) == pytest.approx(3.0, rel=0.05)
     assert noise(5.0 * t**2, 1.0) < 1e-6
-
-
-def test_a_plug_without_a_network_gets_a_grid(case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("app.studies.snap_models.shipped_networks", list)
-    assert fast_distance(case.connector)[1] == "grid"

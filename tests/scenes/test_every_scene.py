@@ -1,0 +1,103 @@
+"""Every shipped scene runs, whatever the last bits of its generated coordinates are on this processor."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.outcome import FINISHED
+from app.session import Options, run
+from config.load import list_scenes
+from haptics.recording import read_recording
+from physics.mesh.beam import BeamLine
+from physics.mesh.hex import HexMesh
+from physics.mesh.surface import SurfaceMesh
+from physics.mesh.tet import TetMesh
+
+ROOT = Path(__file__).parents[2]
+SNAP = sorted(scene for scene in list_scenes() if scene.startswith("snap"))
+TICKS = 60
+"""Three low periods."""
+SHORT = Options("", device="mock", lock_step=True, baseline=False, duration=1e-3 * TICKS)
+OTHERS = ("Haswell", "Prescott")
+"""Kinds of processor that OpenBLAS can be told to compute as."""
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    """What these scenes compute stays with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def without_training(patch):
+    """No scene may need PyTorch."""
+    patch.setattr("app.train_distance.train_distance", lambda *_, **__: pytest.fail("a network is trained"))
+
+
+def nudged(points):
+    """Points (n, 3), each coordinate a unit in the last place of the largest up or down."""
+    rng = np.random.default_rng(points.size)
+    return points + np.spacing(np.abs(points).max()) * rng.choice((-1.0, 1.0), points.shape)
+
+
+def nudge(patch, mesh, attribute):
+    """Every mesh of a kind, as it is made, has its coordinates nudged."""
+    make = mesh.__init__
+
+    def made(self, *args, **kwargs):
+        make(self, *args, **kwargs)
+        object.__setattr__(self, attribute, nudged(getattr(self, attribute)))
+
+    patch.setattr(mesh, "__init__", made)
+
+
+def assert_it_runs(scene, folder):
+    done = run(replace(SHORT, scene=scene, record=folder / "run.h5"))
+    assert done.status == FINISHED, done.result["exit_reason"]
+    columns = read_recording(folder / "run.h5").columns
+    assert len(columns["tick"]) >= TICKS
+    assert all(np.isfinite(values).all() for values in columns.values())
+
+
+@pytest.mark.parametrize("scene", sorted(list_scenes()))
+def test_a_shipped_scene_runs_with_every_generated_coordinate_a_unit_in_the_last_place_off(
+    scene, tmp_path, monkeypatch
+):
+    """So do generated meshes differ between processors."""
+    without_training(monkeypatch)
+    for mesh, attribute in (
+        (TetMesh, "nodes"), (HexMesh, "nodes"), (BeamLine, "nodes"), (SurfaceMesh, "vertices"),
+    ):  # fmt: skip
+        nudge(monkeypatch, mesh, attribute)
+    assert_it_runs(scene, tmp_path)
+
+
+@pytest.mark.portable
+@pytest.mark.parametrize("scene", SNAP)
+def test_a_snap_scene_runs_on_this_processor_without_pytorch(scene, tmp_path, monkeypatch):
+    without_training(monkeypatch)
+    assert_it_runs(scene, tmp_path)
+
+
+@pytest.mark.parametrize("processor", OTHERS)
+def test_snap_scenes_run_where_matrix_products_round_otherwise(processor, tmp_path):
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import pytest\n"
+        "from tests.scenes.test_every_scene import SNAP, assert_it_runs, without_training\n"
+        "without_training(pytest.MonkeyPatch())\n"
+        "for scene in SNAP: assert_it_runs(scene, Path(sys.argv[1]))\n"
+    )
+    env = os.environ | {"OPENBLAS_CORETYPE": processor, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
