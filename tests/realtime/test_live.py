@@ -215,7 +215,8 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
         begin()
 
     def watch(_state, _fresh):
-        if len(hung) == 2 and tick_count(session.rig.servo) > hung[1] + 600:
+        # when the force is back, however late the frames of a busy machine are
+        if len(hung) == 2 and np.linalg.norm(session.rig.servo.sent) > 0.25:
             session.end()
         time.sleep(1e-3)
 
