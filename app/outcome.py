@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.slow_loop import SlowLoop, summed_times
+from app.slow_loop import SlowLoop
 from app.system import Rig
 from config.schema.scene import BaseScene
 from config.schema.view import View
 from haptics.limits import STOPPING
 from haptics.servo import servo_summary
-from haptics.statistics import LATE, STEP, bin_edges_us
+from haptics.statistics import LATE, STEP
+from physics.exchange.durations import bin_edges_us
 from physics.exchange.snapshot import SceneGeometry, SceneState
 
 Columns = Mapping[str, NDArray[np.float64]]
@@ -70,17 +71,17 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
     force = vectors(columns, "force_x", "force_y", "force_z")[live]
     sent = vectors(columns, "sent_x", "sent_y", "sent_z")
     half_second = max(1, round(0.5 * rig.spec.rates.servo_hz))
-    times = rig.low.times
-    whole: NDArray[np.float64] = np.array(slow.seconds) if any(slow.seconds) else summed_times(times)
+    # without a clock there are the parts of the steps only
+    whole = slow.seconds if slow.seconds.count else rig.low.times.whole()
     return {
         "servo": servo,
         "slow": {
             "rate_hz": rig.spec.rates.servo_hz if rig.kind == "monolithic" else rig.spec.rates.low_hz,
-            "steps": len(whole),
+            "steps": whole.count or slow.steps,
             "overruns": int(slow.overruns),
             "contacts_max": int(columns["contacts"].max(initial=0)),
-            "step_ms": distribution(whole, 1e3),
-            "by_step_ms": {name: distribution(t, 1e3) for name, t in times.items()},
+            "step_ms": whole.summary_ms(),
+            "by_step_ms": rig.low.times.summary_ms(),
         },
         "force_N": {
             "final": force[-1].tolist() if len(force) else None,

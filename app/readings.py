@@ -11,7 +11,8 @@ from app.live import live_keys
 from app.session import Session
 from haptics.passivity import ENERGY
 from haptics.servo import is_frozen, tick_count
-from haptics.statistics import LATE, MISSED, STALE_STEPS, percentile_us
+from haptics.statistics import LATE, MISSED, STALE_STEPS
+from physics.exchange.durations import percentile_us
 from physics.exchange.snapshot import SceneState
 from render.panel_state import Knob, LoopReading, Plot, Reading
 
@@ -64,7 +65,7 @@ class Readings:
         self._frames += 1
         statistics = session.rig.servo.statistics
         self._servo.see(tick_count(session.rig.servo))
-        self._slow.see(len(session.slow.seconds))
+        self._slow.see(session.slow.steps)
         self._pictures.see(self._frames)
         if now - self._judged > 2 * WINDOW:
             seen = statistics.histograms[LATE].copy()
@@ -79,7 +80,7 @@ class Readings:
         """Servo, slow loop and pictures; lateness at the 99th percentile."""
         session, rates = self.session, self.session.spec.rates
         statistics, slow = session.rig.servo.statistics, session.slow
-        recent = slow.seconds[-50:]
+        recent = slow.seconds.recent()
         over = [1e3 * max(0.0, t - slow.period) for t in recent]
         step = f"step {1e3 * float(np.median(recent)):.1f} ms" if recent else ""
         picture = f"drawn in {draw_ms:.0f} ms, {latency_ms:.0f} ms after its state"

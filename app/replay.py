@@ -249,7 +249,7 @@ class _Rerun:
 
     def _change(self) -> None:
         """Ask for what the operator changed before the next low step."""
-        while self.changes and self.changes[0][0] <= len(self.slow.seconds):
+        while self.changes and self.changes[0][0] <= self.slow.steps:
             text = self.changes.pop(0)[1]
             self.spec = changed(self.spec, text)
             self.slow.ask(text, self.spec)
@@ -280,7 +280,7 @@ class _Rerun:
             self._run_to(adopted[frame])
             slot = self.visual.take_tool()
             low.finish(until, present)
-            self.slow.seconds.append(0.0)
+            self.slow.steps += 1
             self.slow.show(slot, until)
             self._look()
             last = frame

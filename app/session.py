@@ -152,7 +152,7 @@ class Session:
             self.ticks = ENDLESS if self.options.window or self.choice.live else path_ticks
         warm = self._make()
         warm.warm_up(self.progress)
-        self.names = tuple(warm.low.times)
+        self.names = tuple(warm.low.times.parts)
         self.baseline: dict[str, Any] = {}
         if self.options.baseline and not self.options.lock_step:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.exchange.buffer import published_count, taken_count
+from physics.exchange.durations import StepTimes
 
 Publish = Callable[[Any, int], None]
 """Hands the settings to the servo under a number."""
@@ -32,7 +33,7 @@ class SettingsLoop:
         lost: Callable[[], int],
     ) -> None:
         self.values = values
-        self.times: dict[str, list[float]] = {}
+        self.times = StepTimes()
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self._publish, self._control, self._ticks, self._count_lost = publish, control, ticks, lost
         self._begun, self._lost = -1, 0

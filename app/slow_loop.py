@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.system import Rig
 from config.schema.scene import BaseScene
@@ -22,6 +21,7 @@ from haptics.recording import Recorder
 from haptics.row import Column
 from haptics.servo import finished_reason
 from haptics.statistics import MISSED, STALE_STEPS
+from physics.exchange.durations import Durations
 from physics.exchange.snapshot import COUNTERS, OVERFLOW
 
 NAP = 2e-4
@@ -54,8 +54,9 @@ class SlowLoop:
         self.failure = ""
         self.trace = ""
         """Where the failure came from, for those who look for its cause."""
-        self.seconds: list[float] = []
-        self.overruns = 0
+        self.steps = self.overruns = 0
+        self.seconds = Durations()
+        """Wall times of the steps in threads."""
         self.lost_slots = 0
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self._changes: SimpleQueue[tuple[str, BaseScene]] = SimpleQueue()
@@ -84,7 +85,7 @@ class SlowLoop:
             text, spec = self._changes.get()
             self.rig.change(spec)
             if self.recorder is not None:
-                self.recorder.append_change(len(self.seconds), text)
+                self.recorder.append_change(self.steps, text)
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
@@ -94,19 +95,22 @@ class SlowLoop:
         begun, until = low.begun(), low.complete()
         slot = self.visual.take_tool()
         low.finish(until)
-        self.seconds.append(time.perf_counter() - start)
-        self.overruns += self.seconds[-1] > self.period
-        self.book((low.frame_id, begun, until, low.present), self.seconds[-1])
+        self.seconds.add(time.perf_counter() - start)
+        self.overruns += self.seconds.last > self.period
+        self.book((low.frame_id, begun, until, low.present), self.seconds.last)
         self.show(slot, until)
 
     def book(self, schedule: tuple[int, int, int, int], seconds: float) -> None:
-        """Leave a row in the recording: frame, begin tick, until tick, present tick; and the times."""
+        """Count a step; its row in the recording has frame, begin tick, until tick, present tick, and times.
+
+        seconds: of the whole step; zero books the times of its parts as zero, too.
+        """
+        times = self.rig.low.times
         self.lost_slots += self.rig.low.lost_slots > 0
         if self.recorder is not None:
-            times = [self.rig.low.times.get(name, [0.0])[-1] for name in self.names] if seconds else None
-            milliseconds = [1e3 * t for t in times or [0.0] * len(self.names)]
-            row = (len(self.seconds) - 1, *schedule, 1e3 * seconds, *milliseconds)
-            self.recorder.append_low_step(row)
+            parts = [1e3 * times.last(name) if seconds else 0.0 for name in self.names]
+            self.recorder.append_low_step((self.steps, *schedule, 1e3 * seconds, *parts))
+        self.steps += 1
 
     def show(self, slot: int, tick: int) -> None:
         """Publish the picture; raise what keeps the low loop from going on."""
@@ -156,16 +160,6 @@ def lock_step_run(
         start = lock.tick
         slow.take_changes()
         lock.advance(min(ratio, ticks - start), make)
-        slow.seconds.append(0.0)
         slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)
         slow.show(slow.visual.take_tool(), lock.tick)
         each()
-
-
-def summed_times(times: dict[str, list[float]]) -> NDArray[np.float64]:
-    """Whole time of each low step [s] from the times of its named parts."""
-    longest = max((len(t) for t in times.values()), default=0)
-    total = np.zeros(longest)
-    for t in times.values():
-        total[: len(t)] += t
-    return total

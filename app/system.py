@@ -14,6 +14,7 @@ from app.progress import Progress
 from haptics.device import VirtualDevice
 from haptics.servo import Servo
 from physics.contact.problem import ContactProblem
+from physics.exchange.durations import StepTimes
 from physics.exchange.snapshot import SceneGeometry, SceneState
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
@@ -34,8 +35,8 @@ class Curves(NamedTuple):
 class LowLoop(Protocol):
     """The slow loop's work: steps in two halves, each of which ends in a frame that the servo adopts."""
 
-    times: dict[str, list[float]]
-    """Wall time of each named part of every step [s]."""
+    times: StepTimes
+    """Wall times of the named parts of its steps."""
     frame_id: int
     tick: int
     """Ticks whose forces the bodies contain."""

@@ -1,7 +1,6 @@
 """Counters and histograms of a servo: fixed arrays filled by the compiled loop, summarised outside.
 
-Durations go into logarithmic bins, 64 to a decade from 0.1 us to 10 s, so that a percentile is known to
-3.7%; the maximum is kept exactly.
+Durations go into the bins of `physics.exchange.durations`; the maximum is kept exactly.
 """
 
 import math
@@ -10,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.exchange.durations import BINS, BINS_PER_DECADE, SMALLEST_NS, percentiles_us
 from physics.kernels import kernel
-
-BINS_PER_DECADE, DECADES, SMALLEST_NS = 64, 8, 100.0
-BINS = BINS_PER_DECADE * DECADES
 
 STEPS, MISSED, STALE_STEPS, SKIPPED = 0, 1, 2, 3
 LATE, STEP = 0, 1
@@ -43,30 +40,9 @@ def count_duration(statistics, kind, ns):
     statistics.maxima[kind] = max(statistics.maxima[kind], ns)
 
 
-def bin_edges_us() -> NDArray[np.float64]:
-    """Edges of the bins [us], shape (BINS + 1,)."""
-    return SMALLEST_NS * 1e-3 * 10.0 ** (np.arange(BINS + 1) / BINS_PER_DECADE)
-
-
-def percentile_us(histogram: NDArray[np.int64], share: float) -> float:
-    """Duration [us] that this share of the counts does not exceed, by log interpolation within its bin."""
-    total = int(histogram.sum())
-    if total == 0:
-        return 0.0
-    below = np.concatenate([[0], np.cumsum(histogram)])
-    k = int(np.searchsorted(below[1:], share * total))
-    fraction = (share * total - below[k]) / histogram[k]
-    return float(SMALLEST_NS * 1e-3 * 10.0 ** ((k + fraction) / BINS_PER_DECADE))
-
-
 def summarise_duration(statistics: Statistics, kind: int) -> dict[str, float]:
     """p50, p99, p999 and max [us] of the lateness or the step time."""
-    largest = statistics.maxima[kind] * 1e-3
-    histogram = statistics.histograms[kind]
-    shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-    # a bin's upper edge may lie above the largest value that fell into it
-    summary = {name: min(percentile_us(histogram, share), largest) for name, share in shares.items()}
-    return summary | {"max": float(largest)}
+    return percentiles_us(statistics.histograms[kind], statistics.maxima[kind] * 1e-3)
 
 
 def summarise(statistics: Statistics, period_ns: int) -> dict[str, object]:

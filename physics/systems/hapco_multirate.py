@@ -44,6 +44,7 @@ from physics.exchange.buffer import (
     writer_slot,
 )
 from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_contact_frame, make_equilibrium
+from physics.exchange.durations import StepTimes
 from physics.exchange.handle import Handle, HandleType
 from physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, STATUS_FLAGS, WAITING
 from physics.exchange.quasistatic_frame import SET_LIVE
@@ -346,7 +347,7 @@ class ContactLoop:
 
     def __init__(self, m: MultirateServo, low: QuasistaticServo) -> None:
         self.high, self.side, self.values = m, low, low.live.copy()
-        self.times: dict[str, list[float]] = {"detection": [], "W": []}
+        self.times = StepTimes("detection", "W")
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self._slot = 0
 
@@ -360,8 +361,8 @@ class ContactLoop:
         self.lost_slots = int(self.side.counter[LOST_CONTACTS]) - lost
         found = perf_counter()
         fill_frame(self.high, self.side)
-        self.times["detection"].append(found - start)
-        self.times["W"].append(perf_counter() - found)
+        self.times.add("detection", found - start)
+        self.times.add("W", perf_counter() - found)
 
     def begun(self) -> int:
         """Calls of the tick that the equilibrium of the last `begin` had behind it, -1 for none."""

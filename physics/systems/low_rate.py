@@ -34,6 +34,7 @@ from physics.exchange.constraint_frame import (
     SET_TOLERANCE,
     ConstraintFrame,
 )
+from physics.exchange.durations import StepTimes
 from physics.exchange.ring import ring_available, ring_overflow, ring_release
 from physics.kernels import kernel
 from physics.math3 import quat_rotate
@@ -71,7 +72,7 @@ class LowRate:
             numbers.acceleration,
             scene.ignored,
         )
-        self.times: dict[str, list[float]] = {}
+        self.times = StepTimes()
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.due = np.zeros(0)
         self.tool_slot = 0
@@ -93,7 +94,7 @@ class LowRate:
         """Book the wall time of a named step [s]."""
         start = time.perf_counter()
         yield
-        self.times.setdefault(name, []).append(time.perf_counter() - start)
+        self.times.add(name, time.perf_counter() - start)
 
     def begin(self) -> None:
         """First half of a low step."""

@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 from physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from physics.exchange.durations import StepTimes
 from physics.exchange.suction_frame import SET_STEP
 from physics.math3 import quat_difference
 from physics.suction.contacts import LOST
@@ -162,7 +163,7 @@ class SuctionLoop:
     ) -> None:  # fmt: skip
         self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
         self.settings, self.gauge = settings, gauge
-        self.times: dict[str, list[float]] = {"step": [], "frame": []} if hand else {s: [] for s in STAGES}
+        self.times = StepTimes("step", "frame") if hand else StepTimes(*STAGES)
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self.watch: Callable[[], None] = lambda: None
         """Called at the end of every step, while its contacts and cavities are still there."""
@@ -183,7 +184,7 @@ class SuctionLoop:
             if self.frame_id:
                 suction.step()
                 for name, spent in zip(STAGES, suction.times[(suction.steps - 1) % HISTORY], strict=True):
-                    self.times[name].append(float(spent))
+                    self.times.add(name, float(spent))
                 self.watch()
         else:
             self._begin_held(self.hand, slot)
@@ -201,8 +202,8 @@ class SuctionLoop:
         frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
         fill_frame(frame, free, part, coupling, self.settings, max(self._begun, 0))
         frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
-        self.times["step"].append(completed - start)
-        self.times["frame"].append(perf_counter() - completed)
+        self.times.add("step", completed - start)
+        self.times.add("frame", perf_counter() - completed)
 
     def begun(self) -> int:
         """Ticks that the hand's pose of the last `begin` had behind it, -1 for none."""

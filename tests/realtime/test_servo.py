@@ -35,10 +35,10 @@ from haptics.statistics import (
     SKIPPED,
     count_duration,
     make_statistics,
-    percentile_us,
     summarise_duration,
 )
 from haptics.workspace import make_workspace
+from physics.exchange.durations import percentile_us
 from physics.exchange.port import make_port
 from tests.realtime.wall import make_wall
 
