@@ -52,7 +52,13 @@ class Spec(BaseModel):
 
 
 class Kinds:
-    """Annotation of a union told apart by its key `kind`, whose errors name the kinds there are."""
+    """Annotation of a union told apart by its key `kind`, whose errors name the kinds there are.
+
+    default: the kind of a table that does not say, where there is one.
+    """
+
+    def __init__(self, default: str | None = None) -> None:
+        self.default = default
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         kinds = [kind_of(model) for model in get_args(source)]
@@ -64,7 +70,9 @@ class Kinds:
             if not isinstance(data, dict):
                 raise refuse(f"a table is needed here, with kind = {named}")
             if "kind" not in data:
-                raise refuse(f"the key is missing; choose {named}", "kind")
+                if self.default is None:
+                    raise refuse(f"the key is missing; choose {named}", "kind")
+                return {"kind": self.default} | data
             if data["kind"] not in kinds:
                 raise refuse(choose(data["kind"], kinds), "kind")
             return data

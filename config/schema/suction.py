@@ -409,7 +409,7 @@ class ActiveGas(_Gas):
         return self
 
 
-Gas = Annotated[PassiveGas | ActiveGas, Field(discriminator="kind"), Kinds()]
+Gas = Annotated[PassiveGas | ActiveGas, Field(discriminator="kind"), Kinds("passive")]
 
 
 class SuctionSolver(Spec):

@@ -1,0 +1,145 @@
+"""Every shipped scene in every way that it can be run: with and without a clock, recorded, changed, repeated.
+
+What is asked here is that nothing fails and nothing differs; what a scene does is asked elsewhere.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.live import live_keys
+from app.operator import Operator
+from app.outcome import FAILED, FINISHED
+from app.publish import publish
+from app.replay import replay
+from app.session import Options, Session
+from config.load import list_scenes
+from haptics.limits import PAUSING
+from haptics.recording import read_recording
+from haptics.servo import is_frozen, tick_count
+from physics.contact.io import read_problem
+
+SCENES = tuple(list_scenes())
+LASTS = 0.3
+"""Seconds of a run: at least fifteen low steps."""
+WAITS = 60.0
+"""Seconds after which what must come has not."""
+
+
+def values_of(live):
+    """Values to change a live key to: all choices, or a value near to its own and back again."""
+    if live.choices:
+        return [*live.choices, live.value]
+    upward = live.value + 0.02 * (live.upper - live.value)
+    return [upward if upward != live.value else 0.5 * (live.lower + live.upper), live.value]
+
+
+def changes(session: Session) -> list[tuple[str, object]]:
+    """Every live key, changed and changed back."""
+    return [(live.key, value) for live in live_keys(session.spec) for value in values_of(live)]
+
+
+def at_every_low_step(session: Session, do: Callable[[], object]) -> None:
+    """Call `do` before the changes of each low step are taken."""
+    take = session.slow.take_changes
+
+    def hook() -> None:
+        do()
+        take()
+
+    session.slow.take_changes = hook
+
+
+def assert_repeated(path, wanted):
+    recording = read_recording(path)
+    assert recording.closed
+    kept = {text.partition("=")[0] for _, text in recording.changes}
+    assert {key.removesuffix(".1") if key == "gravity.1" else key for key, _ in wanted} <= kept
+    assert np.array_equal(recording.low_steps["step"], np.arange(len(recording.low_steps["step"])))
+    again = replay(path)
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+    assert again.result["replay"]["ticks"] == len(recording.columns["tick"])
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_without_a_clock_it_is_changed_exported_reported_and_repeated(scene, tmp_path):
+    path, problem = tmp_path / "run.h5", tmp_path / "problem.h5"
+    session = Session(
+        Options(scene, device="mock", lock_step=True, duration=LASTS, record=path, export=problem)
+    )
+    session.prepare()
+    asked = changes(session)
+    at_once = -(-len(asked) // 12)
+    waiting = list(asked)
+
+    def change() -> None:
+        for key, value in waiting[:at_once]:
+            session.change(key, value)
+        del waiting[:at_once]
+
+    at_every_low_step(session, change)
+    done = session.run()
+    assert not waiting
+    assert done.result["exit_reason"] == "finished"
+    if "export" in done.result:
+        assert done.status == FINISHED
+        assert np.isfinite(read_problem(problem).w).all()
+    else:
+        # at the last tick nothing touches, and the run says so
+        assert done.status == FAILED
+        assert any("--export" in warning for warning in done.result["warnings"])
+    page = publish(tmp_path / "report", done)
+    assert page.stat().st_size > 1000
+    assert_repeated(path, asked)
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("scene", SCENES)
+def test_in_threads_it_is_paused_stepped_changed_reset_and_repeated(scene, tmp_path):
+    path = tmp_path / "run.h5"
+    session = Session(Options(scene, device="mock", duration=WAITS, record=path, baseline=False))
+    session.prepare()
+    servo, asked, ratio = session.rig.servo, changes(session), session.rig.ratio
+    stood: list[int] = []
+
+    def step() -> None:
+        stood.append(int(tick_count(servo)))
+        session.step_once()
+
+    def change() -> None:
+        for key, value in asked:
+            session.change(key, value)
+
+    known = [0]
+
+    def taken() -> bool:
+        known.append(session.slow.steps)
+        return session.slow._changes.empty()
+
+    steps = [
+        (lambda: tick_count(servo) > 50, lambda: session.pause(True)),
+        (lambda: is_frozen(servo), step),
+        (lambda: tick_count(servo) == stood[0] + ratio, lambda: session.pause(False)),
+        (lambda: tick_count(servo) > stood[0] + 2 * ratio, change),
+        (taken, lambda: None),
+        (lambda: session.slow.steps > known[-1] + 3, session.end),
+    ]
+    deadline = time.monotonic() + WAITS
+
+    def watch(_state, _fresh) -> None:
+        if steps and steps[0][0]():
+            steps.pop(0)[1]()
+        assert time.monotonic() < deadline, f"{len(steps)} things to do are left"
+        time.sleep(1e-3)
+
+    done = session.run(watch)
+    assert not steps, done.result["exit_reason"]
+    assert (done.result["exit_reason"], done.status) == ("finished", FINISHED)
+    assert (read_recording(path).columns["flags"] & PAUSING).any()
+    assert_repeated(path, asked)
+    again = Session(replace(Operator._again(session), duration=0.05))
+    again.prepare()
+    assert again.run().status == FINISHED
