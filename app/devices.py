@@ -140,8 +140,8 @@ class ServoDriver(Protocol):
 class Speaking(Protocol):
     """A driver whose device has warnings to give."""
 
-    def events(self) -> list[str]:
-        """Sentences since last asked."""
+    def events(self) -> dict[str, int]:
+        """Sentences since last asked, and how often each came."""
         ...
 
 

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from app.outcome import INTERRUPTED, TERMINATED, Outcome
+from app.endings import SIGNALLED
+from app.outcome import Outcome
 from app.progress import Progress
 from app.publish import camera_of
 from app.readings import Readings
@@ -109,7 +110,7 @@ class Operator:
             self._attend(session)
             done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
             done.result["window"] = self._measured()
-            signalled = done.status in (INTERRUPTED, TERMINATED)
+            signalled = done.status > SIGNALLED
             if self.closing or signalled or options.duration is not None:
                 return done
             self._rest(done)

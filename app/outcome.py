@@ -26,8 +26,8 @@ from physics.exchange.snapshot import SceneGeometry, SceneState
 
 Columns = Mapping[str, NDArray[np.float64]]
 
-FINISHED, FAILED, INTERRUPTED, TERMINATED = 0, 3, 130, 143
-"""Exit statuses of a run."""
+FINISHED, FAILED = 0, 3
+"""Exit statuses of a run that nothing ended from outside."""
 
 
 @dataclass

@@ -6,7 +6,6 @@ the run, an error in any thread included, the servo fades the force before it st
 """
 
 import math
-import signal
 import sys
 import threading
 import time
@@ -22,12 +21,11 @@ from numpy.typing import NDArray
 from app import devices, live
 from app.album import Album
 from app.compile_ahead import compile_ahead
+from app.endings import FADE, SIGNALLED, WORDS, Endings
 from app.machine import LIBRARIES, version
 from app.outcome import (
     FAILED,
     FINISHED,
-    INTERRUPTED,
-    TERMINATED,
     Outcome,
     config_text,
     measured,
@@ -121,11 +119,22 @@ class Session:
         self.recorder: Recorder | None = None
         self.recordings: list[Path] = []
         self._problem: ContactProblem | InputError | None = None
-        self.notes: list[str] = []
-        """What the device and the threads had to say, for the summary's warnings."""
-        self._signal = self._path_ticks = 0
+        self._notes: dict[str, int] = {}
+        self._path_ticks = 0
         self._broken = self._why = ""
         self._open = ExitStack()
+        self._endings = Endings(self.end, lambda: finished_reason(self.rig.servo) != RUNNING)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the device and the threads had to say, with how often each was said."""
+        return [words if n == 1 else f"{words}, {n} times" for words, n in self._notes.items()]
+
+    def _note(self, words: str, times: int = 1) -> None:
+        """Say it the first time, and count it from then on."""
+        if words not in self._notes:
+            self.progress.say(words)
+        self._notes[words] = self._notes.get(words, 0) + times
 
     def prepare(self) -> None:
         """Open the device, build the scene, compile, measure the bare clock, open the recording."""
@@ -205,7 +214,7 @@ class Session:
         launch: calls what starts a thread, in the thread whose priority the new one shall have.
         """
         try:
-            with self._signals(), self._excepthook():
+            with self._endings, self._excepthook():
                 if self.options.lock_step:
                     self._in_lock_step()
                 else:
@@ -250,7 +259,8 @@ class Session:
         if old is not None:
             old.append_event(int(tick_count(self.rig.servo)), self._ending()[0])
             old.close()
-            self.notes += [old.error] if old.error else []
+            if old.error:
+                self._note(old.error)
 
     # ---- the two drivers
 
@@ -274,7 +284,9 @@ class Session:
         finally:
             self.scheduler = servo.scheduler
             servo.stop()
-            servo.join(PATIENCE)
+            if not servo.join(self.spec.safety.fade_out + FADE):
+                self._note("the servo did not end in time: let go, the force on the hand is not known")
+                servo.join(PATIENCE)
             slow.join(PATIENCE)
             self._hear(servo)
             self._why = servo.reason
@@ -294,7 +306,7 @@ class Session:
             if fresh:
                 self.album.look(state)
             over = tick_count(self.rig.servo) >= self.ticks
-            if over or self.slow.failure or self._broken or self._signal:
+            if over or self.slow.failure or self._broken:
                 request_stop(self.rig.servo, STOP_REQUESTED)
             self._hear(servo)
             if watch is not None:
@@ -304,9 +316,9 @@ class Session:
 
     def _hear(self, servo: devices.ServoDriver) -> None:
         """Take what the device has to say."""
-        for words in servo.events() if isinstance(servo, devices.Speaking) else ():
-            self.notes.append(words)
-            self.progress.say(words)
+        if isinstance(servo, devices.Speaking):
+            for words, times in servo.events().items():
+                self._note(words, times)
 
     def _in_lock_step(self) -> None:
         """Both rates in this thread, then the fade."""
@@ -325,8 +337,6 @@ class Session:
                 self.album.look(state)
             if rig.lock.tick % BATCH < rig.ratio:
                 self.trace.take()
-            if self._signal:
-                request_stop(rig.servo)
 
         fade = round(self.spec.safety.fade_out * self.spec.rates.servo_hz) + 1
         try:
@@ -364,26 +374,6 @@ class Session:
         result["exit_status"] = result["exit_status"] or FAILED
 
     @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM ask for the end; a second one acts as it always does."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before: dict[signal.Signals, Any] = {}
-
-        def ask(number: int, _frame: object) -> None:
-            self._signal = number
-            signal.signal(number, before[signal.Signals(number)])
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, ask)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    @contextmanager
     def _excepthook(self) -> Iterator[None]:
         """An error that nobody catches in any thread ends the run."""
         before = threading.excepthook
@@ -405,16 +395,15 @@ class Session:
         reason = int(finished_reason(self.rig.servo))
         if self.slow.failure or self._broken:
             return self.slow.failure or self._broken, FAILED
-        if reason == STOP_EMERGENCY:
+        if reason == STOP_EMERGENCY and not self._endings.number:
             return "emergency stop", FINISHED
-        if reason not in (RUNNING, STOP_REQUESTED):
+        if reason not in (RUNNING, STOP_REQUESTED, STOP_EMERGENCY):
             return f"the servo stopped: {self._why or REASONS[reason]}", FAILED
-        if self._signal == signal.SIGINT:
-            return "interrupted", INTERRUPTED
-        if self._signal == signal.SIGTERM:
-            return "terminated", TERMINATED
         if reason == RUNNING:
-            return "the servo did not end in time", FAILED
+            lost = self._why not in ("", REASONS[RUNNING])
+            return f"the servo stopped: {self._why}" if lost else "the servo did not end in time", FAILED
+        if self._endings.number:
+            return WORDS[self._endings.number], SIGNALLED + self._endings.number
         return "finished", FINISHED
 
     def _outcome(self, columns: Any) -> Outcome:

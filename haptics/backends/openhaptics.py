@@ -13,12 +13,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from haptics.backends.guardian import Guardian
 from haptics.backends.openhaptics_library import ERRORS, Library, explain, load
 from haptics.backends.openhaptics_tick import (
     ENDED,
     FAULT_CODE,
     FAULT_INTERNAL,
     FUNCTIONS,
+    INSIDE,
     UNKNOWN_CODE,
     UNKNOWN_INTERNAL,
     make_touch_tick,
@@ -32,8 +34,12 @@ from haptics.servo import Servo, compile_servo, finished_reason, request_stop, s
 from haptics.statistics import SKIPPED, STEPS
 from physics.exchange.handle import Handle
 
-PATIENCE = 1.0
-"""Seconds without a tick after which the device's scheduler is taken for dead."""
+STARTING = 1.0
+"""Seconds that the device's scheduler may take to its first tick."""
+QUIET = 0.05
+"""Seconds without a tick, as long as a fade takes, after which the force is said not to be known."""
+PATIENCE = 0.25
+"""Seconds without a tick after which the device's scheduler is taken for dead, as frames are for too old."""
 CALIBRATION_TRIES, CALIBRATION_PAUSE = 10, 0.05
 """Updates of an automatic calibration, and seconds between two."""
 MILLIMETRE = 1e-3
@@ -121,6 +127,7 @@ class OpenHapticsDevice:
         if self.library.scheduling:
             raise HapticsError(f"{self.title} must be opened before a servo runs on another one")
         hd, constants = self.library.hd, self.library.constants
+        self.library.refuse_hanging()
         self.library.take_errors()
         self.handle = int(hd.hdInitDevice(None if name is None else name.encode()))
         if self.handle == constants.HD_INVALID_HANDLE:
@@ -213,7 +220,7 @@ class OpenHapticsDevice:
         """Disable the device: it gives no force any more. A second time does nothing."""
         if _opened.get(self.name) is self:
             del _opened[self.name]
-            self.library.hd.hdDisableDevice(self.handle)
+            self.library.bounded(lambda: self.library.hd.hdDisableDevice(self.handle))
 
     def __enter__(self) -> Self:
         return self
@@ -252,17 +259,20 @@ class TouchThread:
         self._data = touch_data(self._tick)
         self._job: int | None = None
         self._silent = ""
+        self._quiet = 0  # 1 when a silence is still to be told, 2 once it is
         self._seen = 0, 0.0
+        self._guardian: Guardian | None = None
         self._told = np.zeros_like(self._tick.counts)
 
     def start(self) -> Self:
         """Compile, then put the servo on the scheduler; returns after its first tick.
 
-        Raises HapticsError if the scheduler refuses it or does not call within PATIENCE.
+        Raises HapticsError if the scheduler refuses it or does not call within STARTING.
         """
         compile_servo(self.servo)
         rate = 1e9 / self.servo.period_ns
         self._job = self.device.library.schedule(touch_callback.address, self._data.address, rate)
+        self._guardian = Guardian(self.device.name)
         self.scheduler = f"the device's own scheduler calls the servo at {rate:g} Hz"
         self._seen = 0, time.monotonic()
         try:
@@ -287,10 +297,14 @@ class TouchThread:
         if self._job is None or self._ended or self._silent:
             return False
         ticks, now = tick_count(self.servo), time.monotonic()
+        patience = PATIENCE if ticks else STARTING
         if ticks != self._seen[0]:
             self._seen = ticks, now
-        elif now - self._seen[1] > PATIENCE:
-            self._silent = f"the scheduler of {self.device.title} has not called for {PATIENCE:g} s"
+            self._quiet = 0
+        elif now - self._seen[1] > patience:
+            self._silent = f"the scheduler of {self.device.title} has not called for {patience:g} s"
+        elif now - self._seen[1] > QUIET and ticks and self._quiet == 0:
+            self._quiet = 1
         return not self._silent
 
     @property
@@ -304,18 +318,18 @@ class TouchThread:
             return explain(int(fault[FAULT_CODE]), int(fault[FAULT_INTERNAL]))
         return REASONS[reason]
 
-    def events(self) -> list[str]:
-        """The device's warnings and errors since last asked, in words, with how often each came."""
+    def events(self) -> dict[str, int]:
+        """The device's warnings and errors since last asked, in words, and how often each came."""
         new = self._tick.counts - self._told
         self._told += new
         fault = self._tick.fault
         unknown = explain(int(fault[UNKNOWN_CODE]), int(fault[UNKNOWN_INTERNAL]))
         sentences = [*map(explain, ERRORS), unknown]
-        return [
-            sentence if n == 1 else f"{sentence}, {n} times"
-            for n, sentence in zip(new, sentences, strict=True)
-            if n > 0
-        ]
+        said = {sentence: int(n) for n, sentence in zip(new, sentences, strict=True) if n > 0}
+        if self._quiet == 1:
+            self._quiet = 2
+            said[f"the scheduler of {self.device.title} does not call: the force is not known, let go"] = 1
+        return said
 
     def served(self) -> float:
         """Ticks done over the periods that have passed, by the servo's own statistics."""
@@ -343,12 +357,18 @@ class TouchThread:
         silent, job, self._job = not self._ended, self._job, None
         # first of all: a callback that comes late does nothing
         self._tick.words[ENDED] = 1
-        self.device.library.release(job, scheduled=silent)
         if silent:
             _kept.append(self._data)
+            # before the scheduler is left: that may wait for ever, and this takes the force
             self.device.close()
+        answered = self.device.library.release(job, scheduled=silent)
+        if self._guardian is not None and answered:
+            self._guardian.dismiss()
+        if not answered:
+            self._silent += "; libHD does not answer: the force is not known, let go of the stylus"
+        if silent and not self._tick.words[INSIDE]:
             self.servo.device.health[0] = DEVICE_GONE
-            servo_run(self.servo, round(PATIENCE / self.servo.dt))
+            servo_run(self.servo, round(STARTING / self.servo.dt))
 
     def __enter__(self) -> Self:
         return self.start()

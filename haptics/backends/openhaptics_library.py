@@ -7,7 +7,11 @@ import loads libHD, which only the owner of a device has.
 import ctypes
 import functools
 import importlib.util
+import os
 import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -25,6 +29,8 @@ class DeviceError(NamedTuple):
     severity: int
 
 
+ANSWER = 0.5
+"""Seconds within which a library that works returns from any call."""
 ERROR_DEPTH = 64
 """Errors taken from the stack at a time; libHD's holds fewer."""
 BAD_HANDLE = 0x0104
@@ -104,6 +110,8 @@ class Library:
         self.constants = definitions
         self.hd = SimpleNamespace()
         self._jobs: dict[int, float] = {}
+        self.hangs = False
+        """Whether a call has not returned; then no other is made that could hang as well."""
         for name, (result, arguments) in _prototypes(definitions).items():
             try:
                 # a prototype of our own leaves what pyOpenHaptics has declared on its handle as it was
@@ -138,6 +146,7 @@ class Library:
 
         Raises HapticsError if the scheduler does not run at the rate, or refuses the job.
         """
+        self.refuse_hanging()
         if any(rate != rate_hz for rate in self._jobs.values()):
             raise HapticsError(
                 f"a servo of {rate_hz:g} Hz cannot share the device's scheduler with one of another rate"
@@ -154,18 +163,60 @@ class Library:
         self._jobs[job] = rate_hz
         return job
 
-    def release(self, job: int, scheduled: bool) -> None:
-        """Forget a job, unscheduling it if it still is, and stop the scheduler after the last one."""
-        if scheduled:
-            self.hd.hdUnschedule(job)
+    def release(self, job: int, scheduled: bool) -> bool:
+        """Forget a job, unscheduling it if it still is, and stop the scheduler after the last one.
+
+        False if libHD did not answer: it waits for a callback that never returns, or for its device.
+        """
         del self._jobs[job]
-        if not self._jobs:
-            self.hd.hdStopScheduler()
+        last = not self._jobs
+
+        def leave() -> None:
+            if scheduled:
+                self.hd.hdUnschedule(job)
+            if last:
+                self.hd.hdStopScheduler()
+
+        return self.bounded(leave)
+
+    def bounded(self, calls: Callable[[], object]) -> bool:
+        """Make calls that may hang in a thread of their own; whether they returned within ANSWER."""
+        if self.hangs:
+            return False
+        done = threading.Event()
+
+        def make() -> None:
+            calls()
+            done.set()
+
+        threading.Thread(target=make, name="libHD", daemon=True).start()
+        self.hangs = not done.wait(ANSWER)
+        return not self.hangs
+
+    def refuse_hanging(self) -> None:
+        """Raise HapticsError if a call has hung."""
+        if self.hangs:
+            raise HapticsError("libHD does not answer any more; switch the device off and start again")
 
 
 def is_fatal(code: int) -> bool:
     """Whether an error ends a run; one that is not known does."""
     return code not in ERRORS or ERRORS[code].severity == FATAL
+
+
+def library_folders(environment: Mapping[str, str]) -> list[Path]:
+    """Folders that hold HD.dll: those of PATH, and of the places that OpenHaptics' installer names."""
+    folders = [Path(folder) for folder in environment.get("PATH", "").split(os.pathsep) if folder]
+    for name in ("OH_SDK_BASE", "3DTOUCH_BASE"):
+        if root := environment.get(name):
+            folders += [Path(root, "lib", "x64"), Path(root, "bin", "x64"), Path(root, "bin"), Path(root)]
+    return [folder for folder in dict.fromkeys(folders) if (folder / "HD.dll").is_file()]
+
+
+def let_find(folders: Iterable[Path], add: Callable[[str], object]) -> None:
+    """Have Windows look for libraries there, as Python keeps it off PATH. add: os.add_dll_directory."""
+    for folder in folders:
+        add(str(folder.resolve()))
 
 
 @functools.cache
@@ -175,6 +226,8 @@ def load() -> Library:
         raise HapticsError(f"OpenHaptics, which the Touch needs, does not exist for {sys.platform}")
     if importlib.util.find_spec("pyOpenHaptics") is None:
         raise HapticsError("pyOpenHaptics is not installed; pip install palpo[touch]")
+    if sys.platform == "win32":
+        let_find(library_folders(os.environ), os.add_dll_directory)
     try:
         from pyOpenHaptics import hd, hd_define
     except OSError as error:

@@ -70,8 +70,8 @@ HD_CURRENT_BUTTONS, HD_CURRENT_VELOCITY, HD_CURRENT_TRANSFORM = 0x2000, 0x2051, 
 HD_CURRENT_ANGULAR_VELOCITY, HD_CURRENT_FORCE, HD_FORCE_OUTPUT = 0x2053, 0x2700, 0x4000
 _DONE, _CONTINUE = 0, 1
 
-ENDED = 0
-"""Word that turns 1 when the callback will do nothing more."""
+ENDED, INSIDE = 0, 1
+"""Words that are 1 when the callback will do nothing more, and while it works."""
 LAST_CALL, LAG = 0, 1
 FAULT_CODE, FAULT_INTERNAL, UNKNOWN_CODE, UNKNOWN_INTERNAL = 0, 1, 2, 3
 _KNOWN = np.array([[code, error.severity] for code, error in ERRORS.items()], dtype=np.int64)
@@ -118,7 +118,7 @@ def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTic
         counts=np.zeros(len(_KNOWN) + 1, dtype=np.int64),
         fault=np.zeros(4, dtype=np.int64),
         clock=np.zeros(2, dtype=np.int64),
-        words=np.zeros(1, dtype=np.int64),
+        words=np.zeros(2, dtype=np.int64),
         scratch=make_scratch(),
     )
 
@@ -352,6 +352,7 @@ def touch_tick(tick):
     """One tick of the device; what libHD's scheduler is to do next."""
     if tick.words[ENDED] != 0:
         return _DONE
+    store_release(tick.words, INSIDE, 1)
     first = tick.clock[LAST_CALL] == 0
     late = _lateness(tick)
     there = _begin(tick, first)
@@ -359,6 +360,7 @@ def touch_tick(tick):
     done = servo_step(tick.servo, late, 1, tick.scratch)
     if there:
         _end(tick, done)
+    store_release(tick.words, INSIDE, 0)
     if done:
         store_release(tick.words, ENDED, 1)
         return _DONE

@@ -10,8 +10,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef unsigned int HHD, HDenum, HDerror, HDCallbackCode;
 typedef HDCallbackCode (*HDSchedulerCallback)(void *);
@@ -62,11 +65,21 @@ static HHD current = INVALID_HANDLE;
 static HDErrorInfo errors[64];
 static int n_errors;
 static long illegal, starts, ticks, overrun, stolen, stall_at, real_period;
+static volatile long hang_at;
 static unsigned long rate;
 #define JOBS 16
 static Job jobs[JOBS];
 static pthread_t thread;
 static volatile int running;
+
+/* Note an event in the file that the environment names, for a test whose process will be gone. */
+static void note(const char *event) {
+    const char *path = getenv("STANDIN_JOURNAL");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%ld %s\n", (long)getpid(), event);
+    fclose(file);
+}
 
 /* ---- inside, with the lock held */
 
@@ -150,6 +163,7 @@ HHD hdInitDevice(const char *name) {
     } else {
         devices[k].initialised = 1;
         current = handle = FIRST_HANDLE + k;
+        note("init");
     }
     pthread_mutex_unlock(&lock);
     return handle;
@@ -164,6 +178,7 @@ void hdDisableDevice(HHD handle) {
         d->initialised = d->output = d->in_frame = 0;
         memset(d->applied, 0, sizeof d->applied);
         if (current == handle) current = INVALID_HANDLE;
+        note("disable");
     }
     pthread_mutex_unlock(&lock);
 }
@@ -220,7 +235,10 @@ const char *hdGetErrorString(HDerror code) { return code ? "an error of the stan
 static void set_capability(HDenum capability, int value) {
     pthread_mutex_lock(&lock);
     Device *d = current_device();
-    if (d && capability == FORCE_OUTPUT) d->output = value;
+    if (d && capability == FORCE_OUTPUT) {
+        d->output = value;
+        note(value ? "force on" : "force off");
+    }
     else if (d) refuse(INVALID_ENUM);
     pthread_mutex_unlock(&lock);
 }
@@ -333,6 +351,7 @@ static void serve(void) {
         job->served = ticks;
         job->busy = 1;
         pthread_mutex_unlock(&lock);
+        while (ticks >= hang_at) usleep(1000);
         HDCallbackCode code = job->call(job->data);
         pthread_mutex_lock(&lock);
         job->busy = 0;
@@ -445,7 +464,7 @@ void standin_reset(void) {
     current = INVALID_HANDLE;
     n_errors = 0;
     illegal = starts = ticks = overrun = stolen = real_period = 0;
-    stall_at = NEVER;
+    stall_at = hang_at = NEVER;
     rate = 1000;
     pthread_mutex_unlock(&lock);
 }
@@ -472,6 +491,8 @@ void standin_hand(int k, double amplitude, double frequency) {
     devices[k].frequency = frequency;
 }
 void standin_stall(long tick) { stall_at = tick; }
+/* From this tick on no callback returns, and whoever waits for one waits for ever. */
+void standin_hang(long tick) { hang_at = tick; }
 void standin_slow(long period_ns) { real_period = period_ns; }
 /* Copy up to max forces [N] that the device applied, one a frame; the number copied. */
 long standin_log(int k, double *out, long max) {

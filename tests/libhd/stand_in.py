@@ -30,6 +30,7 @@ _SIGNATURES = {
     "script": (_INT, _POINTER, _LONG),
     "hand": (_INT, _DOUBLE, _DOUBLE),
     "stall": (_LONG,),
+    "hang": (_LONG,),
     "slow": (_LONG,),
     "log": (_INT, _POINTER, _LONG),
     "counts": (_POINTER,),

@@ -1,22 +1,37 @@
 """Every fault of a Touch has its own sentence; warnings go on, the rest fades to zero without a jump."""
 
 import ctypes
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.outcome import FAILED
+from app.progress import Silent
 from app.session import Options, run
 from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
-from haptics.backends.openhaptics_library import BAD_READING, ERRORS, WARN, Library, explain
+from haptics.backends.openhaptics_library import (
+    BAD_READING,
+    ERRORS,
+    WARN,
+    Library,
+    explain,
+    let_find,
+    library_folders,
+)
 from haptics.backends.openhaptics_tick import touch_callback
 from haptics.errors import HapticsError
 from haptics.limits import STOP_DEVICE_LOST
 from haptics.recording import read_recording
 from haptics.servo import drain_rows, finished_reason, tick_count
 from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
-from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, fresh_stand_in
+from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, build, fresh_stand_in
 
+ROOT = Path(__file__).parents[2]
 PRESSED = STIFFNESS * DEPTH
 """Force of the steady press [N]."""
 FADE = 50
@@ -78,8 +93,8 @@ def test_a_warning_is_told_and_counted_and_the_force_stays(stand_in, code):
     with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
         wait(wall.servo, FAULT_AT)
         assert thread.running and thread.reason == "running"
-        assert thread.events() == [f"{explain(code)}, 20 times"]
-        assert thread.events() == [], "told once"
+        assert thread.events() == {explain(code): 20}
+        assert thread.events() == {}, "told once"
     assert thread.reason == "stop requested"
     forces = stand_in.forces(DEFAULT)
     assert forces[250:FAULT_AT] == pytest.approx(np.tile([-PRESSED, 0, 0], (FAULT_AT - 250, 1)), abs=1e-12)
@@ -92,7 +107,7 @@ def test_any_other_error_fades_the_force_on_the_device_and_is_the_reason(stand_i
     thread = run_to_its_end(wall)
     assert thread.reason == explain(code, -7)
     assert finished_reason(wall.servo) == STOP_DEVICE_LOST
-    assert thread.events() == [explain(code, -7 if code == UNKNOWN else 0)]
+    assert thread.events() == {explain(code, -7 if code == UNKNOWN else 0): 1}
     assert_fades(stand_in.forces(DEFAULT), FAULT_AT)
     assert len(stand_in.forces(DEFAULT)) == FAULT_AT + FADE
     assert not stand_in.output(DEFAULT) and not stand_in.running()
@@ -105,7 +120,7 @@ def test_of_several_errors_the_first_fatal_one_is_the_reason(stand_in):
     stand_in.fault(DEFAULT, 0x0300, FAULT_AT + 5, FAULT_AT + 6)
     thread = run_to_its_end(touch_wall())
     assert thread.reason == explain(0x0304)
-    assert thread.events() == [explain(code) for code in (0x0200, 0x0204, 0x0300, 0x0304)]
+    assert thread.events() == dict.fromkeys(map(explain, (0x0200, 0x0204, 0x0300, 0x0304)), 1)
 
 
 def test_a_device_unplugged_in_mid_run_ends_it_with_its_own_sentence(stand_in):
@@ -176,7 +191,9 @@ def test_a_scheduler_that_falls_silent_in_mid_run_ends_it_and_the_device_is_disa
     stand_in.stall(FAULT_AT)
     wall = touch_wall()
     thread = run_to_its_end(wall)
-    assert thread.reason == "the scheduler of the default device has not called for 1 s"
+    assert thread.reason == "the scheduler of the default device has not called for 0.25 s"
+    silent = "the scheduler of the default device does not call: the force is not known, let go"
+    assert thread.events() == {silent: 1}
     assert finished_reason(wall.servo) == STOP_DEVICE_LOST
     assert_fades(drain_rows(wall.servo)[:, SENT], FAULT_AT)
     assert not stand_in.initialised(DEFAULT) and not stand_in.running()
@@ -279,3 +296,123 @@ def test_a_whole_run_whose_device_is_unplugged_ends_in_the_device_s_own_words(st
     assert done.result["exit_reason"] == f"the servo stopped: {lost}"
     assert done.result["servo"]["stop_reason"] == "the device was lost"
     assert read_recording(path).closed
+
+
+def test_a_warning_at_every_tick_is_said_once_and_counted(stand_in, tmp_path):
+    stand_in.fault(DEFAULT, WARNINGS[0], 100, 1000)
+    said = []
+
+    class Heard(Silent):
+        def say(self, words):
+            said.append(words)
+
+    options = Options("probe", device="touch", baseline=False, duration=1.2)
+    done = run(options, Heard())
+    warm = explain(WARNINGS[0])
+    assert said.count(warm) == 1
+    assert [words for words in done.result["warnings"] if words.startswith(warm)] == [f"{warm}, 900 times"]
+
+
+HANGING = """
+import sys, time
+from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from haptics.errors import HapticsError
+from tests.libhd.bench import touch_wall, wait
+from tests.libhd.stand_in import DEFAULT, fresh_stand_in
+
+stand_in = fresh_stand_in()
+stand_in.hang(300)
+wall = touch_wall()
+with OpenHapticsDevice() as device:
+    thread = TouchThread(wall.servo, device).start()
+    while thread.running:
+        time.sleep(1e-3)
+    begun = time.monotonic()
+    thread.stop()
+    print(thread.join(5.0), time.monotonic() - begun < 3.0, stand_in.initialised(DEFAULT))
+    print(thread.reason)
+try:
+    OpenHapticsDevice()
+except HapticsError as refused:
+    print(refused)
+"""
+
+
+def test_a_callback_that_never_returns_keeps_nobody_waiting_and_is_told():
+    fresh_stand_in().disconnect()
+    done = subprocess.run(
+        [sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    ended, reason, refused = done.stdout.splitlines()
+    # the device is disabled, though its scheduler waits for ever
+    assert ended == "True True 0"
+    assert reason == (
+        "the scheduler of the default device has not called for 0.25 s; "
+        "libHD does not answer: the force is not known, let go of the stylus"
+    )
+    assert refused.startswith("libHD does not answer any more")
+
+
+KILLED = """
+import sys, time
+from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from tests.libhd.bench import touch_wall, wait
+
+wall = touch_wall()
+with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+    wait(wall.servo, 100)
+    print("running", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_killed_program_s_device_is_disabled_by_another_process(tmp_path, killed):
+    fresh_stand_in().disconnect()
+    build(tmp_path)
+    journal = tmp_path / "journal"
+    places = {"LD_LIBRARY_PATH": str(tmp_path), "STANDIN_JOURNAL": str(journal)}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | places,
+    ) as program:  # fmt: skip
+        assert program.stdout.readline() == "running\n"
+        if killed:
+            program.kill()
+        program.stdin.close()
+        program.wait(LONG)
+    own = [f"{program.pid} init", f"{program.pid} force on"]
+    if not killed:
+        # in order: nobody else has touched it
+        assert journal.read_text().splitlines() == [
+            *own, f"{program.pid} force off", f"{program.pid} disable",
+        ]  # fmt: skip
+        return
+    end = time.monotonic() + LONG
+    while len(journal.read_text().splitlines()) < 5 and time.monotonic() < end:
+        time.sleep(0.01)
+    *before, init, off, disable = journal.read_text().splitlines()
+    assert before == own
+    guardian = init.split()[0]
+    assert guardian != str(program.pid)
+    assert [init, off, disable] == [f"{guardian} {event}" for event in ("init", "force off", "disable")]
+
+
+# ---- Windows
+
+
+def test_the_folders_of_hd_dll_are_those_that_hold_it(tmp_path):
+    there, sdk = tmp_path / "there", tmp_path / "sdk"
+    for folder in (there, tmp_path / "empty", sdk / "lib" / "x64"):
+        folder.mkdir(parents=True)
+    for folder in (there, sdk / "lib" / "x64"):
+        (folder / "HD.dll").touch()
+    path = os.pathsep.join(map(str, (tmp_path / "empty", there, tmp_path / "missing", there)))
+    found = library_folders({"PATH": path, "OH_SDK_BASE": str(sdk)})
+    assert found == [there, sdk / "lib" / "x64"]
+    assert library_folders({}) == []
+    added = []
+    let_find(found, added.append)
+    # os.add_dll_directory takes absolute paths only
+    assert added == [str(folder.resolve()) for folder in found]
