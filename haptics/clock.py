@@ -2,9 +2,10 @@
 
 Symbols are looked up by name (`types.ExternalFunction`) because a captured ctypes pointer would recompile in
 every process; a symbol that is missing would crash at its first call, so the choice is made at import:
-`clock_nanosleep` where there is one (Linux), else the portable waiter over a relative sleep (macOS:
-`nanosleep`; Windows: `Sleep`), which wakes early by a margin and spins the rest.
-Every function takes `scratch`, an int64 array of shape (4,) owned by the calling thread.
+`clock_nanosleep` where there is one (Linux); on Windows a high-resolution waitable timer (Windows 10
+1803 has it), else `Sleep`; elsewhere (macOS) `nanosleep`, which wakes early and spins the rest.
+Every function takes `scratch`, an int64 array of shape (4,) owned by the calling thread, which gives back
+what the system lent it with `end_waiting`.
 """
 
 import ctypes
@@ -34,6 +35,19 @@ _nanosleep = types.ExternalFunction("nanosleep", types.int32(types.voidptr, type
 _counter = types.ExternalFunction("QueryPerformanceCounter", types.int32(types.voidptr))
 _frequency = types.ExternalFunction("QueryPerformanceFrequency", types.int32(types.voidptr))
 _sleep_ms = types.ExternalFunction("Sleep", types.void(types.uint32))
+_create_timer = types.ExternalFunction(
+    "CreateWaitableTimerExW", types.int64(types.voidptr, types.voidptr, types.uint32, types.uint32)
+)
+_set_timer = types.ExternalFunction(
+    "SetWaitableTimer",
+    types.int32(types.int64, types.voidptr, types.int32, types.voidptr, types.voidptr, types.int32),
+)
+_wait_for = types.ExternalFunction("WaitForSingleObject", types.uint32(types.int64, types.uint32))
+_close_handle = types.ExternalFunction("CloseHandle", types.int32(types.int64))
+# of synchapi.h and winnt.h
+_HIGH_RESOLUTION, _ALL_ACCESS = 0x2, 0x1F0003
+_TIMER, _NO_TIMER = 3, -1
+"""Word of the scratch that holds the timer's handle, 0 before it was asked for; and that there is none."""
 
 
 def make_scratch() -> NDArray[np.int64]:
@@ -78,10 +92,30 @@ def _sleep_until_nanosleep(deadline, scratch):
 @kernel
 def _sleep_until_windows(deadline, scratch):
     left = deadline - _now_windows(scratch)
+    if left > 0 and scratch[_TIMER] == 0:
+        made = _create_timer(0, 0, _HIGH_RESOLUTION, _ALL_ACCESS)
+        scratch[_TIMER] = made if made != 0 else _NO_TIMER
     while left > 0:
-        # Sleep(n) lasts up to one timer period (1 ms, see request_realtime) longer than n
-        _sleep_ms(max(left // 1_000_000 - 1, 0))
+        # a negative time is relative, in units of 100 ns; never short of the deadline
+        scratch[0] = -((left + 99) // 100)
+        if scratch[_TIMER] != _NO_TIMER and _set_timer(scratch[_TIMER], scratch.ctypes, 0, 0, 0, 0) != 0:
+            _wait_for(scratch[_TIMER], left // 1_000_000 + 2)
+        else:
+            # Sleep(n) lasts up to one timer period (1 ms, see request_realtime) longer than n
+            _sleep_ms(max(left // 1_000_000 - 1, 0))
         left = deadline - _now_windows(scratch)
+
+
+@kernel
+def _end_waiting_windows(scratch):
+    if scratch[_TIMER] != 0 and scratch[_TIMER] != _NO_TIMER:
+        _close_handle(scratch[_TIMER])
+    scratch[_TIMER] = 0
+
+
+@kernel
+def _end_waiting_posix(scratch):
+    """Nothing is lent."""
 
 
 def _has_symbol(name: str) -> bool:
@@ -92,11 +126,14 @@ def _has_symbol(name: str) -> bool:
 
 
 if sys.platform == "win32":
-    now_ns, sleep_until, WAITER = _now_windows, _sleep_until_windows, "Sleep"
-elif _has_symbol("clock_nanosleep"):
-    now_ns, sleep_until, WAITER = _now_posix, _sleep_until_absolute, "clock_nanosleep"
+    now_ns, sleep_until, WAITER = _now_windows, _sleep_until_windows, "high-resolution waitable timer"
+    end_waiting = _end_waiting_windows
 else:
-    now_ns, sleep_until, WAITER = _now_posix, _sleep_until_nanosleep, "nanosleep"
+    now_ns, end_waiting = _now_posix, _end_waiting_posix
+    if _has_symbol("clock_nanosleep"):
+        sleep_until, WAITER = _sleep_until_absolute, "clock_nanosleep"
+    else:
+        sleep_until, WAITER = _sleep_until_nanosleep, "nanosleep"
 
 
 def request_realtime(priority: int = 80) -> tuple[bool, str]:

@@ -75,8 +75,10 @@ class Recorder:
         except (TypeError, ValueError) as error:
             raise HapticsError(f"{path}: metadata of a recording must be plain JSON ({error})") from None
         try:
-            # the descriptor claims room; HDF5 writes through its own
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            # the descriptor claims room; HDF5 writes through its own. Windows would read text from it, which
+            # the byte 0x1A, HDF5's seventh, ends
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+            self._descriptor = os.open(self.path, flags, 0o644)
         except OSError as error:
             raise HapticsError(f"{path}: the recording cannot be written ({error.strerror})") from None
         self._claim(0)
@@ -134,15 +136,20 @@ class Recorder:
         """Add a row to `low_steps`, in the order of its columns; written at the next flush."""
         if len(values) != len(self._low_columns):
             raise HapticsError(f"a low step has {len(values)} values and must have {len(self._low_columns)}")
-        self._low_steps.append(tuple(values))
+        self._queue(self._low_steps, tuple(values))
 
     def append_event(self, tick: int, text: str) -> None:
         """Add an event; text beyond 240 bytes is cut. Written at the next flush."""
-        self._events.append((tick, _cut(text)))
+        self._queue(self._events, (tick, _cut(text)))
 
     def append_change(self, step: int, text: str) -> None:
         """Add an operator's change "key=value", made before this low step. Written at the next flush."""
-        self._changes.append((step, _cut(text)))
+        self._queue(self._changes, (step, _cut(text)))
+
+    def _queue(self, queue: deque[Any], row: Any) -> None:
+        """Keep a row for the next flush; once recording has stopped nobody would take it."""
+        if self.error is None:
+            queue.append(row)
 
     def _write(self, rows: NDArray[np.float64]) -> None:
         """Append one batch and what the queues hold, then flush; sets `error` instead of raising."""
@@ -224,7 +231,7 @@ def _give_back(descriptor: int) -> None:
     """Cut the file at the end that its superblock (version 2 and 3, 8-byte addresses) names at byte 28."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     superblock = os.read(descriptor, 36)
-    if superblock[8] in (2, 3) and superblock[9] == 8:
+    if len(superblock) == 36 and superblock[8] in (2, 3) and superblock[9] == 8:
         os.ftruncate(descriptor, struct.unpack("<Q", superblock[28:36])[0])
 
 

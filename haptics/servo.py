@@ -26,7 +26,7 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
-from haptics.clock import WAITER, make_scratch, now_ns, request_realtime, sleep_until
+from haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
 from haptics.clutch import Clutch, follow_hand, make_clutch, start_at_point, take_start
 from haptics.device import DEVICE_OK, TABLE, VirtualDevice, device_read, device_write
 from haptics.guard import brake_near_limit, push_inward
@@ -425,6 +425,7 @@ def servo_loop(servo):
     while not done:
         late, deadline = _pace(deadline, servo.period_ns, servo.statistics, scratch)
         done = servo_step(servo, late, 1, scratch)
+    end_waiting(scratch)
     return finished_reason(servo)
 
 
@@ -435,6 +436,7 @@ def baseline_loop(n, period_ns, statistics, scratch):
     for _ in range(n):
         _late, deadline = _pace(deadline, period_ns, statistics, scratch)
         statistics.counters[STEPS] += 1
+    end_waiting(scratch)
 
 
 def servo_baseline(n: int = 1000, rate_hz: float = 1000.0, realtime: bool = True) -> dict[str, object]:

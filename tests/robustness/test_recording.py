@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
+from haptics import recording
 from haptics.device import make_virtual_device
 from haptics.errors import HapticsError
 from haptics.recording import Recorder, read_recording
@@ -214,3 +215,50 @@ def test_what_is_no_recording_is_refused_by_name(tmp_path):
         file["x"] = 1
     with pytest.raises(HapticsError, match="not a recording of this program"):
         read_recording(tmp_path / "other.h5")
+
+
+class WindowsFiles:
+    """`os` as Windows has it: descriptors opened without O_BINARY read text, which 0x1A ends."""
+
+    O_BINARY = 0x8000_0000
+
+    def __init__(self) -> None:
+        self._text: set[int] = set()
+
+    def __getattr__(self, name):
+        if name == "posix_fallocate":
+            raise AttributeError(name)
+        return getattr(os, name)
+
+    def open(self, path, flags, mode):
+        descriptor = os.open(path, flags & ~self.O_BINARY, mode)
+        if not flags & self.O_BINARY:
+            self._text.add(descriptor)
+        return descriptor
+
+    def read(self, descriptor, n):
+        data = os.read(descriptor, n)
+        return data.split(b"\x1a")[0].replace(b"\r\n", b"\n") if descriptor in self._text else data
+
+
+def test_on_windows_a_recording_is_closed_in_order_and_wastes_no_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "os", WindowsFiles())
+    wall, path = wall_on_a_stylus(), tmp_path / "run.h5"
+    with Recorder(path, {"scene": "wall"}) as recorder:
+        servo_run(wall.servo, 500)
+        recorder.drain(wall.servo)
+    assert recorder.error is None
+    assert read_recording(path).closed and len(read_recording(path).columns["tick"]) == 500
+    with h5py.File(path) as file:
+        assert file.id.get_filesize() == path.stat().st_size
+
+
+def test_a_recording_that_has_stopped_keeps_nothing_more_in_memory(tmp_path):
+    recorder = Recorder(tmp_path / "run.h5", {"scene": "wall"}, low_columns=LOW)
+    recorder.error = "the disk is full"
+    for k in range(100):
+        recorder.append_low_step((k, 1.0))
+        recorder.append_event(k, "event")
+        recorder.append_change(k, "a=1")
+    assert not (recorder._low_steps or recorder._events or recorder._changes)
+    recorder.close()
