@@ -128,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="time whole steps")
     bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
+    bench.add_argument("--duration", type=float, metavar="S", help="seconds, of the soak")
     bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     bench.set_defaults(command=_bench)
     return parser
@@ -327,10 +328,15 @@ def _bench(options: argparse.Namespace) -> int:
     chosen = benches if options.name is None else {options.name: _chosen(options.name, benches, "benchmark")}
     if not chosen:
         _list("benchmarks", {})
+    asked: dict[str, float] = {}
+    if options.duration is not None:
+        if options.name != "soak" or not options.duration > 0.0:
+            raise Refusal(f"--duration {options.duration:g}: only the soak takes a time, a positive one")
+        asked["duration"] = options.duration
     progress, results = Progress(), {}
     for name, bench in chosen.items():
         with progress.stage(f"{name}: {summary_of(bench)}"):
-            results[name] = bench()
+            results[name] = bench(**asked)
     from app.outcome import plain
     from app.summary import print_bench
 

@@ -18,7 +18,7 @@ FLUSH = 250
 """Rows that are written at once."""
 
 KEPT = 1_200_000
-"""Rows kept in memory, 20 minutes at 1 kHz: an operator may leave a window open for a day."""
+"""Rows kept in memory unless told, 20 minutes at 1 kHz: an operator may leave a window open for a day."""
 
 REPORTED = (
     "tick", "time_s", "px", "py", "pz", "force_x", "force_y", "force_z", "sent_x", "sent_y", "sent_z",
@@ -37,6 +37,8 @@ class Trace:
         self, servo: Servo, recorder: Recorder | None = None, names: Sequence[str] = REPORTED
     ) -> None:
         self.names = tuple(names)
+        self.kept = KEPT
+        """Rows that are kept in memory."""
         self._servo, self._recorder = servo, recorder
         self._index = [NAMES.index(name) for name in self.names]
         self._parts: deque[NDArray[np.float64]] = deque()
@@ -53,7 +55,7 @@ class Trace:
             if len(rows):
                 self._parts.append(rows[:, self._index])
                 self._rows += len(rows)
-            while self._parts and self._rows > KEPT + len(self._parts[0]):
+            while self._parts and self._rows > self.kept + len(self._parts[0]):
                 self._rows -= len(self._parts.popleft())
             if self._recorder is not None:
                 self._unwritten.append(rows)
@@ -83,7 +85,7 @@ class Trace:
             self.take()
 
     def finish(self) -> dict[str, NDArray[np.float64]]:
-        """Take what is left; all columns by name, one row a tick, the last KEPT of them."""
+        """Take what is left; all columns by name, one row a tick, the last `kept` of them."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

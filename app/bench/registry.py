@@ -10,11 +10,12 @@ from app.bench.memory import memory
 from app.bench.realtime import realtime
 from app.bench.servo import servo
 from app.bench.snap import snap
+from app.bench.soak import soak
 from app.bench.solve import solve
 from app.bench.start import start
 from app.bench.suction import suction
 
-BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
+BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "servo": servo,
     "low-step": low_step,
     "solve": solve,
@@ -25,4 +26,5 @@ BENCHES: dict[str, Callable[[], dict[str, Any]]] = {
     "memory": memory,
     "realtime": realtime,
     "latency": latency,
+    "soak": soak,
 }

@@ -10,6 +10,7 @@ from app.bench.low_step import low_step
 from app.bench.memory import memory
 from app.bench.registry import BENCHES
 from app.bench.servo import servo
+from app.bench.soak import COLUMNS, SAMPLES, soak
 from app.bench.solve import solve
 from app.bench.start import start
 from app.bench.timing import STAGES, time_stages, time_ticks, well_timed
@@ -24,6 +25,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 def test_every_benchmark_has_a_line_about_it():
     assert set(BENCHES) == {
         "servo", "low-step", "solve", "hapco", "snap", "suction", "start", "memory", "realtime", "latency",
+        "soak",
     }  # fmt: skip
     assert all(summary_of(bench) for bench in BENCHES.values())
 
@@ -97,3 +99,19 @@ def test_processes_report_finite_figures(bench):
             yield from leaves(value) if isinstance(value, dict) else [value]
 
     assert all(math.isfinite(value) for value in leaves(bench()))
+
+
+@pytest.mark.realtime
+def test_a_soak_tells_what_grew_and_loses_no_descriptor():
+    figures = soak(6.0)
+    assert figures["exit"] == "0: finished"
+    table = figures["over time"]
+    assert table.pop("columns") == COLUMNS[1:]
+    # the hand is moved and the row taken between two pictures
+    assert SAMPLES - 2 <= len(table) <= SAMPLES + 1
+    rows = np.array(list(table.values()))
+    assert rows.shape[1] == len(COLUMNS) - 1
+    assert (np.diff(rows[:, 1]) >= 0.0).all() and rows[-1, 1] > rows[0, 1]
+    assert len(set(rows[:, 2])) == 1
+    assert list(figures["growth an hour"]) == ["memory MB", "file MB", "descriptors", "threads"]
+    assert figures["growth an hour"]["descriptors"] == pytest.approx(0.0, abs=1e-6)
