@@ -183,7 +183,7 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
     guard = make_guard(*device.reach, safety.edge_margin, safety.edge_stiffness, safety.saturation_damping)
     return make_limits(
         min(safety.max_force or device.max_force, device.max_force),
-        max_rate=safety.max_rate,
+        max_rate=min(safety.max_rate, device.max_rate),
         fade_in=safety.fade_in,
         fade_out=safety.fade_out,
         recovery=safety.recovery,

@@ -27,17 +27,19 @@ from app.trace import Trace
 from config.load import load_scene, parse_scene
 from config.schema.scene import BaseScene
 from haptics.backends.replay import make_recorded, recorded_start
-from haptics.device import DEVICE_GONE, DeviceSpec
+from haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK, DeviceSpec
 from haptics.errors import HapticsError
 from haptics.limits import (
     DEVICE_LOST,
     EMERGENCY,
     NON_FINITE,
     PAUSING,
+    POSE_HELD,
     STOP_EMERGENCY,
     STOPPING,
     TICK_FAILED,
 )
+from haptics.plausible import HELD_TICKS
 from haptics.recording import Recording, read_recording
 from haptics.row import NAMES
 from haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
@@ -56,7 +58,7 @@ each step, which roundings decide where they are alike, and its click may be a t
 nearer by orders of magnitude."""
 MOVED_AND_FELT = ("p", "held_", "force_", "sent_")
 """Vectors that are compared so; counts, flags and residuals may differ by what one tick is early."""
-ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST
+ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD
 """Flags by which a run tells what was asked of it, or happened to its device, from outside."""
 OWN = NON_FINITE | TICK_FAILED
 """Flags of a tick that stops the run by itself, and will again."""
@@ -123,6 +125,11 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
         )
     if not np.array_equal(recording.columns["tick"], np.arange(len(recording.columns["tick"]))):
         raise HapticsError(f"{path}: rows are missing between its ticks, so that it cannot be repeated")
+    if scene is None and recording.earlier:
+        raise HapticsError(
+            f"{path}: made by an earlier version, which limited forces otherwise, so that it cannot be "
+            f"repeated; --device replay:{path} follows its hand"
+        )
     if scene is None:
         origin = meta["scene"]
         spec = parse_scene(origin["text"], origin["path"], origin["overrides"])
@@ -190,10 +197,16 @@ class _Rerun:
         flags = self.recording.columns["flags"].astype(np.int64)
         fading = np.flatnonzero(flags & STOPPING)
         asked = flags & (STOPPING | EMERGENCY if self.other else ASKED)
-        if len(fading) and flags[fading[0]] & (OWN | EMERGENCY | DEVICE_LOST):
+        if len(fading) and self._has_cause(flags[: fading[0] + 1]):
             # the cause comes by itself, or has a word of its own
             asked &= ~STOPPING
         return asked
+
+    @staticmethod
+    def _has_cause(flags: NDArray[np.int64]) -> bool:
+        """Whether the flags up to a stop tell what stopped it."""
+        held = flags[-HELD_TICKS - 1 :] & POSE_HELD > 0
+        return bool(flags[-1] & (OWN | EMERGENCY | DEVICE_LOST) or (held.all() and len(held) > HELD_TICKS))
 
     def run(self) -> dict[str, NDArray]:
         """All columns of the repeated run."""
@@ -236,8 +249,8 @@ class _Rerun:
     def _ask(self, asked: int, span: int) -> None:
         """Ask of the servo what was asked of it for these ticks."""
         servo = self.now.servo
-        if asked & DEVICE_LOST:
-            servo.device.health[0] = DEVICE_GONE
+        erred = DEVICE_ERRED if asked & POSE_HELD else DEVICE_OK
+        servo.device.health[0] = DEVICE_GONE if asked & DEVICE_LOST else erred
         if asked & EMERGENCY:
             request_stop(servo, STOP_EMERGENCY)
         if asked & STOPPING:

@@ -30,7 +30,8 @@ TABLE, MAILBOX, RECORDED, EXTERNAL = 0, 1, 2, 3
 inputs, velocities included, are reported as they were; or, EXTERNAL, from a real device's scheduler, whose
 callback fills the port before each step and sends the force after it."""
 
-DEVICE_OK, DEVICE_GONE = 0, 1
+DEVICE_OK, DEVICE_GONE, DEVICE_ERRED = 0, 1, 2
+"""Health of a device: it works, it is lost, or (RECORDED only) its pose was none that could be followed."""
 SUBSTEPS = 4
 """Steps of the stylus within a tick; at second order four are plenty (hand frequency times h is 0.02)."""
 MAILBOX_SMOOTHING = 0.02
@@ -60,6 +61,8 @@ class DeviceSpec:
         (math.inf, math.inf, math.inf),
     )
     """Lower and upper corner of its reach [m], device axes; without end where nobody states it."""
+    max_rate: float = 5000.0
+    """Fastest change of the force that may be sent to it [N/s]."""
     torques: bool = False
     """Whether it renders torques; those that it does not are accounted for by `haptics.passivity`."""
 
@@ -110,7 +113,7 @@ class VirtualDevice(NamedTuple):
     """Last reported position, velocity and angular velocity, shape (3, 3)."""
     measured_orientation: NDArray[np.float64]
     health: NDArray[np.int64]
-    """DEVICE_OK, or DEVICE_GONE once whoever watches the device has found that, shape (1,)."""
+    """DEVICE_OK, or what whoever watches the device has found, shape (1,)."""
 
 
 def make_virtual_device(

@@ -1,5 +1,8 @@
 """What stands between a commanded force and the hand: clamp, dampers, rate limit, watchdog and fades.
 
+What an operator changes for the device's side, force scale and largest force, goes over to its new value
+evenly in at least SLEW seconds; at once only while nothing is felt.
+
 Order, each tick:
   1. the command is clamped to the device's norm;
   2. what the dampers take (`LimitState.brake`) comes off, and the norm is held again. They must act on the
@@ -26,7 +29,8 @@ from numpy.typing import NDArray
 from haptics.errors import HapticsError
 from haptics.guard import GuardParams, make_guard
 from haptics.passivity import PassivityParams, make_passivity
-from physics.exchange.port import LIVE_MAX_FORCE, STATUS_AGE, STATUS_CODE
+from haptics.plausible import HAND_SPEED, HAND_TURN
+from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, OK, STATUS_AGE, STATUS_CODE
 from physics.kernels import inlined, kernel
 
 # Flags of a tick
@@ -45,6 +49,7 @@ CLUTCHED = 2048
 AT_EDGE = 4096
 NEAR_LIMIT = 8192
 PASSIVATED = 16384
+POSE_HELD = 32768
 FLAG_NAMES = {
     CLAMPED: "clamped to the device's force",
     RATE_LIMITED: "limited in rate",
@@ -61,6 +66,7 @@ FLAG_NAMES = {
     AT_EDGE: "beyond the edge of the device's reach",
     NEAR_LIMIT: "damped near the largest force",
     PASSIVATED: "damped by the passivity controller",
+    POSE_HELD: "pose not plausible, the last one held",
 }
 
 # Stop reasons
@@ -71,7 +77,8 @@ FLAG_NAMES = {
     STOP_TICK_FAILED,
     STOP_DEVICE_LOST,
     STOP_EMERGENCY,
-) = range(6)
+    STOP_POSE,
+) = range(7)
 REASONS = (
     "running",
     "stop requested",
@@ -79,6 +86,7 @@ REASONS = (
     "the tick reported a failure",
     "the device was lost",
     "emergency stop",
+    "the device reported poses that no hand can have",
 )
 
 # Counters, in ticks; watchdog trips count the times it began
@@ -92,7 +100,8 @@ REASONS = (
     COUNT_HELD_BACK,
     COUNT_AT_EDGE,
     COUNT_NEAR_LIMIT,
-) = range(9)
+    COUNT_POSE_HELD,
+) = range(10)
 COUNTERS = (
     "clamped",
     "rate_limited",
@@ -103,6 +112,7 @@ COUNTERS = (
     "held_back",
     "at_edge",
     "near_limit",
+    "pose_held",
 )
 
 
@@ -120,6 +130,12 @@ class LimitParams(NamedTuple):
     recovery_step: float
     emergency_step: float
     """Change of the gain in a tick."""
+    slew_ticks: int
+    """Ticks in which a live value goes over to another."""
+    hand_speed: float
+    """Largest speed [m/s] of a plausible pose; infinite judges none."""
+    hand_turn: float
+    """Largest angular speed [rad/s] of a plausible pose."""
     max_age: int
     """Age of a frame [ticks] past which the force fades."""
     start_force: float
@@ -142,17 +158,24 @@ class LimitState(NamedTuple):
     words: NDArray[np.int64]
     """Stop reason, phase of the start, 1 while the watchdog holds, 1 from an emergency on; shape (4,)."""
     counters: NDArray[np.int64]
-    """As named in COUNTERS, shape (9,)."""
+    """As named in COUNTERS, shape (10,)."""
+    live: NDArray[np.float64]
+    """Goal, present value and change in a tick of each entry of Port.live, shape (3, 2)."""
 
 
 _REASON, _PHASE, _WATCHDOG, _EMERGENCY = 0, 1, 2, 3
+_GOAL, _NOW, _CHANGE = 0, 1, 2
 # Phases of the start: the gain has not left zero, rises for the first time, has been full or has fallen since
 _GATED, _RISING, _OPEN = 0, 1, 2
 
 
+SLEW = 0.1
+"""Seconds, at least, in which a live value goes over to another."""
+
+
 def make_limits(
     max_force: float,
-    max_rate: float = 2000.0,
+    max_rate: float = 500.0,
     fade_in: float = 0.5,
     fade_out: float = 0.05,
     recovery: float = 0.25,
@@ -163,12 +186,14 @@ def make_limits(
     start_force: float = 0.5,
     ceiling: float | None = None,
     emergency_buttons: int = 0,
+    hand_speed: float = HAND_SPEED,
     guard: GuardParams | None = None,
     passivity: PassivityParams | None = None,
 ) -> LimitParams:
     """Limits from seconds, newtons and N/s; fade_in or recovery 0 is at once, and without start_force.
 
-    ceiling None is max_force. guard None guards nothing; passivity None neither observes nor controls.
+    ceiling None is max_force. hand_speed inf judges no pose. guard None guards nothing; passivity None
+    neither observes nor controls.
     Raises HapticsError on a force, rate, falling time or age that is not positive.
     """
     for name, value in (
@@ -178,6 +203,7 @@ def make_limits(
         ("emergency", emergency),
         ("start_force", start_force),
         ("max_age", max_age),
+        ("hand_speed", hand_speed),
         ("dt", dt),
     ):
         if not value > 0.0:
@@ -190,6 +216,9 @@ def make_limits(
         fade_out_step=_gain_step(fade_out, dt),
         recovery_step=_gain_step(recovery, dt),
         emergency_step=_gain_step(emergency, dt),
+        slew_ticks=math.ceil(SLEW / dt * (1.0 - 1e-9)),
+        hand_speed=float(hand_speed),
+        hand_turn=HAND_TURN,
         max_age=round(max_age / dt),
         start_force=float(start_force),
         emergency_buttons=int(emergency_buttons),
@@ -216,6 +245,7 @@ def make_limit_state(params: LimitParams) -> LimitState:
         brake=np.zeros(3),
         words=np.array([RUNNING, _OPEN if full else _GATED, 0, 0], dtype=np.int64),
         counters=np.zeros(len(COUNTERS), dtype=np.int64),
+        live=np.array([[1.0, params.max_force], [1.0, params.max_force], [0.0, 0.0]]),
     )
 
 
@@ -258,7 +288,7 @@ def _check_command(state, port):
         flags |= NON_FINITE
         state.counters[COUNT_NON_FINITE] += 1
         request_fade(state, STOP_NON_FINITE)
-    elif port.status[STATUS_CODE] != 0:
+    elif port.status[STATUS_CODE] != OK:
         flags |= TICK_FAILED
         state.counters[COUNT_FAILED] += 1
         request_fade(state, STOP_TICK_FAILED)
@@ -266,10 +296,44 @@ def _check_command(state, port):
 
 
 @inlined
-def largest_force(params, port):
-    """Largest norm [N] now: the operator's, never above the ceiling, or what the limits were made with."""
-    live = port.live[LIVE_MAX_FORCE]
-    return params.max_force if math.isnan(live) else min(max(live, 0.0), params.ceiling)
+def _go_over(live, k, goal, ticks, at_once):
+    """One tick of live value k on its way to a goal: even steps, laid out when the goal changes."""
+    if goal != live[_GOAL, k]:
+        live[_GOAL, k] = goal
+        live[_CHANGE, k] = abs(goal - live[_NOW, k]) / ticks
+    step, left = live[_CHANGE, k], goal - live[_NOW, k]
+    # the sum of n steps may miss the goal by a rounding, which must not cost one more tick
+    if at_once or abs(left) <= step * (1.0 + 1e-9):
+        live[_NOW, k] = goal
+    else:
+        live[_NOW, k] += step if left > 0.0 else -step
+
+
+@kernel
+def slew_live(state, params, force_scale, port):
+    """Bring the live values a tick nearer to what the operator wants; force_scale: the workspace's own.
+
+    The largest force is never above the ceiling. A value that is no number leaves what there was.
+    """
+    wanted = port.live[LIVE_FORCE_SCALE]
+    scale = wanted if math.isfinite(wanted) else force_scale
+    wanted = port.live[LIVE_MAX_FORCE]
+    largest = min(max(wanted, 0.0), params.ceiling) if math.isfinite(wanted) else params.max_force
+    nothing_felt = state.gain[0] == 0.0
+    _go_over(state.live, LIVE_FORCE_SCALE, scale, params.slew_ticks, nothing_felt)
+    _go_over(state.live, LIVE_MAX_FORCE, largest, params.slew_ticks, nothing_felt)
+
+
+@inlined
+def force_scale_now(state):
+    """Device force per scene force [-] in this tick."""
+    return state.live[_NOW, LIVE_FORCE_SCALE]
+
+
+@inlined
+def largest_force(state):
+    """Largest norm [N] in this tick."""
+    return state.live[_NOW, LIVE_MAX_FORCE]
 
 
 @inlined
@@ -281,7 +345,7 @@ def _norm(x, y, z):
 def _follow_command(state, params, port):
     """Move the state's force toward the clamped and damped command, no faster than the rate; the flags."""
     flags = 0
-    f, brake, largest = port.force, state.brake, largest_force(params, port)
+    f, brake, largest = port.force, state.brake, largest_force(state)
     norm = _norm(f[0], f[1], f[2])
     scale = 1.0
     if norm > largest:
@@ -357,7 +421,7 @@ def _move_gain(state, params, command, stale, pausing):
 def limit_force(state, params, port, out, pausing=False):
     """out (3,) [N] = what may be sent of port.force; returns the tick's flags.
 
-    Reads port.force, port.status (code and age of the frame), port.live and state.brake; out is finite.
+    Reads port.force, port.status (code and age of the frame), state.live and state.brake; out is finite.
     |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
     """
     flags = _check_command(state, port)

@@ -30,7 +30,10 @@ from haptics.errors import HapticsError
 from haptics.row import COLUMNS, Column
 from haptics.servo import Servo, drain_rows
 
-FORMAT = "palpo recording 1"
+FORMAT = "palpo recording 2"
+EARLIER = "palpo recording 1"
+"""Of a version that let the force change faster and told success by another number: it can be read, and its
+hand be followed, but its forces are not those of today."""
 FLUSH_SECONDS = 0.25
 BATCH = 1024
 """Rows written between two claims of room; also the chunk of every dataset."""
@@ -249,6 +252,8 @@ class Recording:
     """Low step and "key=value" of what the operator changed."""
     closed: bool
     """False if the program ended before it could close the file; the rows are those of the last flush."""
+    earlier: bool = False
+    """Whether a version of the program wrote it whose forces were limited otherwise."""
 
 
 def read_recording(path: str | Path) -> Recording:
@@ -260,7 +265,8 @@ def read_recording(path: str | Path) -> Recording:
         raise HapticsError(f"{path}: no such recording")
     try:
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
-            if file.attrs.get("format") != FORMAT:
+            written = file.attrs.get("format")
+            if written not in (FORMAT, EARLIER):
                 raise HapticsError(f"{path}: an HDF5 file, but not a recording of this program")
             return Recording(
                 meta=json.loads(bytes(file.attrs["meta"]).decode()),
@@ -270,6 +276,7 @@ def read_recording(path: str | Path) -> Recording:
                 events=_read_texts(file["events"], "tick"),
                 changes=_read_texts(file["changes"], "step"),
                 closed=bool(file["closed"][0]),
+                earlier=written == EARLIER,
             )
     except (OSError, KeyError) as error:
         raise HapticsError(f"{path}: not a readable recording ({error})") from None

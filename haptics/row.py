@@ -48,7 +48,7 @@ COLUMNS: tuple[Column, ...] = (
     *_vector("held_x held_y held_z", "m", "held point of the tool"),
     *_vector("sum_x sum_y sum_z", "N", "sum of the constraint forces on the tool"),
     *_integers(
-        ("status", "status code of the tick, 0 is well"),
+        ("status", "status code of the tick, 1 is well"),
         ("frame", "id of the frame consumed"),
         ("frame_age", "age of the frame in ticks since it became visible"),
         ("sweeps", "sweeps of the contact solver"),

@@ -2,10 +2,12 @@
 
 Step, in this order:
   hear what others ask (stop, emergency, pause);
-  read the device; its emergency buttons come before its clutch button, which may be one of them;
+  read the device and hold its last pose if this one is not plausible; its emergency buttons come before its
+    clutch button, which may be one of them;
   map its pose to the scene, or hold it there (clutch, start, pause);
   book the energy of the last tick, now that the device says where its force led;
-  call the tick, a C function of the system, and map its force back to the device;
+  call the tick, a C function of the system, which has failed until it says otherwise, and map its force back
+    to the device;
   guard: the edge of the reach adds to the command, the dampers lay out what they take off once it is clamped;
   limit, send, record the row, count.
 `servo_run` repeats it in lock-step without a clock; `servo_loop` paces it by absolute deadlines, without the
@@ -28,32 +30,46 @@ from numpy.typing import ArrayLike, NDArray
 
 from haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
 from haptics.clutch import Clutch, follow_hand, make_clutch, start_at_point, take_start
-from haptics.device import DEVICE_OK, TABLE, VirtualDevice, device_read, device_write
+from haptics.device import (
+    DEVICE_ERRED,
+    DEVICE_GONE,
+    DEVICE_OK,
+    EXTERNAL,
+    TABLE,
+    VirtualDevice,
+    device_read,
+    device_write,
+)
 from haptics.guard import brake_near_limit, push_inward
 from haptics.limits import (
     AT_EDGE,
     CLUTCHED,
     COUNT_AT_EDGE,
     COUNT_NEAR_LIMIT,
+    COUNT_POSE_HELD,
     COUNTERS,
     DEVICE_LOST,
     NEAR_LIMIT,
     PASSIVATED,
+    POSE_HELD,
     REASONS,
     RUNNING,
     STOP_DEVICE_LOST,
     STOP_EMERGENCY,
     STOP_NON_FINITE,
+    STOP_POSE,
     STOP_REQUESTED,
     STOP_TICK_FAILED,
     LimitParams,
     LimitState,
+    force_scale_now,
     has_faded,
     is_emergency,
     largest_force,
     limit_force,
     make_limit_state,
     request_fade,
+    slew_live,
     stop_reason,
 )
 from haptics.passivity import (
@@ -68,6 +84,7 @@ from haptics.passivity import (
     observe_port,
     observe_torque,
 )
+from haptics.plausible import HELD_TICKS, PoseMemory, judge_pose, keep_pose, make_pose_memory
 from haptics.row import COLUMNS, write_row
 from haptics.statistics import (
     LATE,
@@ -82,9 +99,9 @@ from haptics.statistics import (
     summarise,
     summarise_duration,
 )
-from haptics.workspace import Workspace, force_gain, force_to_device, make_workspace
+from haptics.workspace import Workspace, force_to_device, make_workspace
 from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
-from physics.exchange.port import STATUS_AGE, STATUS_CODE, Port, make_port
+from physics.exchange.port import LIVE_FORCE_SCALE, OK, STATUS_AGE, STATUS_CODE, Port, begin_tick, make_port
 from physics.exchange.ring import (
     make_ring,
     ring_available,
@@ -117,6 +134,7 @@ class Servo(NamedTuple):
     workspace: Workspace
     """Its offset is the servo's own, which the clutch moves."""
     clutch: Clutch
+    pose: PoseMemory
     limits: LimitParams
     limit_state: LimitState
     energy: PortEnergy
@@ -133,6 +151,8 @@ class Servo(NamedTuple):
     """Age of a frame [ticks] from which a step counts as stale."""
     period_ns: int
     dt: float
+    scratch: NDArray[np.int64]
+    """Of the clock, for the thread that drives the servo."""
 
 
 def make_servo(
@@ -166,6 +186,7 @@ def make_servo(
         device=device,
         workspace=place._replace(offset=place.offset.copy()),
         clutch=make_clutch(),
+        pose=make_pose_memory(),
         limits=limits,
         limit_state=make_limit_state(limits),
         energy=make_port_energy(),
@@ -178,7 +199,9 @@ def make_servo(
         stale_age=limits.max_age if stale_age is None else int(stale_age),
         period_ns=round(1e9 / rate_hz),
         dt=1.0 / rate_hz,
+        scratch=make_scratch(),
     )
+    servo.limit_state.live[:2, LIVE_FORCE_SCALE] = place.force_scale
     if start_at is not None:
         start_servo_at(servo, start_at)
     return servo
@@ -237,8 +260,9 @@ def _call_system(servo):
     reason = stop_reason(servo.limit_state)
     if reason in (STOP_NON_FINITE, STOP_TICK_FAILED):
         return
+    begin_tick(servo.port)
     code = call_tick(servo.tick_address, servo.tick_data)
-    if code != 0:
+    if code != OK:
         servo.port.status[STATUS_CODE] = code
 
 
@@ -284,12 +308,26 @@ def _hear_pause(servo):
 
 
 @inlined
-def _read_device(servo, tick):
-    """Read pose and buttons; returns the flags."""
-    flags = 0
-    if device_read(servo.device, tick, servo.device_port) != DEVICE_OK:
+def _read_device(servo, tick, late_ns):
+    """Read pose and buttons, a period and late_ns after the last time at most; returns the flags."""
+    flags, port, limits = 0, servo.device_port, servo.limits
+    health, source = device_read(servo.device, tick, port), servo.device.source
+    if health == DEVICE_GONE:
         request_fade(servo.limit_state, STOP_DEVICE_LOST)
         flags = DEVICE_LOST
+    # a pointer has no motors, and a recording has been judged; a device that is given up stays so
+    judged = source in (TABLE, EXTERNAL)
+    given_up = health == DEVICE_ERRED or stop_reason(servo.limit_state) == STOP_POSE
+    plausible = not given_up and judge_pose(
+        servo.pose, limits.hand_speed if judged else math.inf, limits.hand_turn, port,
+        servo.dt + 1e-9 * late_ns,
+    )  # fmt: skip
+    held = keep_pose(servo.pose, port, plausible)
+    if held > 0:
+        flags |= POSE_HELD
+        servo.limit_state.counters[COUNT_POSE_HELD] += 1
+    if held > HELD_TICKS:
+        request_fade(servo.limit_state, STOP_POSE)
     together = servo.limits.emergency_buttons
     if together != 0 and servo.device_port.buttons[0] & together == together:
         request_fade(servo.limit_state, STOP_EMERGENCY)
@@ -297,7 +335,7 @@ def _read_device(servo, tick):
 
 
 @inlined
-def _rest(servo):
+def _rest(servo, late_ns):
     """A period of a frozen servo: zero force; returns True if a stop was asked for.
 
     A scripted hand stands still with the scene; a pointer or a real stylus moves on.
@@ -305,7 +343,7 @@ def _rest(servo):
     for i in range(3):
         servo.sent[i] = 0.0
     if servo.device.source != TABLE:
-        _read_device(servo, servo.control[_TICK])
+        _read_device(servo, servo.control[_TICK], late_ns)
         device_write(servo.device, servo.sent)
     done = has_faded(servo.limit_state)
     if done:
@@ -334,7 +372,7 @@ def _guard(servo):
         state.counters[COUNT_AT_EDGE] += 1
     for i in range(3):
         state.brake[i] = 0.0
-    if brake_near_limit(params.guard, largest_force(params, port), port, state.brake):
+    if brake_near_limit(params.guard, largest_force(state), port, state.brake):
         flags |= NEAR_LIMIT
         state.counters[COUNT_NEAR_LIMIT] += 1
     if brake_delivery(servo.energy, params.passivity, state.brake):
@@ -343,33 +381,34 @@ def _guard(servo):
 
 
 @kernel
-def servo_step(servo, late_ns, paced, scratch):
+def servo_step(servo, late_ns, paced):
     """One tick; returns True once a stop has been asked for and the force has faded.
 
     A frozen servo makes none. late_ns: lateness [ns] of this tick. paced: 0 in lock-step, where the row's
     times are zero so that recordings are bit-reproducible.
     """
-    start = now_ns(scratch)
+    start = now_ns(servo.scratch)
     control, state = servo.control, servo.limit_state
     frozen = control[_FROZEN] != 0
     _hear_stop(servo)
     pausing, granted = _hear_pause(servo)
     if frozen and pausing:
         if not granted:
-            return _rest(servo)
+            return _rest(servo, late_ns)
         control[_USED] += 1
     tick = control[_TICK]
-    flags = _read_device(servo, tick)
+    flags = _read_device(servo, tick, late_ns)
     flags |= _follow(servo, tick, frozen)
     observe_port(servo.energy, servo.limits.passivity, servo.device_port, servo.sent, state.gain[0], frozen)
     _call_system(servo)
-    force_to_device(servo.workspace, servo.port, servo.device_port)
+    slew_live(state, servo.limits, servo.workspace.force_scale, servo.port)
+    force_to_device(servo.workspace, force_scale_now(state), servo.port, servo.device_port)
     observe_torque(servo.energy, servo.device_port)
     flags |= _guard(servo)
     flags |= limit_force(state, servo.limits, servo.device_port, servo.sent, pausing)
     if device_write(servo.device, servo.sent) != DEVICE_OK:
         request_fade(state, STOP_DEVICE_LOST)
-    step_ns = now_ns(scratch) - start
+    step_ns = now_ns(servo.scratch) - start
     if servo.recording:
         _record(servo, tick, flags, late_ns if paced else 0, step_ns if paced else 0)
     statistics = servo.statistics
@@ -390,12 +429,11 @@ def servo_run(servo, n):
 
     Returns the ticks done, fewer than n once the servo has stopped, or stands frozen without a grant.
     """
-    scratch = np.zeros(4, dtype=np.int64)
     if finished_reason(servo) != RUNNING:
         return 0
     first = tick_count(servo)
     for k in range(n):
-        if servo_step(servo, 0, 0, scratch) or tick_count(servo) == first + k:
+        if servo_step(servo, 0, 0) or tick_count(servo) == first + k:
             break
     return tick_count(servo) - first
 
@@ -419,13 +457,12 @@ def servo_loop(servo):
     Returns the stop reason. A deadline is missed when the tick starts more than a period late; a servo
     that lags catches up, unless it lags by more than CATCH_UP periods (a suspended machine).
     """
-    scratch = np.zeros(4, dtype=np.int64)
-    deadline = now_ns(scratch) + servo.period_ns
+    deadline = now_ns(servo.scratch) + servo.period_ns
     done = finished_reason(servo) != RUNNING
     while not done:
-        late, deadline = _pace(deadline, servo.period_ns, servo.statistics, scratch)
-        done = servo_step(servo, late, 1, scratch)
-    end_waiting(scratch)
+        late, deadline = _pace(deadline, servo.period_ns, servo.statistics, servo.scratch)
+        done = servo_step(servo, late, 1)
+    end_waiting(servo.scratch)
     return finished_reason(servo)
 
 
@@ -527,7 +564,7 @@ def _passivity_summary(servo: Servo) -> dict[str, object]:
 
 def _workspace_summary(servo: Servo) -> dict[str, object]:
     """The scales, and how many times a stiffness of the scene is felt."""
-    scale, gain = servo.workspace.scale, float(force_gain(servo.workspace, servo.port))
+    scale, gain = servo.workspace.scale, float(force_scale_now.py_func(servo.limit_state))
     return {
         "scale": scale,
         "force_scale": gain,

@@ -10,14 +10,12 @@ hand receives more than the scene gives, and passivity is the user's to keep.
 The offset is where a run starts: a servo keeps a copy and moves it as its clutch says.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import HapticsError
-from physics.exchange.port import LIVE_FORCE_SCALE
 from physics.kernels import inlined
 
 
@@ -122,16 +120,9 @@ def pose_to_scene(workspace, device_port, port):
 
 
 @inlined
-def force_gain(workspace, port):
-    """Device force per scene force [-]: the operator's, or the workspace's own."""
-    live = port.live[LIVE_FORCE_SCALE]
-    return workspace.force_scale if math.isnan(live) else live
-
-
-@inlined
-def force_to_device(workspace, port, device_port):
-    """Bring force and torque from the scene's port into the device's."""
-    R, g = workspace.rotation, force_gain(workspace, port)
+def force_to_device(workspace, g, port, device_port):
+    """Bring force and torque from the scene's port into the device's; g: device force per scene force [-]."""
+    R = workspace.rotation
     f, t = port.force, port.torque
     for i in range(3):
         device_port.force[i] = g * (R[0, i] * f[0] + R[1, i] * f[1] + R[2, i] * f[2])

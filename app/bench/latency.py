@@ -104,7 +104,7 @@ def _run(kind: str, feedback: str, path: Rows, before: Before | None = None) -> 
     lock = LockStep(build_scene(load_scene(SCENE, [f"tool.feedback={feedback}"])), kind)
     data = tick_data(lock.high)
     # neither a clamp nor a limit of the rate may hide or spread a change
-    limits = make_limits(1e9, max_rate=1e15, fade_in=0.0)
+    limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, hand_speed=np.inf)
     stylus = make_virtual_device(path)
     servo = make_servo(
         high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=512

@@ -23,7 +23,7 @@ from haptics.limits import make_limits
 from haptics.row import NAMES
 from haptics.servo import drain_rows, make_servo, servo_run
 from physics.exchange.handle import Handle, HandleType
-from physics.exchange.port import Port, make_port
+from physics.exchange.port import OK, Port, end_tick, make_port
 from physics.kernels import callback
 
 TICKS = 1200
@@ -87,7 +87,7 @@ def _wall_tick(wall):
     port = wall.port
     for i in range(3):
         port.force[i] = -wall.gain[0] * port.position[i] - wall.gain[1] * port.velocity[i]
-    return np.int32(0)
+    return end_tick(port, OK, 0)
 
 
 def decays(stiffness: float, damping: float, device: IdealDevice) -> bool:
@@ -102,7 +102,7 @@ def decays(stiffness: float, damping: float, device: IdealDevice) -> bool:
     wall = Wall(make_port(), np.array([stiffness, damping]))
     data = Handle(wall)
     # the force is limited only where the run is lost already, before its numbers overflow
-    limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, dt=T)
+    limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, dt=T, hand_speed=np.inf)
     servo = make_servo(
         _wall_tick.address, data.address, wall.port, stylus, limits, rate_hz=1.0 / T, ring_capacity=2048
     )

@@ -205,7 +205,7 @@ class Loop:
         lock = LockStep(build_scene(parse_scene(SCENE, "wall", [*hold, f"tool.feedback={self.feedback}"])))
         data = tick_data(lock.high)
         # no limit may hide what the loop does
-        limits = make_limits(1e9, max_rate=1e15, fade_in=0.0)
+        limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, hand_speed=np.inf)
         servo = make_servo(
             high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=8192
         )

@@ -95,7 +95,12 @@ class Safety(Spec):
     max_force: Force | None = Field(
         None, gt=0, description="Largest force; at most, and without it, the device's."
     )
-    max_rate: ForceRate = Field(2000.0, gt=0, description="Fastest change of the force.")
+    max_rate: ForceRate = Field(
+        500.0,
+        gt=0,
+        description="Fastest change of the force; at most the device's. Raise it where a fast change is what "
+        "is to be felt, as in a click.",
+    )
     frame_age_limit: Time = Field(
         0.25, gt=0, description="Age of the low-rate frame at which the force fades."
     )

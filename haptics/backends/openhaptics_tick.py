@@ -29,7 +29,7 @@ from haptics.backends.openhaptics_library import (
     ERRORS,
     FATAL,
 )
-from haptics.clock import make_scratch, now_ns
+from haptics.clock import now_ns
 from haptics.device import DEVICE_GONE, DEVICE_OK, EXTERNAL, make_virtual_device
 from haptics.limits import make_limits
 from haptics.servo import Servo, make_servo, servo_step
@@ -101,7 +101,6 @@ class TouchTick(NamedTuple):
     clock: NDArray[np.int64]
     """Time of the last call (0: none yet) and how far the calls lag behind the rate [ns], shape (2,)."""
     words: NDArray[np.int64]
-    scratch: NDArray[np.int64]
 
 
 def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTick:
@@ -119,7 +118,6 @@ def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTic
         fault=np.zeros(4, dtype=np.int64),
         clock=np.zeros(2, dtype=np.int64),
         words=np.zeros(2, dtype=np.int64),
-        scratch=make_scratch(),
     )
 
 
@@ -243,7 +241,7 @@ def _lateness(tick):
     The scheduler's deadlines are its own secret, so a call is measured against the one before; a call that
     comes early makes up for one that came late, by no more than a period.
     """
-    now = now_ns(tick.scratch)
+    now = now_ns(tick.servo.scratch)
     last = tick.clock[LAST_CALL]
     tick.clock[LAST_CALL] = now
     if last == 0:
@@ -357,7 +355,7 @@ def touch_tick(tick):
     late = _lateness(tick)
     there = _begin(tick, first)
     _read(tick)
-    done = servo_step(tick.servo, late, 1, tick.scratch)
+    done = servo_step(tick.servo, late, 1)
     if there:
         _end(tick, done)
     store_release(tick.words, INSIDE, 0)

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from physics.arrays import copy, copy_rows
 from physics.dynamics.rigid import free_spin
 from physics.errors import InputError
 from physics.fem.beam import Section, add_beam, beam_energy, circular_section, element_constants, product
@@ -333,13 +334,13 @@ def chain_hold_direct(work, state, i, mask, v_imposed):
     D, U, rhs = work.D, work.U, work.rhs
     n = D.shape[0]
     work.held[0] = i
-    work.held_mask[:] = mask
-    work.held_D[:] = D[i]
-    work.held_rhs[:] = rhs[i]
+    copy(mask, work.held_mask)
+    copy_rows(D[i], work.held_D)
+    copy(rhs[i], work.held_rhs)
     if i > 0:
-        work.held_left[:] = U[i - 1]
+        copy_rows(U[i - 1], work.held_left)
     if i + 1 < n:
-        work.held_right[:] = U[i]
+        copy_rows(U[i], work.held_right)
     for c in range(6):
         if not mask[c]:
             continue

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from physics.arrays import copy
 from physics.collision.closest import INTERIOR, segment_segment
 from physics.collision.contact_surface import (
     ContactSurface,
@@ -195,8 +196,8 @@ def _measure_slip(contacts, k, old, x_1, x_2, rotation_2, anchors, vectors):
         matvec3_transposed(rotation_2, p, contacts.remainder[k])
         contacts.force[k] = 0.0
         return
-    contacts.force[k] = anchors.force[old]
-    contacts.remainder[k] = anchors.remainder[old]
+    copy(anchors.force[old], contacts.force[k])
+    copy(anchors.remainder[old], contacts.remainder[k])
     if not anchors.sticks[old]:
         weighted_point(x_2, anchors.slots[1, old], anchors.weights[1, old], p)
         for i in range(3):

@@ -121,3 +121,18 @@ def view_f64(address, n):
 def view_i64(address, n):
     """int64 array, shape (n,), over the memory at an int64 address; it owns nothing."""
     return carray(pointer_i64(address), (n,))
+
+
+@inlined
+def view_flat(array):
+    """float64 array, shape (size,), over a contiguous one; it owns nothing. A ravel could raise."""
+    return view_f64(array.ctypes.data, array.size)
+
+
+@inlined
+def view_square(array, n):
+    """float64 array, shape (n, n), over the first n^2 entries of a contiguous one; it owns nothing.
+
+    A reshape could raise.
+    """
+    return carray(pointer_f64(array.ctypes.data), (n, n))

@@ -57,6 +57,8 @@ def _words(value: Any) -> list[int]:
         return [word for item in value for word in _words(item)]
     if type(value) is int or isinstance(value, np.int64):
         return [int(value)]
+    if isinstance(value, np.float32):  # in the low half of a word that the next field, or the end, pads
+        return [int(value.view(np.int32))]
     if isinstance(value, float):  # also float64
         return [int(np.float64(value).view(np.int64))]
     raise TypeError(f"a {type(value).__name__} has no place behind a handle: int, float, arrays and tuples")

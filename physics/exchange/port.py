@@ -16,8 +16,9 @@ INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
 # Entries of Port.live
 LIVE_FORCE_SCALE, LIVE_MAX_FORCE = 0, 1
 
-OK, NOT_FINITE = 0, 1
-"""Status code of a tick."""
+FAILED, OK, NOT_FINITE = 0, 1, 2
+"""Status code of a tick. FAILED is what a C function that raises returns; it also stands in the port from
+before a tick begins until it ends, so that one that never ends has failed."""
 
 WAITING, SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 1, 2, 4, 8, 16
 """Flags of a tick: the scene waited for a frame; the solver used up its sweeps, or its time; contacts did not
@@ -32,7 +33,7 @@ class Port(NamedTuple):
       buttons (1,) int64 bit mask.
     Outputs, written by the tick:
       force (3,) [N] and torque (3,) [N m], commanded, on the device's hand;
-      status (8,) int64: status code (0 is well), id of the frame consumed, its age [ticks] since it became
+      status (8,) int64: status code (1 is well), id of the frame consumed, its age [ticks] since it became
         visible, sweeps, active contacts, rows, replayed ticks, flags;
       info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N];
       live (2,): what the operator has set for the device's side and a frame has brought: force scale [-] and
@@ -49,6 +50,21 @@ class Port(NamedTuple):
     status: NDArray[np.int64]
     info: NDArray[np.float64]
     live: NDArray[np.float64]
+
+
+@inlined
+def begin_tick(port):
+    """Whoever calls a tick says first that it has failed, on a frame that is a tick older."""
+    port.status[STATUS_CODE] = FAILED
+    port.status[STATUS_AGE] += 1
+
+
+@inlined
+def end_tick(port, status, age):
+    """The last act of a tick: its status, which it returns, and the age of its frame [ticks]."""
+    port.status[STATUS_AGE] = age
+    port.status[STATUS_CODE] = status
+    return status
 
 
 def make_port() -> Port:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.exchange.atomics import view_flat
 from physics.kernels import fast_kernel, kernel
 
 
@@ -192,7 +193,7 @@ def apply(model, work, nodes, weights, forces, count):
                 for p in range(model.surface.start[row], model.surface.start[row + 1]):
                     load[model.surface.column[p]] += model.surface.value[p] * f
     n, c = work.vh.size, work.coupling.size
-    response, coupling_response = model.response.ravel(), model.coupling_response.ravel()
+    response, coupling_response = view_flat(model.response), view_flat(model.coupling_response)
     for d in range(load.size):
         if load[d] != 0.0:
             _add_product(response, d * n, 1, n, load, d, work.vh, 0)

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.arrays import copy
 from physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
 from physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm
 from physics.contact.solvers.anderson import (
@@ -127,8 +128,8 @@ def begin(w, b, mu, x, u, gas, accelerated, a):
     for j in range(k):
         size += (gas.area[j] * max(gas.pressure[j], gas.atmosphere)) ** 2
     set_offset(w, b, x, u, 0, last)
-    a.best[:last] = x[:last]
-    a.before[first:last] = x[first:last]
+    copy(x, a.best[:last])
+    copy(x[first:last], a.before[first:last])
     _balance(w, x, u, first, gas, a.before)
     _residual(w, mu, x, u, gas, 0.0, a)
     return RUNAWAY * (free**0.5 * (first / trace if trace > 0.0 else 1.0) + size**0.5)
@@ -145,7 +146,7 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
     first, last = 3 * mu.shape[0], 3 * mu.shape[0] + gas.area.shape[0]
     force, ahead = x[:last], u[:last]
     for done in range(1, sweeps + 1):
-        a.before[first:last] = x[first:last]
+        copy(x[first:last], a.before[first:last])
         move, size = sweep(w, mu, x, ahead, 0, a.step, a.before)
         pushed, pushing = _balance(w, x, u, first, gas, a.before)
         move += pushed
@@ -182,9 +183,9 @@ def finish(w, b, mu, x, u, gas, a):
     """
     first, k = 3 * mu.shape[0], gas.area.shape[0]
     last = first + k
-    x[:last] = a.best[:last]
+    copy(a.best, x[:last])
     set_offset(w, b, x, u, 0, last)
-    a.before[first:last] = x[first:last]
+    copy(x[first:last], a.before[first:last])
     _balance(w, x, u, first, gas, a.before)
     error = _gas_error(u, first, gas)
     for j in range(k):
@@ -211,7 +212,7 @@ def _choose_areas(w, n, area):
         mean += w[i, i] / n
     for j in range(area.shape[0]):
         own = w[3 * n + j, 3 * n + j]
-        area[j] = 2.0 ** round(0.5 * math.log2(own / mean)) if own > 0.0 and mean > 0.0 else 1.0
+        area[j] = 2.0 ** np.rint(0.5 * math.log2(own / mean)) if own > 0.0 and mean > 0.0 else 1.0
 
 
 @inlined

@@ -28,11 +28,13 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
+from physics.arrays import copy, copy_rows
 from physics.bodies.boundary import place_surface
 from physics.bodies.quasistatic import QuasistaticBody
 from physics.collision.contact_surface import weighted_point
 from physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from physics.contact.laws import OPEN, STICK
+from physics.exchange.atomics import view_square
 from physics.exchange.buffer import (
     acquire,
     is_fresh,
@@ -46,7 +48,7 @@ from physics.exchange.buffer import (
 from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_contact_frame, make_equilibrium
 from physics.exchange.durations import StepTimes
 from physics.exchange.handle import Handle, HandleType
-from physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, STATUS_FLAGS, WAITING
+from physics.exchange.port import NOT_FINITE, OK, STATUS_AGE, STATUS_FLAGS, WAITING, end_tick
 from physics.exchange.quasistatic_frame import SET_LIVE
 from physics.kernels import callback, inlined, kernel
 from physics.math3 import matvec3_transposed, quat_to_matrix
@@ -64,6 +66,7 @@ from physics.systems.hapco_tick import (
     _free_motion,
     _judge,
     _pose,
+    _posed,
     _publish,
     _shape,
     _solve,
@@ -108,14 +111,14 @@ def _take_frame(m):
         return f
     f, _ = acquire(m.frame_control)
     frame, mobile, fixed = m.frame, s.mobile, s.fixed
-    s.live[:] = frame.settings[f]
+    copy(frame.settings[f], s.live)
     for i in range(2):
         s.port.live[i] = s.live[SET_LIVE + i]
     s.counter[SETTINGS_ID] = frame.id[f]
     m.counter[ADOPTED_AT] = s.counter[TICK]
     m.counter[WAITED] = 0
-    mobile.u[:] = frame.mobile_u[f]
-    fixed.u[:] = frame.fixed_u[f]
+    copy_rows(frame.mobile_u[f], mobile.u)
+    copy_rows(frame.fixed_u[f], fixed.u)
     s.tracker.gap[0] = frame.nearest[f]
     place_surface(mobile.boundary.rest, mobile.u, mobile.position, mobile.rotation, mobile.x)
     place_surface(fixed.boundary.rest, fixed.u, fixed.position, fixed.rotation, fixed.x)
@@ -131,28 +134,28 @@ def _take_contacts(s, frame, f):
     clear_anchors(anchors)
     for k in range(contacts.count[0]):
         add_anchor(anchors, contacts.identity[k])
-        anchors.force[k] = contacts.force[k]
-        anchors.remainder[k] = contacts.remainder[k]
+        copy(contacts.force[k], anchors.force[k])
+        copy(contacts.remainder[k], anchors.remainder[k])
         for side in range(2):
-            anchors.slots[side, k] = contacts.slots[side, k]
-            anchors.weights[side, k] = contacts.weights[side, k]
-    contacts.count[:] = frame.count[f]
+            copy(contacts.slots[side, k], anchors.slots[side, k])
+            copy(contacts.weights[side, k], anchors.weights[side, k])
+    copy(frame.count[f], contacts.count)
     s.counter[LOST_CONTACTS] += contacts.count[1]
     for k in range(contacts.count[0]):
         contacts.identity[k] = frame.identity[f, k]
         contacts.triangle[k] = frame.triangle[f, k]
-        contacts.frame[k] = frame.axes[f, k]
+        copy_rows(frame.axes[f, k], contacts.frame[k])
         for side in range(2):
-            contacts.slots[side, k] = frame.slots[f, side, k]
-            contacts.weights[side, k] = frame.weights[f, side, k]
+            copy(frame.slots[f, side, k], contacts.slots[side, k])
+            copy(frame.weights[f, side, k], contacts.weights[side, k])
         old = find_anchor(anchors, contacts.identity[k])
         _separation(s, contacts.slots, contacts.weights, k, now)
         if old < 0:
-            contacts.remainder[k] = now[:3]
+            copy(now, contacts.remainder[k])
             contacts.force[k] = 0.0
             continue
         _separation(s, anchors.slots, anchors.weights, old, then)
-        contacts.force[k] = anchors.force[old]
+        copy(anchors.force[old], contacts.force[k])
         for i in range(3):
             contacts.remainder[k, i] = anchors.remainder[old, i] + (now[i] - then[i])
 
@@ -187,15 +190,16 @@ def _publish_state(m):
     s, out, w = m.servo, m.state, writer_slot(m.state_control)
     contacts, n = s.contacts, s.contacts.count[0]
     out.calls[w] = m.counter[CALLS]
-    out.position[w] = s.mobile.position
-    out.orientation[w] = s.mobile.orientation
+    copy(s.mobile.position, out.position[w])
+    copy(s.mobile.orientation, out.orientation[w])
     out.n_contacts[w] = n
     for k in range(n):
         out.identity[w, k], out.triangle[w, k] = contacts.identity[k], contacts.triangle[k]
-        out.force[w, k], out.status[w, k] = s.problem.force[k], s.problem.status[k]
+        copy(s.problem.force[k], out.force[w, k])
+        out.status[w, k] = s.problem.status[k]
         for side in range(2):
-            out.slots[w, side, k] = contacts.slots[side, k]
-            out.weights[w, side, k] = contacts.weights[side, k]
+            copy(contacts.slots[side, k], out.slots[w, side, k])
+            copy(contacts.weights[side, k], out.weights[w, side, k])
     publish(m.state_control)
 
 
@@ -211,7 +215,7 @@ def _must_wait(m):
 def frame_matrix(m, f):
     """W of the servo's present contacts, shape (3 n, 3 n), over the memory of the frame in slot f."""
     n = 3 * m.servo.contacts.count[0]
-    return m.frame.w[f, : n * n].reshape((n, n))
+    return view_square(m.frame.w[f], n)
 
 
 @kernel
@@ -225,14 +229,15 @@ def tick(m):
     counter[CALLS] += 1
     if _must_wait(m):
         counter[WAITED] += 1
-        s.port.status[STATUS_AGE] = counter[PATIENCE] + counter[WAITED]
         s.port.status[STATUS_FLAGS] = WAITING
-        return OK
+        return end_tick(s.port, OK, counter[PATIENCE] + counter[WAITED])
     _pose(s)
     f = _take_frame(m)
     _free_frame(s)
     _free_motion(s)
     w = frame_matrix(m, f)
+    if not _posed(s, m.frame.w[f]):
+        return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
     _start(s)
     flags = _solve(s, w)
     _judge(s, w)
@@ -241,12 +246,11 @@ def tick(m):
     mobile = s.mobile
     place_surface(mobile.boundary.rest, mobile.u, mobile.position, mobile.rotation, mobile.x)
     status = _feedback(s, flags)
-    s.port.status[STATUS_AGE] = s.counter[TICK] - counter[ADOPTED_AT]
+    age = s.counter[TICK] - counter[ADOPTED_AT]
     s.counter[TICK] += 1
     _publish(s)
     _publish_state(m)
-    s.port.status[STATUS_CODE] = status
-    return status
+    return end_tick(s.port, status, age)
 
 
 @kernel

@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.arrays import all_finite, copy_rows
 from physics.bodies.boundary import (
     Boundary,
     GatherScratch,
@@ -65,6 +66,7 @@ from physics.contact.solvers.relaxation import (
     relax_sweeps,
 )
 from physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
+from physics.exchange.atomics import view_flat, view_square
 from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from physics.exchange.lent_clock import LentClock, read_clock
 from physics.exchange.port import (
@@ -76,8 +78,6 @@ from physics.exchange.port import (
     NOT_FINITE,
     OK,
     SOLVE_DIVERGED,
-    STATUS_AGE,
-    STATUS_CODE,
     STATUS_CONTACTS,
     STATUS_FLAGS,
     STATUS_FRAME,
@@ -87,6 +87,7 @@ from physics.exchange.port import (
     SWEEPS_SPENT,
     TIME_SPENT,
     Port,
+    end_tick,
 )
 from physics.exchange.quasistatic_frame import (
     ANDERSON,
@@ -292,14 +293,17 @@ def _free_frame(s):
 
 @kernel
 def _detect(s):
-    """Contacts between the last deformed surfaces, where the frames are now."""
+    """Contacts between the last deformed surfaces, where the frames are now; False where one is nowhere."""
     mobile, fixed = s.mobile, s.fixed
     place_surface(mobile.boundary.rest, mobile.u, mobile.position, mobile.rotation, mobile.x)
+    if not (all_finite(view_flat(mobile.x)) and all_finite(view_flat(fixed.x))):
+        return False
     find_contacts(
         s.features, mobile.x, s.surface, fixed.x, fixed.rotation, s.live[SET_COLLISION], s.value[EDGE_REACH],
         s.counter[FACETED] == 1, s.anchors, s.tracker, s.contacts,
     )  # fmt: skip
     s.counter[LOST_CONTACTS] += s.contacts.count[1]
+    return True
 
 
 @inlined
@@ -634,7 +638,6 @@ def _feedback(s, flags):
     port.status[STATUS_CONTACTS] = active
     port.status[STATUS_ROWS] = 3 * contacts.count[0]
     port.status[STATUS_FRAME] = s.counter[SETTINGS_ID]
-    port.status[STATUS_AGE] = 0
     port.status[STATUS_REPLAYED] = 0
     port.status[STATUS_FLAGS] = flags | (CONTACTS_LOST if contacts.count[1] > 0 else 0)
     return OK if check < 1e12 else NOT_FINITE
@@ -655,8 +658,8 @@ def _publish(s):
     out, w, c = s.picture, writer_slot(s.picture_control), s.coupling
     first, n = s.mobile.x.shape[0], s.contacts.count[0]
     out.tick[w] = s.counter[TICK]
-    out.surface[w, :first] = s.mobile.x
-    out.surface[w, first:] = s.fixed.x
+    copy_rows(s.mobile.x, out.surface[w, :first])
+    copy_rows(s.fixed.x, out.surface[w, first:])
     for i in range(3):
         out.position[w, i] = s.mobile.position[i]
         out.target[w, i] = c.target[i]
@@ -678,7 +681,14 @@ def _publish(s):
 def _matrix(s):
     """W of the present contacts, shape (3 n, 3 n), over the packed memory."""
     n = 3 * s.contacts.count[0]
-    return s.problem.w[: n * n].reshape((n, n))
+    return view_square(s.problem.w, n)
+
+
+@inlined
+def _posed(s, w):
+    """Whether all numbers of the contact problem are; W is packed in the first entries of w."""
+    rows = 3 * s.contacts.count[0]
+    return all_finite(w[: rows * rows]) and all_finite(s.problem.b[:rows])
 
 
 @kernel
@@ -687,10 +697,13 @@ def tick(s):
     _take_settings(s)
     _pose(s)
     _free_frame(s)
-    _detect(s)
+    if not _detect(s):
+        return end_tick(s.port, NOT_FINITE, 0)
     _free_motion(s)
     w = _matrix(s)
     _delassus(s, w)
+    if not _posed(s, s.problem.w):
+        return end_tick(s.port, NOT_FINITE, 0)
     _start(s)
     flags = _solve(s, w)
     _judge(s, w)
@@ -698,8 +711,7 @@ def tick(s):
     status = _feedback(s, flags)
     s.counter[TICK] += 1
     _publish(s)
-    s.port.status[STATUS_CODE] = status
-    return status
+    return end_tick(s.port, status, 0)
 
 
 @kernel

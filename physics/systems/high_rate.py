@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.arrays import all_finite
 from physics.bodies.chain import (
     ChainModel,
     ChainState,
@@ -74,7 +75,6 @@ from physics.exchange.port import (
     NOT_FINITE,
     OK,
     STATUS_AGE,
-    STATUS_CODE,
     STATUS_CONTACTS,
     STATUS_FLAGS,
     STATUS_FRAME,
@@ -83,6 +83,7 @@ from physics.exchange.port import (
     STATUS_SWEEPS,
     WAITING,
     Port,
+    end_tick,
 )
 from physics.exchange.tool_state import ToolState
 from physics.kernels import inlined, kernel
@@ -506,6 +507,11 @@ def _h5_solve(s):
     rows = s.rows
     m, n_contacts = 3 * rows.count[0], rows.count[1]
     n = m + 3 * n_contacts
+    for i in range(n):
+        if not all_finite(rows.w[i, :n]):
+            return NOT_FINITE
+    if not all_finite(rows.b[:n]):
+        return NOT_FINITE
     if m > 0 and eliminate(rows.w, rows.b, m, n, rows.factor) != 0:
         return NOT_FINITE
     mu, status = rows.mu[rows.count[0] :], rows.status[rows.count[0] :]
@@ -620,7 +626,6 @@ def _feedback(s):
     port.info[INFO_DEPTH] = depth
     port.status[STATUS_CONTACTS] = active
     port.status[STATUS_FRAME] = s.counter[FRAME_ID]
-    port.status[STATUS_AGE] = s.counter[TICK] - s.counter[ADOPTED_AT]
     port.status[STATUS_FLAGS] = 0
     check = 0.0
     for c in range(3):
@@ -686,11 +691,10 @@ def tick(s):
     s.counter[CALLS] += 1
     if _must_wait(s):
         s.counter[WAITED] += 1
-        s.port.status[STATUS_AGE] = s.setting[PATIENCE] + s.counter[WAITED]
         s.port.status[STATUS_FLAGS] = WAITING
-        return OK
+        return end_tick(s.port, OK, s.setting[PATIENCE] + s.counter[WAITED])
     _h1_pose(s)
-    status = _h2_free_motion(s)
+    status, age = _h2_free_motion(s), s.port.status[STATUS_AGE]
     if status == OK:
         f = _take_frame(s)
         _h3_violation(s, f)
@@ -699,10 +703,10 @@ def tick(s):
         if status == OK:
             _h6_correct(s, f)
             status = _feedback(s)
+            age = s.counter[TICK] - s.counter[ADOPTED_AT]
             s.counter[TICK] += 1
             _publish(s)
-    s.port.status[STATUS_CODE] = status
-    return status
+    return end_tick(s.port, status, age)
 
 
 @kernel

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from physics.arrays import all_finite
 from physics.collision.clusters import Clusters, update_clusters
 from physics.collision.distance_field import evaluate
 from physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
@@ -49,6 +50,7 @@ from physics.contact.solvers.maximal_dissipation import (
 )
 from physics.dynamics.admittance import DAMPING, TARGET, plug_advance, plug_energy, plug_free
 from physics.errors import InputError
+from physics.exchange.atomics import view_flat, view_square
 from physics.exchange.handle import handle_like
 from physics.exchange.port import NOT_FINITE, OK
 from physics.exchange.snap_frame import (
@@ -116,7 +118,7 @@ def free_motion(s, target_position, target_orientation):
 @kernel
 def _foresee(s, prong, drift):
     """drift (k, 3) = T (2 vh - (1 - eps) v) of the contact nodes under the newest forces."""
-    T, old, flat, push = s.plug.step, 1.0 - s.live[SET_RESTITUTION], drift.ravel(), prong.push
+    T, old, flat, push = s.plug.step, 1.0 - s.live[SET_RESTITUTION], view_flat(drift), prong.push
     compliance, v, vh = prong.model.compliance, prong.v, prong.vh
     for a in range(drift.shape[0]):
         for i in range(3):
@@ -312,7 +314,7 @@ def detect(s):
 @kernel
 def missed(s):
     """Whether the forces found let a node or the plug move on by more than the margin that detection left."""
-    after = s.system.scratch[0:2].ravel()
+    after = view_flat(s.system.scratch[0:2])
     _foresee_plug(s, after)
     way = 0.0
     for i in range(3):
@@ -332,7 +334,7 @@ def missed(s):
 def _matrix(s):
     """W of the present contacts, shape (3 n, 3 n), over the packed memory."""
     n = 3 * s.counter[CONTACTS]
-    return s.system.w[: n * n].reshape((n, n))
+    return view_square(s.system.w, n)
 
 
 @kernel
@@ -539,26 +541,44 @@ def measure(s):
 
 
 @kernel
+def _placed(s):
+    """Whether all is somewhere: a point that is nowhere touches nothing, and its contact would be lost."""
+    well = all_finite(s.motion.position) and all_finite(s.motion.orientation)
+    for k in range(s.prongs.size):
+        well = well and all_finite(view_flat(handle_like(s.prong, s.prongs[k]).x))
+    return well
+
+
+@kernel
 def step(s, target_position, target_orientation):
-    """One step in which the target goes to (3,) [m], (4,); s: handle of a SnapState."""
+    """One step in which the target goes to (3,) [m], (4,); s: handle of a SnapState.
+
+    Returns OK, or NOT_FINITE where a place or a number of the contact problem is none: no force has been
+    applied then.
+    """
     free_motion(s, target_position, target_orientation)
     locate(s)
+    if not _placed(s):
+        return NOT_FINITE
     s.counter[ROUNDS] = s.counter[SWEEPS] = 0
     while s.counter[ROUNDS] == 0 or (s.counter[ROUNDS] < MOST_ROUNDS and missed(s)):
         s.counter[ROUNDS] += 1
         detect(s)
         delassus(s)
+        rows = 3 * s.counter[CONTACTS]
+        if not (all_finite(s.system.w[: rows * rows]) and all_finite(s.system.b[:rows])):
+            return NOT_FINITE
         solve(s)
         spread(s)
     update(s)
+    return OK
 
 
 @kernel
 def run_steps(s, positions, orientations, out):
     """A step for each target (n, 3), (n, 4), told by a row of out (n, COLUMNS); how many were well."""
     for k in range(positions.shape[0]):
-        step(s, positions[k], orientations[k])
-        if measure(s) != OK:
+        if step(s, positions[k], orientations[k]) != OK or measure(s) != OK:
             return k
         row, depth, normal = out[k], 0.0, 0.0
         for c in range(s.counter[CONTACTS]):

@@ -23,9 +23,8 @@ from physics.exchange.port import (
     INFO_RESIDUAL,
     INFO_SUM,
     NOT_FINITE,
+    OK,
     SOLVE_DIVERGED,
-    STATUS_AGE,
-    STATUS_CODE,
     STATUS_CONTACTS,
     STATUS_FLAGS,
     STATUS_FRAME,
@@ -34,6 +33,7 @@ from physics.exchange.port import (
     STATUS_SWEEPS,
     SWEEPS_SPENT,
     Port,
+    end_tick,
 )
 from physics.exchange.snap_frame import SET_LIVE, SnapPicture, SnapSettings
 from physics.kernels import inlined, kernel
@@ -133,7 +133,7 @@ def _pose(s):
 
 @inlined
 def _steps(s):
-    """The substeps; returns the flags."""
+    """The substeps; returns the flags and the status."""
     snap, n, flags = s.snap, s.counter[SUBSTEPS], 0
     s.hand[:] = 0.0
     s.port.status[STATUS_SWEEPS] = 0
@@ -148,7 +148,8 @@ def _steps(s):
                 s.target[i] = s.goal[i]
             for i in range(4):
                 s.target_q[i] = s.goal_q[i]
-        step(snap, s.target, s.target_q)
+        if step(snap, s.target, s.target_q) != OK:
+            return flags, NOT_FINITE
         for i in range(6):
             s.hand[i] += snap.hand[i] / n
         s.port.status[STATUS_SWEEPS] += snap.counter[SWEEPS]
@@ -159,7 +160,7 @@ def _steps(s):
         elif snap.counter[CODE] != CONVERGED:
             flags |= SWEEPS_SPENT
             s.counter[SWEEP_CAPS] += 1
-    return flags | (CONTACTS_LOST if snap.counter[LOST] > lost else 0)
+    return flags | (CONTACTS_LOST if snap.counter[LOST] > lost else 0), OK
 
 
 @kernel
@@ -181,7 +182,6 @@ def _feedback(s, flags):
     port.status[STATUS_CONTACTS] = pressed
     port.status[STATUS_ROWS] = 3 * snap.counter[CONTACTS]
     port.status[STATUS_FRAME] = s.counter[SETTINGS_ID]
-    port.status[STATUS_AGE] = 0
     port.status[STATUS_REPLAYED] = 0
     port.status[STATUS_FLAGS] = flags
 
@@ -224,7 +224,9 @@ def tick(s):
     """One tick of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
     _take_settings(s)
     _pose(s)
-    flags = _steps(s)
+    flags, status = _steps(s)
+    if status != OK:
+        return end_tick(s.port, status, 0)
     status = measure(s.snap)
     _feedback(s, flags)
     for i in range(3):
@@ -232,5 +234,4 @@ def tick(s):
             status = NOT_FINITE
     s.counter[TICK] += 1
     _publish(s)
-    s.port.status[STATUS_CODE] = status
-    return status
+    return end_tick(s.port, status, 0)

@@ -29,9 +29,11 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
+from physics.arrays import all_finite, copy
 from physics.contact.residual import natural_map_norm
 from physics.contact.solvers.anderson import CONTINUE, CONVERGED, DIVERGED, RESIDUAL, SWEEPS, Acceleration
 from physics.contact.solvers.relaxation import project_cones
+from physics.exchange.atomics import view_square
 from physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
 from physics.exchange.handle import Handle, HandleType
 from physics.exchange.port import (
@@ -43,7 +45,6 @@ from physics.exchange.port import (
     OK,
     SOLVE_DIVERGED,
     STATUS_AGE,
-    STATUS_CODE,
     STATUS_CONTACTS,
     STATUS_FLAGS,
     STATUS_FRAME,
@@ -52,6 +53,7 @@ from physics.exchange.port import (
     STATUS_SWEEPS,
     SWEEPS_SPENT,
     Port,
+    end_tick,
     make_port,
 )
 from physics.exchange.suction_frame import (
@@ -67,7 +69,7 @@ from physics.exchange.suction_frame import (
     make_hand_state,
     make_suction_frame,
 )
-from physics.kernels import callback, kernel
+from physics.kernels import callback, inlined, kernel
 from physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
 from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
 
@@ -165,7 +167,7 @@ def _take_frame(s):
     frame, counter = s.frame, s.counter
     counter[FRAME], counter[ADOPTED_AT] = frame.id[f], counter[TICK]
     rows = 3 * frame.size[f, 0]
-    s.x[:rows] = frame.start[f, :rows]
+    copy(frame.start[f], s.x[:rows])
     project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
     for j in range(frame.size[f, 1]):
         s.air.pressure[j] = frame.pressure[f, j]
@@ -205,6 +207,13 @@ def _free_motion(s, f):
             s.b[i] += frame.rows[f, i, j] * s.twist[j]
 
 
+@inlined
+def _posed(s, f):
+    """Whether all numbers of the problem are."""
+    m = 3 * s.frame.size[f, 0] + s.frame.size[f, 1]
+    return all_finite(s.frame.w[f, : m * m]) and all_finite(s.b[:m])
+
+
 @kernel
 def _solve(s, f):
     """Contact forces and pressures within tolerance and sweeps, from those of the last tick; the flags."""
@@ -216,7 +225,7 @@ def _solve(s, f):
     if m == 0:
         return flags
     settings, mu = frame.settings[f], frame.mu[f, :n]
-    w, b, x, u = frame.w[f, : m * m].reshape((m, m)), s.b[:m], s.x[:m], s.u[:m]
+    w, b, x, u = view_square(frame.w[f], m), s.b[:m], s.x[:m], s.u[:m]
     for j in range(k):
         air.amount[j] = frame.amount[f, j]
     gas = Gas(
@@ -280,7 +289,6 @@ def _feedback(s, f, flags):
     port.status[STATUS_CONTACTS] = active
     port.status[STATUS_ROWS] = 3 * frame.size[f, 0] + frame.size[f, 1]
     port.status[STATUS_FRAME] = s.counter[FRAME]
-    port.status[STATUS_AGE] = s.counter[TICK] - s.counter[ADOPTED_AT]
     port.status[STATUS_REPLAYED] = 0
     port.status[STATUS_FLAGS] = flags
     return OK if check < 1e12 else NOT_FINITE
@@ -307,13 +315,15 @@ def tick(s):
     if s.counter[HELD] == 1 and s.counter[FRAME] > 0:
         _aim(s)
         _free_motion(s, f)
+        if not _posed(s, f):
+            return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
         flags = _solve(s, f)
         _yield_handle(s, f)
     status = _feedback(s, f, flags)
+    age = s.counter[TICK] - s.counter[ADOPTED_AT]
     s.counter[TICK] += 1
     _publish(s)
-    s.port.status[STATUS_CODE] = status
-    return status
+    return end_tick(s.port, status, age)
 
 
 _CONTENT = typeof(make_servo(np.zeros(3), 1, 1))

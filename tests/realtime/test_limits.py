@@ -28,7 +28,7 @@ from haptics.limits import (
     request_fade,
     stop_reason,
 )
-from physics.exchange.port import STATUS_AGE, STATUS_CODE, make_port
+from physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, make_port
 
 TOUCH_FORCE = 3.3
 ROUNDING = 1e-12
@@ -41,7 +41,7 @@ def send(state, params, commands, ages=None, codes=None):
     for k, command in enumerate(commands):
         port.force[:] = command
         port.status[STATUS_AGE] = 0 if ages is None else ages[k]
-        port.status[STATUS_CODE] = 0 if codes is None else codes[k]
+        port.status[STATUS_CODE] = OK if codes is None else codes[k]
         flags[k] = limit_force(state, params, port, out)
         sent[k] = out
     return sent, flags
@@ -104,7 +104,7 @@ def test_a_stop_request_and_a_failed_tick_fade_within_50_ms_and_keep_the_first_c
     params, state = at_full_gain()
     send(state, params, [[1.0, 0.0, 0.0]])
     request_fade(state, STOP_REQUESTED)
-    sent, _ = send(state, params, [[1.0, 0.0, 0.0]] * 50, codes=[0] * 10 + [3] * 40)
+    sent, _ = send(state, params, [[1.0, 0.0, 0.0]] * 50, codes=[OK] * 10 + [3] * 40)
     assert (np.diff(sent[:, 0]) < 0.0).all() and sent[-1, 0] == 0.0
     assert has_faded(state) and stop_reason(state) == STOP_REQUESTED
 
@@ -114,7 +114,7 @@ def test_a_stop_request_and_a_failed_tick_fade_within_50_ms_and_keep_the_first_c
 
 
 def test_the_watchdog_fades_past_the_age_within_50_ms_and_recovers_smoothly():
-    params, state = at_full_gain(max_age=0.25, recovery=0.25)
+    params, state = at_full_gain(max_age=0.25, recovery=0.25, max_rate=1e9)
     ages = np.concatenate([np.arange(400), np.zeros(300, dtype=int)])
     sent, flags = send(state, params, [[1.0, 0.0, 0.0]] * 700, ages)
     force = sent[:, 0]

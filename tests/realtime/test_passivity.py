@@ -12,7 +12,7 @@ from haptics.passivity import make_passivity
 from haptics.path import oscillation_path
 from haptics.servo import make_servo, servo_run, servo_summary
 from physics.exchange.atomics import view_f64
-from physics.exchange.port import Port, make_port, port_addresses, port_view
+from physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
 from tests.realtime.hand import columns, external, move
 from tests.realtime.wall import make_wall
 
@@ -30,7 +30,7 @@ def delayed_wall(data):
     port.force[0] = -stiffness * max(last, 0.0)
     port.torque[2] = torque
     numbers[1] = port.position[0]
-    return np.int32(0)
+    return np.int32(end_tick(port, OK, 0))
 
 
 class Delayed:
@@ -41,7 +41,7 @@ class Delayed:
         self.numbers = np.array([stiffness, 0.0, torque])
         self.words = np.append(port_addresses(self.port), self.numbers.ctypes.data)
         params = make_limits(
-            **({"max_force": 1e9, "max_rate": 1e15, "fade_in": 0.0} | limits),
+            **({"max_force": 1e9, "max_rate": 1e15, "fade_in": 0.0, "hand_speed": np.inf} | limits),
             passivity=make_passivity(mode, damping),
         )
         self.servo = make_servo(

@@ -85,7 +85,7 @@ def mapped(workspace, position, velocity, force):
     device, scene = make_port(), make_port()
     device.position[:], device.velocity[:], scene.force[:] = position, velocity, force
     pose_to_scene.py_func(workspace, device, scene)
-    force_to_device.py_func(workspace, scene, device)
+    force_to_device.py_func(workspace, workspace.force_scale, scene, device)
     return device, scene
 
 

@@ -11,13 +11,14 @@ from app.replay import replay
 from app.session import Options, Session
 from haptics.backends.mock import make_mock
 from haptics.clutch import TURN_BACK
-from haptics.device import DEVICE_GONE, TOUCH
+from haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH
 from haptics.limits import (
     PAUSING,
     REASONS,
     RUNNING,
     STOP_DEVICE_LOST,
     STOP_EMERGENCY,
+    STOP_POSE,
     STOP_REQUESTED,
     STOPPING,
     make_limits,
@@ -43,7 +44,10 @@ from haptics.workspace import (
 from tests.realtime.hand import along, columns, external, move
 from tests.realtime.wall import make_wall
 
-LIMITS = make_limits(TOUCH.max_force, max_rate=1e9, fade_in=0.0, fade_out=0.05, recovery=0.25)
+# the hand of these tests leaps while the scene is frozen
+LIMITS = make_limits(
+    TOUCH.max_force, max_rate=1e9, fade_in=0.0, fade_out=0.05, recovery=0.25, hand_speed=np.inf
+)
 DEPTH = 0.005
 PRESSED = [[DEPTH, 0.0, 0.0]]
 
@@ -248,7 +252,7 @@ def test_a_run_that_was_paused_stepped_and_resumed_is_repeated_bit_for_bit(tmp_p
     assert again["replay"]["equal"], again["exit_reason"]
 
 
-def test_an_emergency_and_a_lost_device_are_repeated_bit_for_bit(tmp_path):
+def test_an_emergency_a_lost_device_and_poses_of_no_hand_are_repeated_bit_for_bit(tmp_path):
     def emergency(servo):
         wait(servo, lambda: tick_count(servo) >= 300)
         request_stop(servo, STOP_EMERGENCY)
@@ -257,7 +261,11 @@ def test_an_emergency_and_a_lost_device_are_repeated_bit_for_bit(tmp_path):
         wait(servo, lambda: tick_count(servo) >= 300)
         servo.device.health[0] = DEVICE_GONE
 
-    for operate, reason in ((emergency, STOP_EMERGENCY), (loss, STOP_DEVICE_LOST)):
+    def nonsense(servo):
+        wait(servo, lambda: tick_count(servo) >= 300)
+        servo.device.health[0] = DEVICE_ERRED
+
+    for operate, reason in ((emergency, STOP_EMERGENCY), (loss, STOP_DEVICE_LOST), (nonsense, STOP_POSE)):
         outcome, again = operated(tmp_path / "run.h5", operate)
         assert REASONS[reason] in outcome.result["exit_reason"]
         assert again["replay"]["equal"], again["exit_reason"]

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from app.devices import limits_of, scripted_path, workspace_of
 from config.load import list_scenes, load_scene
@@ -15,26 +18,30 @@ from haptics.limits import (
     EMERGENCY,
     FADING,
     NEAR_LIMIT,
+    POSE_HELD,
     REASONS,
     STARTING_PUSHED,
     STOP_DEVICE_LOST,
     STOP_EMERGENCY,
+    STOP_POSE,
     STOP_REQUESTED,
     buttons_mask,
     make_limits,
 )
 from haptics.path import oscillation_path
+from haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
 from haptics.servo import finished_reason, request_stop, servo_run, servo_summary
 from haptics.workspace import make_workspace, positions_to_device
-from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
+from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
 from tests.realtime.hand import along, columns, external, move
 from tests.realtime.wall import make_wall
 
 X = (1.0, 0.0, 0.0)
 K = 300.0
 LARGEST = TOUCH.max_force
-AT_ONCE = {"max_rate": 1e9, "fade_in": 0.0}
+AT_ONCE = {"max_rate": 1e9, "fade_in": 0.0, "hand_speed": np.inf}
 ROUNDING = 1e-12
+FIVE_THEN_FADE = 1.0 - np.r_[[0.0] * 5, np.arange(1, 51) / 50]
 
 
 def hand_on_a_wall(**limits):
@@ -95,11 +102,45 @@ def test_the_operators_force_scale_and_limit_take_the_place_of_the_configured_on
     assert configured["sent_x"] == pytest.approx([-1.2, -2.0])
     wall.port.live[LIVE_FORCE_SCALE] = 0.5
     wall.port.live[LIVE_MAX_FORCE] = 1e3
+    move(wall.servo, along(X, [0.0] * 100))
     assert move(wall.servo, along(X, [0.004, 0.1]))["sent_x"] == pytest.approx([-0.6, -LARGEST])
     summary = servo_summary(wall.servo)["workspace"]
     assert summary == {"scale": 1.0, "force_scale": 0.5, "power_consistent": False, "stiffness_felt": 0.5}
     wall.port.live[LIVE_MAX_FORCE] = 0.25
+    move(wall.servo, along(X, [0.0] * 100))
     assert move(wall.servo, along(X, [0.1]))["sent_x"] == pytest.approx([-0.25])
+
+
+@pytest.mark.parametrize(
+    ("entry", "before", "after"), [(LIVE_FORCE_SCALE, 1.0, 10.0), (LIVE_MAX_FORCE, LARGEST, 0.3)]
+)
+def test_a_live_change_in_contact_goes_over_evenly_in_a_tenth_of_a_second(entry, before, after):
+    """The wall holds 0.9 N, or as much of it as the limit lets through."""
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, **AT_ONCE))
+    move(wall.servo, along(X, [0.003]))
+    wall.port.live[entry] = after
+    sent = -move(wall.servo, along(X, [0.003] * 150))["sent_x"]
+    value = before + (after - before) * np.minimum(np.arange(1, 151) / 100, 1.0)
+    law = np.minimum(value * 0.9, LARGEST) if entry == LIVE_FORCE_SCALE else np.minimum(value, 0.9)
+    assert sent == pytest.approx(law, abs=1e-9)
+
+
+def test_a_live_value_that_changes_again_and_again_never_goes_faster_than_a_tenth_of_its_way_a_tick():
+    wall = make_wall(external(), K, limits=make_limits(1e3, **AT_ONCE))
+    move(wall.servo, along(X, [0.003]))
+    rng, sent, force = np.random.default_rng(0), [0.9], K * 0.003
+    for _ in range(300):
+        wall.port.live[LIVE_FORCE_SCALE] = goal = rng.uniform(0.1, 10.0)
+        felt = -move(wall.servo, along(X, [0.003]))["sent_x"][0]
+        assert abs(felt - sent[-1]) <= abs(goal * force - sent[-1]) / 100 + ROUNDING
+        sent.append(felt)
+
+
+def test_a_live_value_set_before_anything_is_felt_is_there_at_once():
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, start_force=5.0))
+    wall.port.live[LIVE_FORCE_SCALE] = 2.0
+    sent = move(wall.servo, along(X, [0.003] * 600))["sent_x"]
+    assert sent == pytest.approx(-1.8 * np.minimum(np.arange(1, 601) / 500, 1.0), abs=1e-9)
 
 
 def test_a_scaled_workspace_keeps_power_and_is_felt_stiffer_by_the_square_of_its_scale():
@@ -241,9 +282,85 @@ def test_a_device_that_is_lost_fades_the_force_and_says_so():
     assert np.isfinite(rows["energy_J"]).all()
 
 
-def test_a_pose_that_is_no_number_fades_the_force_and_leaves_the_account_finite():
+def test_a_pose_that_is_no_number_is_held_for_five_ticks_then_the_force_fades_and_the_account_is_finite():
     wall = hand_on_a_wall(**AT_ONCE)
     move(wall.servo, along(X, [0.005] * 5))
     rows = move(wall.servo, along(X, [np.nan] * 100))
-    assert np.isfinite(rows["sent"]).all() and (rows["sent"][-1] == 0.0).all()
-    assert len(rows["sent"]) == 50 and np.isfinite(rows["energy_J"]).all()
+    assert rows["sent_x"] == pytest.approx(-1.5 * FIVE_THEN_FADE, abs=ROUNDING)
+    assert (rows["flags"] & POSE_HELD).all() and np.isfinite(rows["energy_J"]).all()
+    assert finished_reason(wall.servo) == STOP_POSE
+
+
+# ---- poses that no hand can have
+
+
+def spike(ticks, column="position", size=(0.1, 0.0, 0.0)):
+    """What is sent to a hand at rest 3 mm in the wall while the device reports nonsense for some ticks."""
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fade_in=0.0))
+    move(wall.servo, along(X, [0.003] * 5))
+    pose = {"position": np.array([0.003, 0.0, 0.0]), "velocity": np.zeros(3), "spin": np.zeros(3)}
+    pose["orientation"] = np.array([1.0, 0.0, 0.0, 0.0])
+    wrong = dict(pose)
+    wrong[column] = pose[column] + np.array(size)
+    rows = []
+    for told, n in ((wrong, ticks), (pose, 100 - ticks)):
+        options = {name: value for name, value in told.items() if name != "position"}
+        rows.append(move(wall.servo, np.tile(told["position"], (n, 1)), **options))
+    return wall, {name: np.concatenate([r[name] for r in rows]) for name in rows[0]}
+
+
+NONSENSE = [
+    ("position", (0.1, 0.0, 0.0)),
+    ("position", (0.0, np.inf, 0.0)),
+    ("velocity", (0.0, 0.0, 40.0)),
+    ("spin", (0.0, 300.0, 0.0)),
+    ("orientation", (-1.0, 0.0, 1.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize(("column", "size"), NONSENSE)
+@pytest.mark.parametrize("ticks", [1, 5])
+def test_a_spike_of_the_pose_is_not_felt(column, size, ticks):
+    wall, rows = spike(ticks, column, size)
+    assert rows["sent_x"] == pytest.approx(np.full(100, -0.9), abs=ROUNDING)
+    assert np.count_nonzero(rows["flags"] & POSE_HELD) == ticks
+    assert servo_summary(wall.servo)["limits"]["pose_held"] == ticks
+    assert (rows["px"] == 0.003).all() and (rows["device_px"] == 0.003).all()
+
+
+def test_a_pose_that_has_jumped_for_good_fades_the_force_from_the_sixth_tick_on():
+    wall, rows = spike(99, size=(0.5, 0.0, 0.0))
+    assert rows["sent_x"] == pytest.approx(-0.9 * FIVE_THEN_FADE, abs=ROUNDING)
+    assert finished_reason(wall.servo) == STOP_POSE
+
+
+@pytest.mark.parametrize("speed", [0.99, 1.01])
+def test_the_speed_that_is_judged_is_that_since_the_last_plausible_pose(speed):
+    """A hand that is lost for four ticks and comes back where it can have gone, or a little farther."""
+    wall = make_wall(external(), 0.0, limits=make_limits(LARGEST, **(AT_ONCE | {"hand_speed": HAND_SPEED})))
+    move(wall.servo, along(X, [0.0]))
+    lost = move(wall.servo, along(X, [1.0] * 4))
+    back = move(wall.servo, along(X, [5e-3 * speed * HAND_SPEED]))
+    assert (lost["flags"] & POSE_HELD).all() and bool(back["flags"][0] & POSE_HELD) == (speed > 1.0)
+
+
+def test_a_late_tick_is_given_the_way_of_the_time_that_it_is_late():
+    memory, port = make_pose_memory(), make_port()
+    for late, plausible in ((0.0, False), (0.05, True)):
+        port.position[:] = 0.0
+        keep_pose(memory, port, True)
+        port.position[0] = 0.3
+        assert judge_pose(memory, HAND_SPEED, HAND_TURN, port, 1e-3 + late) == plausible
+
+
+@settings(deadline=None, max_examples=40)
+@given(arrays(np.float64, (60, 3), elements=st.floats(allow_nan=True, allow_infinity=True)))
+def test_whatever_a_device_reports_the_scenes_hand_is_finite_and_no_faster_than_a_hand(positions):
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fade_in=0.0))
+    rows = move(wall.servo, positions)
+    p = rows["p"]
+    assert np.isfinite(p).all() and np.isfinite(rows["sent"]).all()
+    good = np.flatnonzero(rows["flags"] & POSE_HELD == 0)
+    if len(good):
+        ways = np.linalg.norm(np.diff(p[good], axis=0), axis=1)
+        assert (ways <= HAND_SPEED * 1e-3 * np.diff(good) * (1.0 + 1e-9)).all()

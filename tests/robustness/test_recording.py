@@ -12,10 +12,11 @@ import h5py
 import numpy as np
 import pytest
 
+from app.replay import replay
 from haptics import recording
 from haptics.device import make_virtual_device
 from haptics.errors import HapticsError
-from haptics.recording import Recorder, read_recording
+from haptics.recording import EARLIER, Recorder, read_recording
 from haptics.row import COLUMNS, NAMES, Column
 from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from tests.realtime.wall import make_wall
@@ -262,3 +263,17 @@ def test_a_recording_that_has_stopped_keeps_nothing_more_in_memory(tmp_path):
         recorder.append_change(k, "a=1")
     assert not (recorder._low_steps or recorder._events or recorder._changes)
     recorder.close()
+
+
+def test_a_recording_of_an_earlier_version_is_read_and_its_repetition_refused_in_words(tmp_path):
+    path = tmp_path / "old.h5"
+    wall = wall_on_a_stylus()
+    servo_run(wall.servo, 50)
+    with Recorder(path, {"program": "palpo"}) as recorder:
+        recorder.drain(wall.servo)
+    assert not read_recording(path).earlier
+    with h5py.File(path, "r+", libver="latest") as file:
+        file.attrs["format"] = EARLIER
+    assert read_recording(path).earlier and len(read_recording(path).columns["tick"]) == 50
+    with pytest.raises(HapticsError, match="earlier version.*--device replay:"):
+        replay(path)

@@ -107,7 +107,12 @@ def test_a_run_with_a_turned_and_scaled_map_a_clutch_and_an_emergency_is_repeate
     map_ = make_workspace(1.7, (0.1, 0.2, 0.3), quaternion_from_axis_angle((1, 2, 3), 0.7), clutch_buttons=2)
     guard = make_guard(*TOUCH.reach, margin=0.01, edge_stiffness=200.0, saturation_damping=2.0)
     limits = make_limits(
-        TOUCH.max_force, fade_in=0.1, emergency_buttons=3, guard=guard, passivity=make_passivity("control")
+        TOUCH.max_force,
+        fade_in=0.1,
+        emergency_buttons=3,
+        hand_speed=np.inf,
+        guard=guard,
+        passivity=make_passivity("control"),
     )
     options = {"workspace": map_, "limits": limits, "start_at": (0.002, 0.0, 0.0)}
     wall = make_wall(external(), 2000.0, **options)

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.arrays import copy
 from physics.contact.laws import scale_to_disc
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from physics.contact.residual import judge, natural_map_norm, runaway
@@ -126,7 +127,7 @@ def begin(w, b, mu, r, u, first, a):
     """
     prepare(w, mu, r, first, a)
     last = first + 3 * mu.shape[0]
-    a.best[: last - first] = r[first:last]
+    copy(r[first:last], a.best[: last - first])
     set_offset(w, b, r, u, first, last)
     _residual(w, mu, r, u, first, a)
 

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.arrays import copy
 from physics.contact.laws import OPEN, SLIP, STICK, project_cone
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from physics.contact.residual import judge, natural_map_norm, runaway
@@ -172,7 +173,7 @@ def begin(w, b, mu, r, u, first, relaxation, progress):
     rows = 3 * mu.shape[0]
     progress.alpha[0] = relaxation.start
     progress.least[0] = np.inf
-    progress.best[:rows] = r[first : first + rows]
+    copy(r[first : first + rows], progress.best[:rows])
     set_offset(w, b, r, u, first, first + rows)
     _residual(w, mu, r, u, first, progress)
 
@@ -249,7 +250,7 @@ def solve_contacts(w, b, mu, r, u, first, relaxation, tolerance, bound, max_swee
     code, sweeps = advance(COULOMB, w, b, mu, r, u, first, relaxation, tolerance, bound, max_sweeps, progress)
     if code != CONVERGED:
         last = first + 3 * mu.shape[0]
-        r[first:last] = progress.best[: last - first]
+        copy(progress.best, r[first:last])
         set_offset(w, b, r, u, first, last)
     return code, sweeps, progress.least[0]
 

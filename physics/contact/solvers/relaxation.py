@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from physics.arrays import copy
 from physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
 from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from physics.contact.residual import judge, natural_map_norm, runaway
@@ -122,7 +123,7 @@ def relax_sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r
                     return CONVERGED, sweep + 1, error
             if error < least:
                 least = error
-                best[:] = r
+                copy(r, best)
             if still:
                 return SETTLED, sweep + 1, least
     return CONTINUE, sweeps, least
