@@ -275,5 +275,5 @@ def test_a_recording_of_an_earlier_version_is_read_and_its_repetition_refused_in
     with h5py.File(path, "r+", libver="latest") as file:
         file.attrs["format"] = EARLIER
     assert read_recording(path).earlier and len(read_recording(path).columns["tick"]) == 50
-    with pytest.raises(HapticsError, match="earlier version.*--device replay:"):
+    with pytest.raises(HapticsError, match=r"earlier version.*--device replay:"):
         replay(path)
