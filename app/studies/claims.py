@@ -1,9 +1,10 @@
-"""What a study claims: a value, what was expected and from where, and whether it holds."""
+"""What a study claims: a value, what was expected and from where, whether it holds; and plain figures."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -24,6 +25,30 @@ class Claim:
     expected: str
     """In words, with its source."""
     holds: bool
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A figure: one line that nothing is demanded of, so that it counts for nothing in the verdict."""
+
+    name: str
+    value: float
+    unit: str
+    about: str
+    """In words: why it is of interest, or what it stands beside."""
+
+
+Line = Claim | Reported
+
+
+def claimed(lines: Sequence[Line]) -> list[Claim]:
+    """The lines that can fail."""
+    return [line for line in lines if isinstance(line, Claim)]
+
+
+def reported(lines: Sequence[Line]) -> list[Reported]:
+    """The lines that cannot."""
+    return [line for line in lines if isinstance(line, Reported)]
 
 
 def at_most(name: str, value: float, limit: float, unit: str, source: str) -> Claim:
@@ -62,23 +87,32 @@ def _finite(value: float) -> bool:
     return bool(np.isfinite(value))
 
 
-def print_claims(title: str, claims: Sequence[Claim], console: Console) -> None:
-    """The verdict as a table."""
+def print_claims(title: str, lines: Sequence[Line], console: Console) -> None:
+    """The verdict as a table; a figure says so where a claim says whether it holds."""
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("claim", overflow="fold")
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("expected", overflow="fold")
     table.add_column("holds", justify="center")
-    for claim in claims:
-        mark = "[green]yes[/]" if claim.holds else "[bold red]NO[/]"
-        table.add_row(claim.name, _with(claim.value, claim.unit), claim.expected, mark)
+    for line in lines:
+        value = _with(line.value, line.unit)
+        if isinstance(line, Reported):
+            table.add_row(line.name, value, line.about, "[dim]figure[/]")
+            continue
+        table.add_row(line.name, value, line.expected, "[green]yes[/]" if line.holds else "[bold red]NO[/]")
     console.print(table)
 
 
-def write_claims(path: Path, study: str, quick: bool, claims: Sequence[Claim]) -> None:
-    """The verdict as data; a value that is not finite is written as null."""
-    rows = [asdict(claim) for claim in claims]
-    for row in rows:
-        row["value"] = row["value"] if _finite(row["value"]) else None
-    data = {"study": study, "quick": quick, "claims": rows}
+def write_claims(path: Path, study: str, quick: bool, lines: Sequence[Line]) -> None:
+    """The verdict as data, claims and figures apart; a value that is not finite is written as null."""
+    data = {
+        "study": study,
+        "quick": quick,
+        "claims": _plain(claimed(lines)),
+        "figures": _plain(reported(lines)),
+    }
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _plain(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    return [asdict(line) | {"value": line.value if _finite(line.value) else None} for line in lines]

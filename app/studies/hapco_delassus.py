@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from app.studies.claims import Claim, Skipped, at_least, at_most
+from app.studies.claims import Claim, Line, Reported, Skipped, at_least, at_most
 from app.studies.hapco_benches import PAIRS, lead, make_interaction, penetration, sliding
 from app.studies.recording import data_folder
 from app.studies.tables import COLOURS, save_figure, write_csv
@@ -71,7 +71,7 @@ PRINTED = {
 """Tables 4.13 and 4.14: time of the contact forces with W and without [ms]."""
 
 
-def run(out: Path, quick: bool) -> list[Claim]:
+def run(out: Path, quick: bool) -> list[Line]:
     """All pairs and numbers of contacts; then rho, Jacobi and conjugate gradients; then the liver."""
     pairs = list(PAIRS)[2:] if quick else list(PAIRS)
     steps = [row for pair in pairs for row in _compared(pair, 4 if quick else 1)]
@@ -293,7 +293,7 @@ def _judged(
     }
 
 
-def _variant_claims(rows: list[Row]) -> list[Claim]:
+def _variant_claims(rows: list[Row]) -> list[Line]:
     def pick(**keys: str) -> list[Row]:
         return [r for r in rows if all(r[key] == value for key, value in keys.items())]
 
@@ -310,10 +310,10 @@ def _variant_claims(rows: list[Row]) -> list[Claim]:
                 "", "the sum of the softest rows is at most twice the softest row of the sum"),
         at_most(f"rho from the bodies in series: solves of {len(series)} that do not converge",
                 sum(r["ended"] != "converged" for r in series), 0, "", "rho <= rho_min"),
-        Claim(f"001's min(rho_1, rho_2): solves of {len(lesser)} that do not converge", failed, "",
-              "reported as it is; twice too much for equal bodies", True),
-        Claim("001's min(rho_1, rho_2): sweeps in series over sweeps with it, median", gain, "",
-              "reported as it is; a factor on rho up to 2.2 pays (001, section 3.5)", True),
+        Reported(f"001's min(rho_1, rho_2): solves of {len(lesser)} that do not converge", failed, "",
+                 "twice too much for equal bodies"),
+        Reported("001's min(rho_1, rho_2): sweeps in series over sweeps with it, median", gain, "",
+                 "a factor on rho up to 2.2 pays (001, section 3.5)"),
         at_most("Jacobi, 1 / lambda_max: worst residual, by W", max(r["residual_by_w"] for r in jacobi),
                 1.01 * EPS_GS, "", "its stop, and what offsets differ by between W and the bodies"),
         at_least(f"Jacobi, rho_min: share of {len(diverging)} that does not converge",
@@ -321,8 +321,8 @@ def _variant_claims(rows: list[Row]) -> list[Claim]:
                  "it needs rho < 2 / lambda_max"),
         at_most("conjugate gradients, Jacobi: worst residual, by W", max(r["residual_by_w"] for r in cg),
                 1.01 * LOOSE, "", "its stop"),
-        Claim("conjugate gradients, Jacobi: greatest deviation of the forces",
-              max(r["off_percent"] for r in cg), "%", f"reported as it is; at a residual of {LOOSE:g}", True),
+        Reported("conjugate gradients, Jacobi: greatest deviation of the forces",
+                 max(r["off_percent"] for r in cg), "%", f"at a residual of {LOOSE:g}"),
     ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from scipy.signal import butter, sosfiltfilt
 
-from app.studies.claims import Claim, at_most
+from app.studies.claims import Line, Reported, at_most
 from app.studies.runs import Drive, Ledger, drive
 from app.studies.tables import COLOURS, save_figure, write_csv
 from config.load import load_scene
@@ -118,7 +118,7 @@ class Outcome:
     forces: dict[tuple[str, int], Floats]
 
 
-def run(out: Path, quick: bool) -> list[Claim]:
+def run(out: Path, quick: bool) -> list[Line]:
     """All cases on two processes; the longest first."""
     outcomes = _compute(_cases(quick))
     rows = [row for outcome in outcomes for row in outcome.rows]
@@ -303,10 +303,10 @@ def _impulses(force: Floats, run: Drive, ledger: Ledger) -> Row:
     return dict(zip(IMPULSES, (passed, lost, 100.0 * lost / max(passed, 1e-12)), strict=True))
 
 
-def _claims(rows: list[Row]) -> list[Claim]:
+def _claims(rows: list[Row]) -> list[Line]:
     """Worst case of krylov in each scene, and what the other kinds reach beside it, without a limit."""
     punctual = [r for r in rows if not r["late"] and not r["landing"]]
-    claims = []
+    claims: list[Line] = []
     for scene, limit in LIMIT.items():
         for low_hz in LOW_HZ:
             mine = [r for r in punctual if r["scene"] == scene and r["low_hz"] == low_hz]
@@ -339,7 +339,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
     return claims
 
 
-def _beside(rows: list[Row]) -> list[Claim]:
+def _beside(rows: list[Row]) -> list[Line]:
     """What belongs beside the errors: those of late frames, those of the reference, both in two measures."""
     claims = []
     for scene, landing in sorted({(r["scene"], r["landing"]) for r in rows}):
@@ -369,25 +369,25 @@ def _beside(rows: list[Row]) -> list[Claim]:
     return claims
 
 
-def _reported(name: str, value: float, unit: str) -> Claim:
-    """A figure of which nothing is demanded."""
-    return Claim(name, value, unit, "reported as it is", True)
+def _reported(name: str, value: float, unit: str) -> Reported:
+    """A figure, beside what is claimed of krylov."""
+    return Reported(name, value, unit, "as it is")
 
 
 def _diverged(rows: list[Row]) -> int:
     return sum(bool(np.isfinite(r["diverged_at_s"])) for r in rows)
 
 
-def _other_kind(kind: str, rows: list[Row]) -> list[Claim]:
+def _other_kind(kind: str, rows: list[Row]) -> list[Line]:
     """Median over the cases that did not diverge, and how many did; nothing is demanded of them."""
     kept = [r for r in rows if not np.isfinite(r["diverged_at_s"])]
-    words = "reported as it is; EQUATIONS.md, 1: " + {"paper": "19 to 38%", "extrapolated": "4 to 12%"}[kind]
+    words = "EQUATIONS.md, 1: " + {"paper": "19 to 38%", "extrapolated": "4 to 12%"}[kind]
     moving, lost = (
         float(np.median([r[name] for r in kept])) if kept else float("nan")
         for name in ("moving_rms_percent", "impulse_lost_percent")
     )
     return [
-        Claim(f"{kind}, moving, RMS, median of {len(kept)}", moving, "% of peak", words, True),
+        Reported(f"{kind}, moving, RMS, median of {len(kept)}", moving, "% of peak", words),
         _reported(f"{kind}, impulse lost, median", lost, "% of all passed"),
         _reported(f"{kind} runs that diverged, of {len(rows)}", _diverged(rows), ""),
     ]

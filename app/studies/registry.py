@@ -1,20 +1,20 @@
 """The studies by name. Each recomputes a figure or table and ends with its claims."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from app.studies.claims import Claim, Skipped, print_claims, write_claims
+from app.studies.claims import Claim, Line, Skipped, claimed, print_claims, write_claims
 
-Study = Callable[[Path, bool], list[Claim]]
+Study = Callable[[Path, bool], Sequence[Line]]
 
 
 def _lazy(module: str) -> Study:
     """The study of a module, imported when it is called: a study may need what others do without."""
 
-    def run(out: Path, quick: bool) -> list[Claim]:
+    def run(out: Path, quick: bool) -> Sequence[Line]:
         study: Study = importlib.import_module(f"app.studies.{module}").run
         return study(out, quick)
 
@@ -49,7 +49,7 @@ STUDIES: dict[str, Study] = {
     "suction-active": _lazy("suction_active"),
     "suction-passive": _lazy("suction_passive"),
 }
-"""Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns the claims."""
+"""Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns its lines."""
 
 ABOUT = {
     "multirate-beams": "003, first experiment: two beams, one at each rate, bend alike and feel equal forces",
@@ -82,19 +82,19 @@ ABOUT = {
 
 
 def run_study(name: str, out: Path, quick: bool = False, console: Console | None = None) -> list[Claim]:
-    """Run a study, print its claims and write them to out/claims.json. KeyError for an unknown name.
+    """Run a study, print its claims and figures and write them to out/claims.json; returns the claims.
 
-    A study that cannot run here says why and returns no claims.
+    KeyError for an unknown name. A study that cannot run here says why and returns no claims.
     """
     study = STUDIES[name]
     console = console or Console()
     out.mkdir(parents=True, exist_ok=True)
     try:
-        claims = study(out, quick)
+        lines = study(out, quick)
     except Skipped as reason:
         console.print(f"{name} skipped: {reason}", soft_wrap=True)
         return []
-    write_claims(out / "claims.json", name, quick, claims)
-    print_claims(f"{name}{' (quick)' if quick else ''}", claims, console)
+    write_claims(out / "claims.json", name, quick, lines)
+    print_claims(f"{name}{' (quick)' if quick else ''}", lines, console)
     console.print(f"written to {out}", soft_wrap=True)
-    return claims
+    return claimed(lines)

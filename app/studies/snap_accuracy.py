@@ -19,7 +19,7 @@ from rich.table import Table
 from scipy.sparse.linalg import splu
 
 from app.progress import Progress
-from app.studies.claims import Claim, at_most, close_to
+from app.studies.claims import Claim, Line, Reported, at_most, close_to
 from app.studies.snap_models import (
     DISTANCES,
     MODELS,
@@ -75,7 +75,7 @@ class Felt:
     distance: str
 
 
-def run(out: Path, quick: bool) -> list[Claim]:
+def run(out: Path, quick: bool) -> list[Line]:
     """Forces over time and their errors as CSV, one figure, two tables and the claims."""
     progress = Progress()
     felt: dict[str, dict[str, Felt]] = {}
@@ -241,15 +241,15 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
     return claims
 
 
-def _floor_claims(floors: Sequence[Row]) -> list[Claim]:
-    """Exact where nothing is reduced; for the reduced model no limit is set, its figure is reported."""
-    claims = []
+def _floor_claims(floors: Sequence[Row]) -> list[Line]:
+    """Exact where nothing is reduced; the reduced model's is a figure without a limit."""
+    claims: list[Line] = []
     for row in floors:
         reduced = row["model"] == MODELS[3].name
         name = f"{row['connector']}, {row['model']}: floor's force against contact and inertia"
         value = row["error_over_contact"]
         claims.append(
-            Claim(name, value, "", "reported: rigid motion is not in a reduced clamped segment", True)
+            Reported(name, value, "", "rigid motion is not in a reduced clamped segment")
             if reduced
             else at_most(name, value, 1e-9, "", "(29) with the rows that it means; exact unreduced")
         )

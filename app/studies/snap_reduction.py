@@ -20,7 +20,7 @@ from rich.table import Table
 from scipy.sparse.linalg import splu
 
 from app.progress import Progress
-from app.studies.claims import Claim, at_most
+from app.studies.claims import Line, Reported, at_most
 from app.studies.snap_models import Case, Row, case_of, columns, exact_distance, insert
 from app.studies.tables import COLOURS, save_figure, write_csv
 from physics.reduction.balanced import GRAMIAN_DAMPING, balanced
@@ -117,7 +117,7 @@ def compliance(model: SnapModel) -> float:
     return float(np.mean((surface.T.toarray() * held.solve(surface.T.toarray())).sum(axis=0)))
 
 
-def run(out: Path, quick: bool) -> list[Claim]:
+def run(out: Path, quick: bool) -> list[Line]:
     """Every basis at every order, and balanced ones of other gramians; quick: one order, the coarse mesh."""
     progress = Progress()
     rows: list[Row] = []
@@ -137,7 +137,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return [claim for mesh in dict.fromkeys(r["mesh"] for r in rows) for claim in claims_of(rows, mesh)]
 
 
-def claims_of(rows: Sequence[Row], mesh: str) -> list[Claim]:
+def claims_of(rows: Sequence[Row], mesh: str) -> list[Line]:
     """Balanced reduction beside the others, and how much hangs on the gramians' damping."""
     own = [r for r in rows if r["mesh"] == mesh]
     usual = [r for r in own if r["beta_s"] == GRAMIAN_DAMPING[1]]
@@ -146,12 +146,12 @@ def claims_of(rows: Sequence[Row], mesh: str) -> list[Claim]:
     ours, others = by[BALANCED, first], [by[m, first] for m in (MODAL, CRAIG_BAMPTON)]
     other = {r["beta_s"]: r["inside_error"] / ours["inside_error"] for r in own if r not in usual}
     what = f"{mesh}: H-infinity error with gramians at beta = {{:g}} s over that at the model's own"
-    claims = [
+    claims: list[Line] = [
         at_most(what.format(WEAKER), other[WEAKER], 1.2, "", "with less damping, the basis stays what it is")
     ]
     if STRONGER in other:
-        told = "reported: strong damping hides the resonances"
-        claims.append(Claim(what.format(STRONGER), other[STRONGER], "", told, True))
+        about = "strong damping hides the resonances"
+        claims.append(Reported(what.format(STRONGER), other[STRONGER], "", about))
     return [
         at_most(f"{mesh}: H-infinity error of the inside at {first}, balanced over the better other",
                 ours["inside_error"] / min(r["inside_error"] for r in others), 1.0, "", "002, III-B"),

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from app.build import build_scene
-from app.studies.claims import Claim, at_least, at_most, close_to
+from app.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
 from app.studies.sampled_wall import IdealDevice, closed_loop, decays, exact_boundary, passivity_bound
 from app.studies.tables import COLOURS, save_figure, write_csv
 from config.load import list_scenes, load_scene, parse_scene
@@ -85,7 +85,7 @@ COLGATE = "Colgate and Schenkel 1997: passive if b > K T / 2 + |B|"
 ABBOTT = "Abbott and Okamura 2005, Diolaiti et al. 2006: F_c > K Delta / 2"
 
 
-def run(out: Path, quick: bool) -> list[Claim]:
+def run(out: Path, quick: bool) -> list[Line]:
     """Stability maps of the ideal device and of the simulated ones; margins of the couplings in use."""
     dampings = QUICK_DAMPINGS if quick else DAMPINGS
     strikes = QUICK_STRIKES if quick else STRIKES
@@ -259,10 +259,10 @@ def _touch_row(loop: Loop, damping: float) -> Row:
     }
 
 
-def _touch_claims(rows: list[Row]) -> list[Claim]:
+def _touch_claims(rows: list[Row]) -> list[Line]:
     promised = [r for r in rows if r["promised_N_per_m"] > 0.0]
     least = min(r["largest_N_per_m"] / r["promised_N_per_m"] for r in promised)
-    claims = [
+    claims: list[Line] = [
         at_least(f"in the hand: largest stiffness over the one promised, least of {len(promised)}", least,
                  1.0, "", f"{COLGATE}, b of the hand; {ABBOTT}"),
     ]  # fmt: skip
@@ -270,23 +270,23 @@ def _touch_claims(rows: list[Row]) -> list[Claim]:
         own = [r for r in rows if r["device"] == device and 0.5 <= r["damping_Ns_per_m"] <= 5.0]
         least = min(r["largest_N_per_m"] / r["maker_N_per_m"] for r in own)
         claims.append(
-            Claim(f"{device}: largest stiffness over the maker's, least for B of 0.5 to 5 N s/m", least, "",
-                  "reported as it is; above 1 by what the simulation has not", True)
+            Reported(f"{device}: largest stiffness over the maker's, least for B of 0.5 to 5 N s/m", least,
+                     "", "above 1 by what the simulation has not")
         )  # fmt: skip
     return claims + _feedback_claims(rows)
 
 
-def _feedback_claims(rows: list[Row]) -> list[Claim]:
+def _feedback_claims(rows: list[Row]) -> list[Line]:
     """How far the two feedbacks are apart, where both have a stable stiffness."""
     by_kind: dict[str, dict[tuple[Any, ...], float]] = {"constraints": {}, "reaction": {}}
     for r in rows:
         by_kind[r["feedback"]][r["device"], r["held"], r["damping_Ns_per_m"]] = r["largest_N_per_m"]
     sums, reactions = by_kind.values()
     apart = [k / sums[where] for where, k in reactions.items() if sums[where] > 0.0]
-    words = "reported as it is; at rest on the wall both feed back the coupling's force"
+    about = "at rest on the wall both feed back the coupling's force"
     return [
-        Claim(f"feedback: largest K with reaction over that with constraints, {name} of {len(apart)}", value,
-              "", words, True)
+        Reported(f"feedback: largest K with reaction over that with constraints, {name} of {len(apart)}",
+                 value, "", about)
         for name, value in (("least", min(apart)), ("most", max(apart)))
     ] if apart else []  # fmt: skip
 
@@ -380,11 +380,11 @@ def _effects(strikes: tuple[float, ...], quick: bool) -> list[Row]:
     ]
 
 
-def _effect_claims(rows: list[Row]) -> list[Claim]:
-    words = "reported as it is; dry friction is what holds a quantised wall still"
-    claims = [
-        Claim(f"Touch {r['touch']}, {'in the hand' if r['held'] else 'let go'}: largest K at default B",
-              r["largest_N_per_m"], "N/m", words, True)
+def _effect_claims(rows: list[Row]) -> list[Line]:
+    about = "dry friction is what holds a quantised wall still"
+    claims: list[Line] = [
+        Reported(f"Touch {r['touch']}, {'in the hand' if r['held'] else 'let go'}: largest K at default B",
+                 r["largest_N_per_m"], "N/m", about)
         for r in rows
     ]  # fmt: skip
     exact = exact_boundary(Hold().damping, IDEAL)

@@ -16,7 +16,11 @@ OWN = Path(__file__).parent / "problems"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "friction"
 
 PERIO_BOX = "LMGC_100_PR_PerioBox-i00361-60-03000.hdf5"
-NAMED = [*sorted(path.name for path in OWN.glob("*.npz")), "delassus_36.npz", "delassus_66.npz", PERIO_BOX]
+HARD = sorted(f"hard/{path.name}" for path in (OWN / "hard").glob("*.npz"))
+"""Reduced wedges near jamming, on which Uzawa's methods take up to a hundred thousand sweeps."""
+NAMED = [
+    *sorted(path.name for path in OWN.glob("*.npz")), *HARD, "delassus_36.npz", "delassus_66.npz", PERIO_BOX
+]  # fmt: skip
 """The set on which no consistent solver may fail."""
 
 CONSISTENT = [name for name in solver_names() if find_solver(name).consistent]

@@ -32,7 +32,7 @@ def sweeps_to(problem, tolerance, plain, most=20000):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_every_stored_problem_is_solved_to_1e_10(name):
-    result = solve(stored(name), Stop(1e-10))
+    result = solve(stored(name), Stop(1e-10, 200_000))
     assert result.converged
     assert result.residual <= 1e-10
 

@@ -22,11 +22,10 @@ from physics.contact.solvers.maximal_dissipation import (
 )
 from physics.contact.solvers.registry import find_solver
 from physics.errors import InputError
-from tests.contact.stored import in_cones, stored
+from tests.contact.stored import HARD, in_cones, stored
 
 PLAIN = Relaxation()
 WEDGES = ["wedge_loose.npz", "wedge_paper.npz", "wedge_gripped.npz"]
-HARD = ["hard/wedge_reduced.npz", "hard/wedge_jamming.npz"]
 
 
 def force(w, b, mu, law=COULOMB):

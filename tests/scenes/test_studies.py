@@ -1,14 +1,17 @@
 """The studies: their verdicts, their measures against closed forms, and the paper's first experiment."""
 
+import ast
 import csv
 import json
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from app.studies.claims import Claim, Skipped, at_least, at_most, close_to
+from app.studies import claims
+from app.studies.claims import Claim, Reported, Skipped, at_least, at_most, close_to
 from app.studies.multirate_accuracy import (
     LANDING_CASE,
     Case,
@@ -42,6 +45,31 @@ def test_a_claim_holds_up_to_its_limit() -> None:
 
 def test_every_study_has_a_line_about_it() -> None:
     assert set(STUDIES) == set(ABOUT)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(claims.__file__).parent.glob("*.py")), ids=lambda path: path.stem
+)
+def test_no_claim_is_built_so_that_it_cannot_fail(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    for call in calls:
+        if getattr(call.func, "id", getattr(call.func, "attr", "")) == "Claim":
+            verdict = call.args[4] if len(call.args) > 4 else call.keywords[-1].value
+            assert not isinstance(verdict, ast.Constant), f"{path}:{call.lineno}"
+
+
+def test_a_figure_is_a_line_of_its_own_and_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, figure = Claim("one", 1.0, "N", "<= 1 N", True), Reported("two", np.nan, "%", "beside the first")
+    monkeypatch.setitem(STUDIES, "one", lambda out, quick: [held, figure])
+    console = Console(record=True, width=100, file=StringIO())
+    assert run_study("one", tmp_path, console=console) == [held]
+    written = json.loads((tmp_path / "claims.json").read_text())
+    assert [claim["name"] for claim in written["claims"]] == ["one"]
+    assert written["figures"] == [{"name": "two", "value": None, "unit": "%", "about": "beside the first"}]
+    shown = next(line for line in console.export_text().splitlines() if "two" in line)
+    assert "figure" in shown and "yes" not in shown and "NO" not in shown
 
 
 def test_a_claim_that_does_not_hold_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
