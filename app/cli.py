@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.progress import Progress
-from app.refusal import Refusal, check_file, check_folder, is_refusal
+from app.refusal import Refusal, account, check_file, check_folder, is_refusal
 
 if TYPE_CHECKING:
     from app.operator import Operator
@@ -24,7 +24,7 @@ LOADING = "loading; the first time, compiling the servo"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; status 0, 1 for what does not hold, 2 for bad input, 3 for a run that failed."""
+    """Run one command; status 0, 1 for what does not hold, 2 for bad input, 3 for a failed run or program."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
@@ -36,10 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if not is_refusal(error):
-            raise
-        print(f"palpo: {' '.join(str(error).split())}", file=sys.stderr)
-        return BAD_INPUT
+        print(f"palpo: {account(error)}", file=sys.stderr)
+        return BAD_INPUT if is_refusal(error) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

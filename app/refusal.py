@@ -1,7 +1,10 @@
-"""Bad input as the user sees it: one sentence on standard error, and outputs tried before the work begins."""
+"""Bad input as the user sees it: one sentence on standard error, and outputs tried before the work begins.
+
+What is no bad input is an error of the program: it is told as one, and its trace is kept in a file."""
 
 import os
 import tempfile
+import traceback
 from pathlib import Path
 
 
@@ -15,6 +18,31 @@ REFUSALS = ("ConfigError", "InputError", "HapticsError", "RenderUnavailable", "R
 def is_refusal(error: BaseException) -> bool:
     """Whether an error is bad input or a file that cannot be used; by name, so that nothing is imported."""
     return isinstance(error, OSError) or any(kind.__name__ in REFUSALS for kind in type(error).__mro__)
+
+
+def account(error: BaseException) -> str:
+    """One sentence on what went wrong; for an error of the program, that it is one, and where its trace is.
+
+    Bad input speaks for itself, and so does a state that the physics says it cannot go on from.
+    """
+    words = " ".join(str(error).split())
+    if words and (is_refusal(error) or type(error) in (FloatingPointError, RuntimeError)):
+        return words
+    named = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    return f"an error of the program: {named}; {_keep_trace(error)}"
+
+
+def _keep_trace(error: BaseException) -> str:
+    """Write the trace to a new file; where it is, or why it is nowhere."""
+    text = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", prefix="palpo-error-", suffix=".txt", delete=False
+        ) as file:
+            file.write(text)
+    except OSError as why:
+        return f"its trace cannot be written ({why.strerror or why})"
+    return f"the trace is in {file.name}"
 
 
 def check_folder(folder: Path, key: str) -> None:

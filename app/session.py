@@ -34,6 +34,7 @@ from app.outcome import (
     warnings_of,
 )
 from app.progress import Progress, Silent
+from app.refusal import account
 from app.rig import check_kind, make_rig, system_of
 from app.slow_loop import SlowLoop, lock_step_run, step_columns
 from app.system import Rig
@@ -344,7 +345,7 @@ class Session:
             request_stop(rig.servo)
             lock_step_run(rig, self.slow, rig.lock.tick + fade, make, each)
         except (FloatingPointError, RuntimeError) as error:
-            self.slow.failure = f"the slow loop stopped: {error}"
+            self.slow.failure = f"the slow loop stopped: {account(error)}"
             request_stop(rig.servo)
             servo_run(rig.servo, fade)
 
@@ -380,9 +381,8 @@ class Session:
 
         def note(unhandled: threading.ExceptHookArgs) -> None:
             name = "a thread" if unhandled.thread is None else f'the thread "{unhandled.thread.name}"'
-            words = str(unhandled.exc_value) or unhandled.exc_type.__name__
-            self._broken = self._broken or f"{name} stopped: {words}"
-            before(unhandled)
+            error = unhandled.exc_value or RuntimeError(unhandled.exc_type.__name__)
+            self._broken = self._broken or f"{name} stopped: {account(error)}"
 
         threading.excepthook = note
         try:

@@ -8,12 +8,12 @@ an overrun; the next one begins at once.
 import re
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 import numpy as np
 
+from app.refusal import account
 from app.system import Rig
 from config.schema.scene import BaseScene
 from haptics.limits import RUNNING
@@ -52,8 +52,6 @@ class SlowLoop:
         self.rig, self.visual, self.names, self.recorder = rig, rig.visual, tuple(names), recorder
         self.period = rig.ratio * rig.dt
         self.failure = ""
-        self.trace = ""
-        """Where the failure came from, for those who look for its cause."""
         self.steps = self.overruns = 0
         self.seconds = Durations()
         """Wall times of the steps in threads."""
@@ -130,8 +128,7 @@ class SlowLoop:
         try:
             step()
         except Exception as error:
-            self.failure = f"the slow loop stopped: {str(error) or type(error).__name__}"
-            self.trace = traceback.format_exc()
+            self.failure = f"the slow loop stopped: {account(error)}"
             return False
         return True
 

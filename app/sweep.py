@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from app.refusal import REFUSALS, Refusal, check_file
+from app.refusal import Refusal, account, check_file
 from config.load import load_scene
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def one_run(sweep: Sweep, point: Mapping[str, str]) -> dict[str, Any]:
         for part in SETTLED:
             row |= dict(_leaves(part, result.get(part)))
     except Exception as error:
-        named = "" if type(error).__name__ in REFUSALS else f"{type(error).__name__}: "
-        row |= {"exit_status": ERROR, "exit_reason": f"{named}{' '.join(str(error).split())}"}
+        row |= {"exit_status": ERROR, "exit_reason": account(error)}
     return row | {"wall_s": time.perf_counter() - start}
 
 

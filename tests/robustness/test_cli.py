@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from app import cli
 from app.cli import main
+from app.refusal import Refusal, account
+from app.slow_loop import SlowLoop
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -114,3 +117,53 @@ def test_an_interrupted_run_fades_and_ends_in_order(tmp_path):
     result = json.loads(out.read_text())
     assert result["exit_reason"] == "interrupted"
     assert result["servo"]["stop_reason"] == "stop requested"
+
+
+def kept_trace(said):
+    """What the file holds that the sentence on an error of the program names."""
+    path = Path(said.rpartition("the trace is in ")[2])
+    text = path.read_text("utf-8")
+    path.unlink()
+    return text
+
+
+def test_an_unexpected_exception_is_told_as_an_error_of_the_program_and_leaves_its_trace(capsys, monkeypatch):
+    monkeypatch.setattr(cli, "_scenes", lambda options: [][-1])
+    assert main(["scenes"]) == cli.FAILED
+    said = capsys.readouterr().err.strip()
+    assert "\n" not in said
+    assert said.startswith(
+        "palpo: an error of the program: IndexError: list index out of range; the trace is in "
+    )
+    assert kept_trace(said).strip().endswith("IndexError: list index out of range")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Refusal("give a\n folder"), "give a folder"),
+        (FileNotFoundError(2, "No such file or directory", "x.h5"), "x.h5"),
+        (FloatingPointError('body "liver" is not finite'), 'body "liver" is not finite'),
+        (RuntimeError("it fell behind"), "it fell behind"),
+    ],
+)
+def test_bad_input_and_a_state_that_cannot_go_on_speak_for_themselves(error, told):
+    assert told in account(error)
+    assert "error of the program" not in account(error)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("head"), NotImplementedError(), RuntimeError(), RecursionError("deep")]
+)
+def test_whatever_has_no_words_for_the_user_is_an_error_of_the_program(error):
+    said = account(error)
+    assert said.startswith(f"an error of the program: {type(error).__name__}")
+    assert type(error).__name__ in kept_trace(said)
+
+
+def test_an_unexpected_exception_of_the_slow_loop_is_told_as_one():
+    loop = SlowLoop.__new__(SlowLoop)
+    loop.failure = ""
+    assert not loop._guarded(lambda: [][-1])
+    assert loop.failure.startswith("the slow loop stopped: an error of the program: IndexError")
+    assert "_guarded" in kept_trace(loop.failure)
