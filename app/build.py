@@ -99,7 +99,7 @@ def build_scene(spec: SceneSpec) -> Scene:
     rest = np.zeros((n_points, 3))
     for part, start in zip(parts, first[:-1], strict=True):
         rest[start : start + len(part.points)] = part.points
-    for (point, _, _), place in zip(joints.moving, joints.world, strict=True):
+    for point, _, place, _ in joints.moving:
         rest[point] = place
     if joints.moving:
         # scripted points belong to a static body of no shape
@@ -128,6 +128,7 @@ def build_scene(spec: SceneSpec) -> Scene:
     hold = spec.tool.hold
     state = ChainState(*(a.copy() for a in tool_part.body.state))
     model: ChainModel = tool_part.body.model
+    moving, script = moving_points(joints)
     return Scene(
         names=names,
         topology=topology,
@@ -137,7 +138,8 @@ def build_scene(spec: SceneSpec) -> Scene:
         tool=state,
         hold=make_hold(frame, hold.mode == "direct", hold.orientation, _gains(spec), lever, state.q[frame]),
         tool_points=_tool_points(tool_part, int(first[tool_number]), n_points),
-        moving=moving_points(joints),
+        moving=moving,
+        script=script,
         attachments=joints.arrays(),
         mu=_friction(spec, bool(joints.moving)),
         ignored=frozenset(

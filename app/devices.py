@@ -12,12 +12,22 @@ from numpy.typing import NDArray
 
 from config.schema.scene import BaseScene
 from haptics.backends.mock import make_mock
-from haptics.device import DEVICES, EXTERNAL, MAILBOX, TABLE, DeviceSpec, VirtualDevice, make_virtual_device
+from haptics.device import (
+    DEVICES,
+    EXTERNAL,
+    MAILBOX,
+    TABLE,
+    DeviceSpec,
+    VirtualDevice,
+    first_rows,
+    make_virtual_device,
+    path_ahead,
+)
 from haptics.errors import HapticsError
 from haptics.guard import make_guard
 from haptics.limits import LimitParams, buttons_mask, make_limits
 from haptics.passivity import make_passivity
-from haptics.path import Table, waypoint_path
+from haptics.path import Table, Way, upright, waypoints
 from haptics.workspace import (
     Workspace,
     make_workspace,
@@ -25,6 +35,7 @@ from haptics.workspace import (
     positions_to_device,
     quaternion_product,
 )
+from physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
     from app.session import Options
@@ -198,62 +209,67 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
     )
 
 
-def scripted_path(spec: BaseScene) -> Table:
-    """Positions (n, 3) [m] and quaternions (n, 4) of the scene's path, one row a tick, scene axes."""
+def scripted_path(spec: BaseScene) -> Way:
+    """The scene's path, one row a tick, scene axes."""
     device, rate = spec.device, spec.rates.servo_hz
     kind: Literal["smooth", "linear"] = "smooth" if device.smooth else "linear"
-    positions, upright = waypoint_path(device.path, kind, None, rate)
+    moving = waypoints(device.path, kind, None, rate)
     if not device.turns:
-        return positions, upright
+        return moving
     turns = np.array(device.turns, float)
     still = np.hstack([turns[:, :1], np.zeros((len(turns), 3))])
-    _, quaternions = waypoint_path(still, kind, turns[:, 1:], rate)
-    n = max(len(positions), len(quaternions))
-    return _held(positions, n), _held(quaternions, n)
+    turning = waypoints(still, kind, turns[:, 1:], rate)
+
+    def at(ticks: NDArray[np.int64]) -> Table:
+        positions, _ = moving.at(np.minimum(ticks, moving.ticks - 1))
+        return positions, turning.at(np.minimum(ticks, turning.ticks - 1))[1]
+
+    return Way(max(moving.ticks, turning.ticks), at)
 
 
-def _held(table: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """The table with its last row repeated up to n rows."""
-    return table[np.minimum(np.arange(n), len(table) - 1)]
-
-
-def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) -> Table:
+def trajectory_path(choice: Choice, rate_hz: float, start: NDArray[np.float64]) -> Way:
     """A trajectory at the servo's rate, scene axes; a foreign one starts at `start` (3,) [m], upright.
 
     A recording of ours is in scene axes already and stays where it was, unless it is scaled.
     """
     # its splines take half a second to import, which a start without a trajectory need not wait for
-    from haptics.backends.replay import place, read_trajectory, resample
+    from haptics.backends.replay import place, read_trajectory, spline_path
 
     assert choice.path is not None
     raw = read_trajectory(choice.path, choice.unit)
-    path = resample(raw.times, raw.positions, rate_hz, raw.quaternions)
-    ours = h5py.is_hdf5(choice.path) and choice.scale == 1.0
-    positions = path.positions if ours else place(path.positions, choice.scale, start_at=start)
-    turns = path.quaternions
-    if turns is None:
-        turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(positions), 1))
-    elif not ours:
-        turns = quaternion_product(turns, turns[0] * [1.0, -1.0, -1.0, -1.0])
-    return positions, turns
+    path = spline_path(raw.times, raw.positions, raw.quaternions, rate_hz)
+    if h5py.is_hdf5(choice.path) and choice.scale == 1.0:
+        return path
+    positions, turns = path.rows(0, 1)
+    origin, back = place(positions, choice.scale)[0], turns[0] * [1.0, -1.0, -1.0, -1.0]
+
+    def begun_here(positions: NDArray[np.float64], turns: NDArray[np.float64]) -> Table:
+        return place(positions, choice.scale) - origin + start, quaternion_product(turns, back)
+
+    return path.mapped(begun_here)
 
 
-def make_device(spec: BaseScene, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, int]:
-    """The device in its own axes and the ticks that its path lasts; held (3,) [m]: the tool's held point."""
+def make_device(spec: BaseScene, choice: Choice, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
+    """The device in its own axes, and what keeps its path ahead of the servo.
+
+    held (3,) [m]: the tool's held point.
+    """
     dt, workspace = spec.rates.dt, workspace_of(spec)
     if choice.kind == "touch":
-        return make_virtual_device(np.zeros((1, 3)), source=EXTERNAL, dt=dt), 0
+        device = make_virtual_device(np.zeros((1, 3)), source=EXTERNAL, dt=dt)
+        return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
     if choice.kind == "replay":
-        positions, turns = trajectory_path(choice, spec.rates.servo_hz, held)
+        path = trajectory_path(choice, spec.rates.servo_hz, held)
     elif choice.kind == "mouse":
-        positions, turns = held[None], np.array([[1.0, 0.0, 0.0, 0.0]])
+        path = Way(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))
     else:
-        positions, turns = scripted_path(spec)
-    own = positions_to_device(workspace, positions), orientations_to_device(workspace, turns)
+        path = scripted_path(spec)
+    path = path.mapped(lambda x, q: (positions_to_device(workspace, x), orientations_to_device(workspace, q)))
     if choice.kind == "replay":
-        return make_virtual_device(*own, dt=dt), len(positions)
+        device = make_virtual_device(*first_rows(path), dt=dt)
+        return device, path_ahead(device, path)
     hand, source = spec.device.hand, MAILBOX if choice.kind == "mouse" else TABLE
     device = make_mock(
-        device_spec(spec), *own, hand_stiffness=hand.stiffness, hand_damping=hand.damping, dt=dt
-    )
-    return device._replace(source=source), len(positions)
+        device_spec(spec), *first_rows(path), hand_stiffness=hand.stiffness, hand_damping=hand.damping, dt=dt
+    )._replace(source=source)
+    return device, path_ahead(device, path)

@@ -7,11 +7,12 @@ from app.parts import Part, key_of, places_on
 from config.schema.attachment import FrameAttachment, SlideAttachment, WeldAttachment
 from config.schema.body import BeamBody, Place, RigidBody, TetBody
 from config.schema.scene import SceneSpec
-from haptics.path import oscillation_path, waypoint_path
+from haptics.path import Way, oscillation, waypoints
 from haptics.workspace import quaternion_matrix, quaternion_product
 from physics.bodies import chain_body
 from physics.contact.rows import POINT, ROTATION, SLIDE, Attachments
 from physics.errors import InputError
+from physics.exchange.ahead import ROWS, Ahead
 from physics.systems.high_rate import MovingPoints
 
 
@@ -23,9 +24,8 @@ class Joints:
         self.names = [part.spec.name for part in parts]
         self.taken = [0] * len(parts)
         self.rows: list[tuple[int, list[int], NDArray, NDArray, int]] = []
-        self.moving: list[tuple[int, NDArray, NDArray]] = []
-        self.world: list[NDArray[np.float64]] = []
-        """Rest positions of points that follow a script, appended after all others with their rotation."""
+        self.moving: list[tuple[int, Way, NDArray, NDArray]] = []
+        """Point, path of its displacements from rest, place at rest [m] and orientation."""
 
     def point(self, place: Place, name: str, key: str) -> int:
         """Global point of a place on a body."""
@@ -121,34 +121,40 @@ def _moving_frame(joints: Joints, attachment: FrameAttachment, a: int, first_fre
     b = int(np.searchsorted(joints.first, a, side="right")) - 1
     rest = joints.parts[b].points[a - int(joints.first[b])]
     if attachment.path is not None:
-        offsets, _ = waypoint_path(attachment.path, "smooth", None, rate)
+        path = waypoints(attachment.path, "smooth", None, rate)
     elif attachment.oscillation is not None:
         o = attachment.oscillation
         axis = np.array(o.direction, float)
         amplitude = o.amplitude * axis / np.linalg.norm(axis)
-        offsets, _ = oscillation_path(np.zeros(3), amplitude, o.frequency, 60.0, 0.0, rate)
+        path = oscillation(np.zeros(3), amplitude, o.frequency, rate_hz=rate)
     else:
-        offsets = np.zeros((1, 3))
+        path = waypoints(np.zeros((1, 4)))
     point = first_free + 2 * len(joints.moving)
     turn = joints.rotation(a, attachment.a.body)
     q = joints.orientation(turn)
-    joints.moving.append((point, rest + offsets, np.tile(q, (len(offsets), 1))))
-    joints.world.append(rest)
+    joints.moving.append((point, path, rest, q))
     nothing, upright = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
     joints.add(POINT, a, point, nothing, upright)
     if attachment.orientation:
         joints.add(ROTATION, turn, point + 1, nothing, upright)
 
 
-def moving_points(joints: Joints) -> MovingPoints:
-    """Scripted tables of equal length; the last row of a shorter one is held."""
+def moving_points(joints: Joints) -> tuple[MovingPoints, Ahead]:
+    """The scripted points, and what keeps their paths ahead of the ticks; the last row of a path is held."""
     n = len(joints.moving)
-    length = max((len(x) for _, x, _ in joints.moving), default=1)
-    x, q = np.zeros((2 * n, length, 3)), np.zeros((2 * n, length, 4))
-    q[..., 0] = 1.0
+    ticks = max((path.ticks for _, path, _, _ in joints.moving), default=1)
     points = np.zeros(2 * n, np.int32)
-    for k, (point, path, turns) in enumerate(joints.moving):
-        keep = np.minimum(np.arange(length), len(path) - 1)
+    for k, (point, _, _, _) in enumerate(joints.moving):
         points[2 * k : 2 * k + 2] = point, point + 1
-        x[2 * k], q[2 * k + 1] = path[keep], turns[keep]
-    return MovingPoints(points, x, q)
+
+    def script(first: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        x, q = np.zeros((stop - first, 2 * n, 3)), np.zeros((stop - first, 2 * n, 4))
+        q[..., 0] = 1.0
+        for k, (_, path, rest, turn) in enumerate(joints.moving):
+            x[:, 2 * k] = rest + path.rows(first, stop)[0]
+            q[:, 2 * k + 1] = turn
+        return x, q
+
+    x, q = script(0, min(ticks, ROWS))
+    known = np.array([len(x)])
+    return MovingPoints(points, x, q, known), Ahead(script, ticks, (x, q), known)

@@ -121,7 +121,6 @@ class Session:
         self.recordings: list[Path] = []
         self._problem: ContactProblem | InputError | None = None
         self._notes: dict[str, int] = {}
-        self._path_ticks = 0
         self._broken = self._why = ""
         self._open = ExitStack()
         self._endings = Endings(self.end, lambda: finished_reason(self.rig.servo) != RUNNING)
@@ -153,13 +152,13 @@ class Session:
         compile_ahead(system_of(self.spec), self.progress)
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
-        path_ticks = self._path_ticks
+        path = self._path
         duration = self.options.duration
         rate = self.spec.rates.servo_hz
         if duration is not None:
             self.ticks = max(1, round(duration * rate))
         else:
-            self.ticks = ENDLESS if self.options.window or self.choice.live else path_ticks
+            self.ticks = ENDLESS if self.options.window or self.choice.live else path.ticks
         warm = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times.parts)
@@ -171,7 +170,7 @@ class Session:
         self.visual = self.rig.visual
         self.visual.timed = not self.options.lock_step
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.names)
+        self.slow = SlowLoop(self.rig, self.names, path=path)
         self.trace = Trace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
@@ -180,7 +179,7 @@ class Session:
         """A rig at rest."""
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
-            device, self._path_ticks = devices.make_device(self.spec, self.choice, held)
+            device, self._path = devices.make_device(self.spec, self.choice, held)
             return device
 
         workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec, self.device)

@@ -19,8 +19,9 @@ from config.schema.scene import BaseScene
 from haptics.limits import RUNNING
 from haptics.recording import Recorder
 from haptics.row import Column
-from haptics.servo import finished_reason
+from haptics.servo import finished_reason, tick_count
 from haptics.statistics import MISSED, STALE_STEPS
+from physics.exchange.ahead import Ahead
 from physics.exchange.durations import Durations
 from physics.exchange.snapshot import COUNTERS, OVERFLOW
 
@@ -48,8 +49,12 @@ class SlowLoop:
     failure: an empty string, or why the loop ended by itself. overruns: steps longer than their period.
     """
 
-    def __init__(self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None) -> None:
+    def __init__(
+        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Ahead | None = None
+    ) -> None:
+        """path: what is to keep the hand's path ahead of the servo."""
         self.rig, self.visual, self.names, self.recorder = rig, rig.visual, tuple(names), recorder
+        self._path = path
         self.period = rig.ratio * rig.dt
         self.failure = ""
         self.steps = self.overruns = 0
@@ -89,6 +94,7 @@ class SlowLoop:
         """One whole low step; the bodies are brought to the last complete tick."""
         low, start = self.rig.low, time.perf_counter()
         self.take_changes()
+        self.lead()
         low.begin()
         begun, until = low.begun(), low.complete()
         slot = self.visual.take_tool()
@@ -97,6 +103,11 @@ class SlowLoop:
         self.overruns += self.seconds.last > self.period
         self.book((low.frame_id, begun, until, low.present), self.seconds.last)
         self.show(slot, until)
+
+    def lead(self) -> None:
+        """Keep the hand's path ahead of the servo."""
+        if self._path is not None:
+            self._path.keep(int(tick_count(self.rig.servo)))
 
     def book(self, schedule: tuple[int, int, int, int], seconds: float) -> None:
         """Count a step; its row in the recording has frame, begin tick, until tick, present tick, and times.
@@ -156,6 +167,7 @@ def lock_step_run(
     while lock.tick < ticks and finished_reason(rig.servo) == RUNNING:
         start = lock.tick
         slow.take_changes()
+        slow.lead()
         lock.advance(min(ratio, ticks - start), make)
         slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)
         slow.show(slow.visual.take_tool(), lock.tick)

@@ -27,7 +27,7 @@ from config.schema.suction import (
     SoftPartner,
     SuctionScene,
 )
-from haptics.path import waypoint_path
+from haptics.path import waypoints
 from haptics.workspace import quaternion_matrix
 from physics.bodies.chain_body import RigidBody
 from physics.bodies.held_body import HeldBody
@@ -231,8 +231,13 @@ def _drive(
 
 def _path(spec: SuctionScene, drive: ScriptedDrive) -> Callable[[float], NDArray[np.float64]]:
     rate = spec.rates.low_hz
-    table, _ = waypoint_path(drive.path, "smooth" if drive.smooth else "linear", None, rate)
-    return lambda time: np.asarray(table[min(round(time * rate), len(table) - 1)])
+    path = waypoints(drive.path, "smooth" if drive.smooth else "linear", None, rate)
+
+    def at(time: float) -> NDArray[np.float64]:
+        tick = round(time * rate)
+        return path.rows(tick, tick + 1)[0][0]
+
+    return at
 
 
 def _course(rows: Sequence[tuple[float, float]]) -> Course:

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import HapticsError
+from haptics.path import Way, upright
+from physics.exchange.ahead import ROWS, Ahead, row_at
 from physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
 from physics.kernels import inlined, kernel
 
@@ -84,11 +86,13 @@ class VirtualDevice(NamedTuple):
     held: int
     """1: a hand pulls the stylus toward the target; 0: the stylus is the target."""
     positions: NDArray[np.float64]
-    """Target table, shape (n, 3), one row a tick, the last one held."""
+    """Target table, shape (n, 3): rows of ticks as `physics.exchange.ahead` keeps them, the last one held."""
     orientations: NDArray[np.float64]
     """Target quaternions, shape (n, 4)."""
     buttons: NDArray[np.int64]
     """Button bit masks, shape (n,)."""
+    known: NDArray[np.int64]
+    """Rows of the path that the tables have held so far, shape (1,)."""
     velocities: NDArray[np.float64]
     """Velocities and angular velocities that RECORDED reports, shape (n, 6)."""
     mail: NDArray[np.float64]
@@ -144,7 +148,7 @@ def make_virtual_device(
             f"target positions have shape {table.shape} and must have shape (n, 3) with n >= 1"
         )
     n = len(table)
-    turns = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1)) if orientations is None else np.array(orientations, float)
+    turns = upright(n) if orientations is None else np.array(orientations, float)
     masks = np.zeros(n, dtype=np.int64) if buttons is None else np.array(buttons, dtype=np.int64)
     if turns.shape != (n, 4) or masks.shape != (n,):
         raise HapticsError(
@@ -155,7 +159,7 @@ def make_virtual_device(
     norms = np.linalg.norm(turns, axis=1)
     if norms.min() < 1e-6:
         raise HapticsError(f"target orientation at row {int(norms.argmin())} must not be the zero quaternion")
-    turns /= norms[:, None]
+    turns = _unit(turns)
     gain = 1.0 if velocity_cutoff_hz is None else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
     measured = np.zeros((3, 3))
     measured[0] = _rounded(table[0], resolution)
@@ -165,6 +169,7 @@ def make_virtual_device(
         positions=table,
         orientations=turns,
         buttons=masks,
+        known=np.array([n], dtype=np.int64),
         velocities=np.zeros((1, 6)),
         mail=np.zeros((SLOTS, 8)),
         mail_control=make_control(),
@@ -184,6 +189,25 @@ def make_virtual_device(
         measured_orientation=turns[0].copy(),
         health=np.zeros(1, dtype=np.int64),
     )
+
+
+def first_rows(way: Way) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The rows of a path, device axes, that a device's tables begin with."""
+    return way.rows(0, min(way.ticks, ROWS))
+
+
+def path_ahead(device: VirtualDevice, way: Way) -> Ahead:
+    """What brings the rest of a path to the tables of a device that was made with its `first_rows`."""
+
+    def script(first: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        positions, turns = way.rows(first, stop)
+        return positions, _unit(turns)
+
+    return Ahead(script, way.ticks, (device.positions, device.orientations), device.known)
+
+
+def _unit(turns: NDArray[np.float64]) -> NDArray[np.float64]:
+    return turns / np.linalg.norm(turns, axis=1)[:, None]
 
 
 def _rounded(position: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
@@ -223,9 +247,8 @@ def _turn(now, before, out):
 def _take_target(device, tick, port):
     """Bring the target to this tick and the next; orientation and buttons go straight to the port."""
     if device.source == TABLE:
-        last = device.positions.shape[0] - 1
-        row = min(tick, last)
-        after = min(tick + 1, last)
+        row = row_at(device.known, device.positions.shape[0], tick)
+        after = row_at(device.known, device.positions.shape[0], tick + 1)
         for i in range(3):
             device.target[0, i] = device.positions[row, i]
             device.target[1, i] = device.positions[after, i]

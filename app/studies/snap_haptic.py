@@ -59,7 +59,7 @@ class Trial:
 
     def __init__(self, spec: SnapScene, progress: Progress) -> None:
         self.spec, self.progress = spec, progress
-        self.way = devices.scripted_path(spec)[0]
+        self.way = devices.scripted_path(spec).table()[0]
         model = self._rig(0.0).model
         self.push, self.start = model.connector.push, model.start
         told = (self.way - self.start) @ self.push
@@ -75,7 +75,7 @@ class Trial:
 
     def _rig(self, resolution: float | None) -> SnapRig:
         def device_at(held: Floats) -> VirtualDevice:
-            device, _ = devices.make_device(self.spec, devices.Choice("mock"), held)
+            device, self._path = devices.make_device(self.spec, devices.Choice("mock"), held)
             return device if resolution is None else device._replace(resolution=resolution)
 
         workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec)
@@ -88,6 +88,7 @@ class Trial:
         """
         rig, rows, space = self._rig(resolution), [], devices.workspace_of(self.spec)
         for first in range(0, len(self.way), BATCH):
+            self._path.keep(first)
             servo_run(rig.servo, min(BATCH, len(self.way) - first))
             rows.append(drain_rows(rig.servo))
         found = dict(zip(NAMES, np.concatenate(rows).T, strict=True))

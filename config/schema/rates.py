@@ -10,7 +10,7 @@ class Rates(Spec):
     """The servo's rate is a whole multiple of the low rate."""
 
     servo_hz: Frequency = Field(1000.0, ge=100, le=4000, description="Rate of the servo and of the tool.")
-    low_hz: Frequency = Field(50.0, gt=0, description="Rate of the soft bodies.")
+    low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies.")
     render_hz: Frequency = Field(60.0, gt=0, le=240, description="Rate of the pictures; needs no ratio.")
 
     @model_validator(mode="after")

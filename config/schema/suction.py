@@ -48,7 +48,7 @@ Resolution = Literal[76, 125, 141, 151, 159, 203, 363, 415, 455, 502, 552, 576, 
 class SuctionRates(Rates):
     """The rates of the loops; cavities, pressures and soft bodies are computed at the low one."""
 
-    low_hz: Frequency = Field(100.0, gt=0, description="Rate of cavities, pressures and soft bodies.")
+    low_hz: Frequency = Field(100.0, ge=1, description="Rate of cavities, pressures and soft bodies.")
 
 
 class _GeneratedCup(Spec):

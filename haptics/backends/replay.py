@@ -20,6 +20,7 @@ from scipy.signal import butter, sosfiltfilt
 from haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from haptics.errors import HapticsError
 from haptics.limits import CLUTCHED
+from haptics.path import LONGEST, Table, Way, upright
 from haptics.recording import Recording, read_recording
 from haptics.workspace import Workspace, orientations_to_device, positions_to_device, quaternion_matrix
 
@@ -160,6 +161,38 @@ def _checked(
     return Trajectory(times, positions, quaternions)
 
 
+def spline_path(
+    times: ArrayLike, positions: ArrayLike, quaternions: ArrayLike | None = None, rate_hz: float = 1000.0
+) -> Way:
+    """The spline through a trajectory, from its first time, which becomes 0, to its last.
+
+    Quaternions are splined by component along the sign-continuous path and normalised; without any it is
+    upright. Raises HapticsError for a trajectory that lasts longer than a run can count.
+    """
+    t = np.asarray(times, dtype=np.float64)
+    lasts = (t[-1] - t[0]) * rate_hz
+    if not lasts < LONGEST:
+        raise HapticsError(
+            f"a trajectory of {t[-1] - t[0]:g} s must be shorter than {LONGEST / rate_hz:.3g} s"
+        )
+    along = CubicSpline(t - t[0], np.asarray(positions, dtype=np.float64))
+    turning = None
+    if quaternions is not None:
+        q = np.array(quaternions, dtype=np.float64)
+        flips = np.cumprod(np.where(np.sum(q[1:] * q[:-1], axis=1) < 0.0, -1.0, 1.0))
+        q[1:] *= flips[:, None]
+        turning = CubicSpline(t - t[0], q)
+
+    def at(ticks: NDArray[np.int64]) -> Table:
+        seconds = ticks / rate_hz
+        if turning is None:
+            return along(seconds), upright(len(ticks))
+        turned = turning(seconds)
+        return along(seconds), turned / np.linalg.norm(turned, axis=1, keepdims=True)
+
+    return Way(int(np.floor(lasts + 1e-9)) + 1, at)
+
+
 def resample(
     times: ArrayLike,
     positions: ArrayLike,
@@ -167,25 +200,18 @@ def resample(
     quaternions: ArrayLike | None = None,
     cutoff_hz: float | None = None,
 ) -> Trajectory:
-    """The trajectory at a constant rate, from its first time to its last; times restart at 0.
+    """All rows of `spline_path` with their times.
 
-    Quaternions are splined by component along the sign-continuous path and normalised. cutoff_hz: a
-    zero-phase fourth-order Butterworth low-pass of the positions, for a trajectory with encoder noise.
+    cutoff_hz: a zero-phase fourth-order Butterworth low-pass of the positions, for a trajectory with encoder
+    noise.
     """
-    t = np.asarray(times, dtype=np.float64)
-    ticks = np.arange(int(np.floor((t[-1] - t[0]) * rate_hz + 1e-9)) + 1) / rate_hz
-    smooth = CubicSpline(t - t[0], np.asarray(positions, dtype=np.float64))(ticks)
+    whole = spline_path(times, positions, quaternions, rate_hz)
+    smooth, turned = whole.table()
     if cutoff_hz is not None:
         if not 0.0 < cutoff_hz < rate_hz / 2:
             raise HapticsError(f"cutoff_hz = {cutoff_hz} must lie between 0 and {rate_hz / 2}")
         smooth = sosfiltfilt(butter(2, cutoff_hz, fs=rate_hz, output="sos"), smooth, axis=0)
-    if quaternions is None:
-        return Trajectory(ticks, smooth, None)
-    q = np.array(quaternions, dtype=np.float64)
-    flips = np.cumprod(np.where(np.sum(q[1:] * q[:-1], axis=1) < 0.0, -1.0, 1.0))
-    q[1:] *= flips[:, None]
-    turned = CubicSpline(t - t[0], q)(ticks)
-    return Trajectory(ticks, smooth, turned / np.linalg.norm(turned, axis=1, keepdims=True))
+    return Trajectory(np.arange(whole.ticks) / rate_hz, smooth, None if quaternions is None else turned)
 
 
 def place(

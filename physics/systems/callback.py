@@ -10,6 +10,7 @@ from numba import typeof, types
 from physics.bodies.chain import rest_state, rigid_model
 from physics.collision.topology import TOOL, Shape, join_shapes
 from physics.contact.rows import Attachments, ToolPoints
+from physics.exchange.ahead import Ahead
 from physics.exchange.constraint_frame import Capacity
 from physics.exchange.handle import Handle, HandleType
 from physics.kernels import callback
@@ -24,6 +25,9 @@ def smallest_scene() -> Scene:
     none = np.zeros((0, 3), np.int32)
     shape = Shape(1, none, np.array([[0, 0]], np.int32), 0.01, TOOL)
     topology, _ = join_shapes([shape])
+    moving = MovingPoints(
+        np.zeros(0, np.int32), np.zeros((1, 0, 3)), np.zeros((1, 0, 4)), np.ones(1, np.int64)
+    )
     return Scene(
         names=["ball"],
         topology=topology,
@@ -33,7 +37,8 @@ def smallest_scene() -> Scene:
         tool=rest_state(np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]])),
         hold=make_hold(0, False, True, (500.0, 1.0, 1.0, 1e-3)),
         tool_points=ToolPoints(np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 3))),
-        moving=MovingPoints(np.zeros(0, np.int32), np.zeros((0, 1, 3)), np.zeros((0, 1, 4))),
+        moving=moving,
+        script=Ahead(lambda first, stop: (), 1, (moving.x, moving.q), moving.known),
         attachments=Attachments(
             np.zeros(0, np.int32), np.zeros((0, 2, 3), np.int32), np.zeros((0, 2, 3)), np.zeros((0, 4)),
             np.zeros((0, 3)), np.zeros(0, np.int32),

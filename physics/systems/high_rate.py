@@ -48,6 +48,7 @@ from physics.contact.rows import (
     contact_row,
 )
 from physics.contact.solvers.gauss_seidel import sweep_contacts
+from physics.exchange.ahead import row_at
 from physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
 from physics.exchange.constraint_frame import (
     BASE_TICK,
@@ -116,8 +117,9 @@ class MovingPoints(NamedTuple):
     """Points and frames of the world that follow a script (attachments to a moving frame)."""
 
     point: NDArray[np.int32]  # (m,) global point; its rotation is the next global number
-    x: NDArray[np.float64]  # (m, ticks, 3) [m] at the end of each tick
-    q: NDArray[np.float64]  # (m, ticks, 4)
+    x: NDArray[np.float64]  # (rows, m, 3) [m] at the end of each tick, as physics.exchange.ahead keeps them
+    q: NDArray[np.float64]  # (rows, m, 4)
+    known: NDArray[np.int64]  # (1,) rows of the script so far
 
 
 class HighRate(NamedTuple):
@@ -360,13 +362,13 @@ def _see_tool(s):
         for i in range(4):
             s.points.q[p, i] = s.tool.q[k, i]
     if s.moving.point.shape[0] > 0:
-        now = min(tick, s.moving.x.shape[1] - 1)
+        now = row_at(s.moving.known, s.moving.x.shape[0], tick)
         for m in range(s.moving.point.shape[0]):
             p = s.moving.point[m]
             for i in range(3):
-                s.points.x[p, i] = s.moving.x[m, now, i]
+                s.points.x[p, i] = s.moving.x[now, m, i]
             for i in range(4):
-                s.points.q[p, i] = s.moving.q[m, now, i]
+                s.points.q[p, i] = s.moving.q[now, m, i]
 
 
 @kernel

@@ -142,7 +142,11 @@ class LowRate:
             state.target[k], state.target_q[k] = hold.target, hold.target_q
 
     def place_points(self, tool: ChainState) -> None:
-        """Positions and velocities of all points, with the tool's frames where `tool` has them."""
+        """Positions and velocities of all points, with the tool's frames where `tool` has them.
+
+        Points that follow a script are read by the ticks; their rows are kept ahead of them.
+        """
+        self.scene.script.keep(self.complete())
         points = self.scene.tool_points
         start, stop = points.span
         _tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)

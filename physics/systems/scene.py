@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from physics.bodies.chain import ChainModel, ChainState
 from physics.collision.topology import Topology
 from physics.contact.rows import Attachments, ToolPoints
+from physics.exchange.ahead import Ahead
 from physics.exchange.constraint_frame import Capacity
 from physics.systems.high_rate import MovingPoints
 from physics.systems.hold import Hold
@@ -67,6 +68,8 @@ class Scene:
     hold: Hold
     tool_points: ToolPoints
     moving: MovingPoints
+    script: Ahead
+    """Keeps the moving points ahead of the ticks."""
     attachments: Attachments
     mu: NDArray[np.float64]
     ignored: frozenset[tuple[int, int]]

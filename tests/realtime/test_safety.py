@@ -198,7 +198,7 @@ def test_a_stylus_thrown_at_the_edge_comes_back_with_less_energy(speed):
 def test_no_scripted_path_of_a_scene_comes_near_the_edge(name):
     spec = load_scene(name)
     guard = limits_of(spec).guard
-    path = positions_to_device(workspace_of(spec), scripted_path(spec)[0])
+    path = positions_to_device(workspace_of(spec), scripted_path(spec).table()[0])
     assert (path > guard.lower).all() and (path < guard.upper).all()
 
 
