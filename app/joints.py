@@ -148,13 +148,14 @@ def moving_points(joints: Joints) -> tuple[MovingPoints, Ahead]:
         points[2 * k : 2 * k + 2] = point, point + 1
 
     def script(first: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        x, q = np.zeros((stop - first, 2 * n, 3)), np.zeros((stop - first, 2 * n, 4))
+        x, q = np.zeros((2 * n, stop - first, 3)), np.zeros((2 * n, stop - first, 4))
         q[..., 0] = 1.0
         for k, (_, path, rest, turn) in enumerate(joints.moving):
-            x[:, 2 * k] = rest + path.rows(first, stop)[0]
-            q[:, 2 * k + 1] = turn
-        return x, q
+            x[2 * k] = rest + path.rows(first, stop)[0]
+            q[2 * k + 1] = turn
+        return x.swapaxes(0, 1), q.swapaxes(0, 1)
 
     x, q = script(0, min(ticks, ROWS))
     known = np.array([len(x)])
-    return MovingPoints(points, x, q, known), Ahead(script, ticks, (x, q), known)
+    moving = MovingPoints(points, x.swapaxes(0, 1), q.swapaxes(0, 1), known)
+    return moving, Ahead(script, ticks, (x, q), known)

@@ -17,11 +17,12 @@ from app.refusal import Refusal
 from app.summary import number
 from physics.contact.io import read_problem
 from physics.contact.laws import OPEN, SLIP, STICK
-from physics.contact.problem import ContactProblem, ContactResult, Stop
+from physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
 from physics.contact.solvers.registry import Solver, find_solver, solver_names
 from physics.errors import InputError
 
 BEST, ALL = "best", "all"
+BEST_SPARSE = "gauss-seidel"
 
 REPEATS, PATIENCE = 7, 1.0
 """Timed solves at most, and the time [s] after which no further one begins."""
@@ -53,12 +54,17 @@ def solve_file(
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
     """The summary of all solves and the forces by solver, shape (3 n,), in the file's units.
 
-    names: of solvers, or `all`; none stands for the best one. Raises InputError for a file or a name that is
-    none, Refusal for a stop that never stops.
+    names: of solvers, or `all`; none stands for the best one that takes the problem. The summary's notes say
+    what was changed in it. Raises InputError for a file or a name that is none, Refusal for a stop that never
+    stops.
     """
     _check(stop)
-    chosen = _chosen(list(names) or [BEST])
-    problem = read_problem(file)
+    wanted = _chosen(list(names))
+    notes: list[str] = []
+    problem = read_problem(file, notes.append)
+    for note in notes:
+        progress.say(f"{file}: {note}")
+    chosen = wanted or _chosen([BEST_SPARSE if isinstance(problem, SparseProblem) else BEST])
     everyone = len(chosen) == len(solver_names())
     rows, forces = [], {}
     for solver in chosen:
@@ -74,6 +80,7 @@ def solve_file(
     summary = {
         "file": str(file),
         "contacts": problem.n_contacts,
+        "notes": notes,
         "tolerance": stop.tolerance,
         "solvers": [asdict(row) for row in rows],
         "failed": failed,
@@ -82,7 +89,7 @@ def solve_file(
     return summary, forces
 
 
-def run_solver(solver: Solver, problem: ContactProblem, stop: Stop) -> tuple[Row, NDArray[np.float64]]:
+def run_solver(solver: Solver, problem: AnyProblem, stop: Stop) -> tuple[Row, NDArray[np.float64]]:
     """One solve that compiles and gives the result, then cold ones that are timed."""
     result = solver.solve(problem, stop)
     times: list[float] = []

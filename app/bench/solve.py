@@ -46,7 +46,8 @@ def problems(small: bool = False) -> dict[str, ContactProblem]:
         "brick tower, 188, rank-deficient": brick_wall(16, 2, 0.7),
         "brick wall, 332, rank-deficient": brick_wall(8, 6, 0.5),
     }
-    return made | {path.stem[:24]: read_problem(path) for path in sorted(FRICTION.glob("*.[nh][pd]*"))}
+    read = {path.stem[:24]: read_problem(path) for path in sorted(FRICTION.glob("*.[nh][pd]*"))}
+    return made | {name: problem for name, problem in read.items() if isinstance(problem, ContactProblem)}
 
 
 def solve(small: bool = False) -> Figures:

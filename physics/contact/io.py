@@ -11,10 +11,15 @@ matrices carry nz = -1 for compressed columns, -2 for compressed rows, else the 
 Mixed and global problems are reduced to local ones by elimination. .npz archives hold W, q, mu.
 
 Rows are (n, t1, t2) everywhere. Units are the file's: most FCLIB problems are of velocities and impulses
-(u [m/s], r [N s]), Palpo's own of positions and forces (u [m], r [N]); no solver minds. Problems in the plane
-are refused.
+(u [m/s], r [N s]), Palpo's own of positions and forces (u [m], r [N]); no solver minds. Problems in the
+plane, rows (n, t), get a second tangent that nothing moves along: its force is zero, the others are theirs.
+
+Files come from assemblies in single precision or by formulas that are not quite symmetric, as one of the
+public collection by 1.3e-3 of its largest entry. Such a W, M or R is read as its symmetric part; what is
+farther from symmetric than SKEW is another law.
 """
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,16 +29,34 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from physics.contact.problem import UNSYMMETRIC, ContactProblem
+from physics.contact.problem import UNSYMMETRIC, AnyProblem, ContactProblem, SparseProblem
 from physics.errors import InputError
 
 HDF5 = (".hdf5", ".h5")
 LOCAL, GLOBAL = "fclib_local", "fclib_global"
 
+SKEW = 5e-3
+"""Largest |A - A^T| over the largest |A| that is averaged away; more is refused."""
 
-def read_problem(path: str | PathLike[str]) -> ContactProblem:
+LARGE, FULL, MOST = 3000, 0.1, 4e9
+"""Rows from which W is kept sparse if no more than this share of it is filled, and bytes of the largest dense
+one."""
+
+COLUMNS = 512
+"""Columns that are eliminated at a time."""
+
+Say = Callable[[str], object]
+"""What a file needed to be solved, in a sentence."""
+
+
+def _nothing(words: str) -> None:
+    pass
+
+
+def read_problem(path: str | PathLike[str], say: Say = _nothing) -> AnyProblem:
     """The contact problem of an FCLIB file (.hdf5, .h5) or an archive (.npz), in the file's units.
 
+    A large W of few entries stays sparse. say: is told what was changed in the problem, and by how much.
     Raises InputError, one sentence that names the file and the key that is wrong.
     """
     path = Path(path)
@@ -45,7 +68,7 @@ def read_problem(path: str | PathLike[str]) -> ContactProblem:
             f"{path}: a contact problem is a .npz, .hdf5 or .h5 file, not {suffix or 'without suffix'}"
         )
     try:
-        return _read_archive(path) if suffix == ".npz" else _read_fclib(path)
+        return _read_archive(path, say) if suffix == ".npz" else _read_fclib(path, say)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     # h5py and zipfile report damage as OSError, KeyError, ValueError and more, by where it strikes
@@ -88,15 +111,18 @@ def write_fclib(
         raise InputError(f"{path}: the problem cannot be written ({error.strerror or error})") from error
 
 
-def _read_archive(path: Path) -> ContactProblem:
+def _read_archive(path: Path, say: Say) -> AnyProblem:
     with np.load(path, allow_pickle=False) as file:
         for key in ("W", "q", "mu"):
             if key not in file:
                 raise InputError(f"{key} is missing; the archive of a contact problem holds W, q and mu")
-        return _problem(*(_numbers(file, key) for key in ("W", "q", "mu")))
+        w, q, mu = (_numbers(file, key) for key in ("W", "q", "mu"))
+    if w.ndim != 2:
+        raise InputError(f"W has shape {w.shape} but must be square")
+    return _problem(_symmetrised(w, "W", say), q, mu)
 
 
-def _read_fclib(path: Path) -> ContactProblem:
+def _read_fclib(path: Path, say: Say) -> AnyProblem:
     import h5py
 
     with h5py.File(path, "r") as file:
@@ -107,28 +133,38 @@ def _read_fclib(path: Path) -> ContactProblem:
                 f"an HDF5 file of another kind: it holds {held}, but neither {LOCAL} nor {GLOBAL}"
             )
         dimension = int(file[f"{kind}/spacedim"][0]) if f"{kind}/spacedim" in file else 3
-        if dimension != 3:
-            raise InputError(f"{kind}/spacedim is {dimension}; only problems in space (3) can be solved")
-        return _local(file) if kind == LOCAL else _global(file)
-
-
-def _local(file: Any) -> ContactProblem:
-    w = _matrix(file, f"{LOCAL}/W").toarray()
-    q, mu = _vector(file, f"{LOCAL}/vectors/q", len(w)), _numbers(file, f"{LOCAL}/vectors/mu")
-    if f"{LOCAL}/R" in file:
-        v, r = _matrix(file, f"{LOCAL}/V", len(w)), _matrix(file, f"{LOCAL}/R")
-        _require_symmetric(r, f"{LOCAL}/R")
-        solve = _factor(r, f"{LOCAL}/R")
-        w = w - v @ solve(v.T.toarray())
-        q = q - v @ solve(_vector(file, f"{LOCAL}/vectors/s", r.shape[0]))
-        w = 0.5 * (w + w.T)
+        if dimension not in (2, 3):
+            raise InputError(f"{kind}/spacedim is {dimension}; problems are in the plane (2) or in space (3)")
+        w, q, mu = _local(file, say) if kind == LOCAL else _global(file, say)
+    _require_rows(w, mu, dimension)
+    if dimension == 2:
+        say("a problem in the plane: its contacts get a second tangent, along which no force acts")
+        w, q = _in_space(w, q)
     return _problem(w, q, mu)
 
 
-def _global(file: Any) -> ContactProblem:
-    m = _matrix(file, f"{GLOBAL}/M")
+Local = tuple[Any, NDArray[np.float64], NDArray[np.float64]]
+"""W, dense or sparse, q and mu."""
+
+
+def _local(file: Any, say: Say) -> Local:
+    w: Any = _symmetrised(_matrix(file, f"{LOCAL}/W"), f"{LOCAL}/W", say)
+    size = w.shape[0]
+    q, mu = _vector(file, f"{LOCAL}/vectors/q", size), _numbers(file, f"{LOCAL}/vectors/mu")
+    if f"{LOCAL}/R" in file:
+        v = _matrix(file, f"{LOCAL}/V", size)
+        r = _symmetrised(_matrix(file, f"{LOCAL}/R"), f"{LOCAL}/R", say)
+        _require_columns(v, r, f"{LOCAL}/V")
+        solve = _factor(r, f"{LOCAL}/R")
+        w = w - _eliminated(v.T, solve)
+        q = q - v @ solve(_vector(file, f"{LOCAL}/vectors/s", r.shape[0]))
+        w = 0.5 * (w + w.T)
+    return w, q, mu
+
+
+def _global(file: Any, say: Say) -> Local:
+    m = _symmetrised(_matrix(file, f"{GLOBAL}/M"), f"{GLOBAL}/M", say)
     size = m.shape[0]
-    _require_symmetric(m, f"{GLOBAL}/M")
     h = _matrix(file, f"{GLOBAL}/H", size)
     f = _vector(file, f"{GLOBAL}/vectors/f", size)
     free = _vector(file, f"{GLOBAL}/vectors/w", h.shape[1])
@@ -141,15 +177,62 @@ def _global(file: Any) -> ContactProblem:
         h = sp.vstack([h, sp.csc_array((g.shape[1], h.shape[1]))], format="csc")
         key = f"{GLOBAL}/M with G"
     solve = _factor(m, key)
-    w = h.T @ solve(h.toarray())
-    return _problem(0.5 * (w + w.T), h.T @ solve(f) + free, _numbers(file, f"{GLOBAL}/vectors/mu"))
+    w = _eliminated(h, solve)
+    return 0.5 * (w + w.T), h.T @ solve(f) + free, _numbers(file, f"{GLOBAL}/vectors/mu")
 
 
-def _problem(w: NDArray[np.float64], q: NDArray[np.float64], mu: NDArray[np.float64]) -> ContactProblem:
-    if w.ndim != 2 or w.shape[0] != w.shape[1]:
-        raise InputError(f"W has shape {w.shape} but must be square")
-    if len(w) != 3 * mu.size:
-        raise InputError(f"W has {len(w)} rows but mu {mu.size} contacts; three rows a contact are needed")
+def _eliminated(h: Any, solve: Any) -> sp.csc_array:
+    """H^T A^-1 H by its columns; what bodies that no contact joins leave is zero, and stays so."""
+    h = sp.csc_array(h)
+    parts = [
+        sp.csc_array(h.T @ solve(h[:, first : first + COLUMNS].toarray()))
+        for first in range(0, h.shape[1], COLUMNS)
+    ]
+    return sp.hstack(parts, format="csc") if parts else sp.csc_array((0, 0))
+
+
+def _in_space(w: Any, q: NDArray[np.float64]) -> tuple[sp.csc_array, NDArray[np.float64]]:
+    """The problem of rows (n, t) as one of rows (n, t1, t2).
+
+    Nothing couples t2, and its offset is zero; W_t2t2 = W_t1t1, or the mean of the diagonal where that is
+    zero, makes zero its only force.
+    """
+    n = w.shape[0] // 2
+    own, idle = 3 * np.arange(n)[:, None] + np.arange(2), 3 * np.arange(n) + 2
+    diagonal = w.diagonal()
+    tangent = np.where(diagonal[1::2] > 0.0, diagonal[1::2], max(diagonal.mean(), 0.0) if n else 0.0)
+    flat = sp.coo_array(w)
+    i, j = (own.ravel()[index] for index in flat.coords)
+    values = np.concatenate([flat.data, tangent])
+    where = np.concatenate([i, idle]), np.concatenate([j, idle])
+    b = np.zeros(3 * n)
+    b[own.ravel()] = q
+    return sp.csc_array((values, where), (3 * n, 3 * n)), b
+
+
+def _require_rows(w: Any, mu: NDArray[np.float64], dimension: int) -> None:
+    if mu.ndim != 1:
+        raise InputError(f"mu has shape {mu.shape}, expected one number a contact")
+    if w.shape[0] != dimension * mu.size:
+        count = {2: "two", 3: "three"}[dimension]
+        raise InputError(
+            f"W has {w.shape[0]} rows but mu {mu.size} contacts; {count} rows a contact are needed"
+        )
+
+
+def _problem(w: Any, q: NDArray[np.float64], mu: NDArray[np.float64]) -> AnyProblem:
+    """The problem of a symmetric W, dense or sparse as it is worth."""
+    _require_rows(w, mu, 3)
+    rows = w.shape[0]
+    if sp.issparse(w):
+        if rows > LARGE and w.nnz <= FULL * rows * rows:
+            return SparseProblem(sp.csr_array(w), q, mu)
+        if 8.0 * rows * rows > MOST:
+            raise InputError(
+                f"W of {mu.size} contacts is filled to {100.0 * w.nnz / rows**2:.0f}% and would take "
+                f"{8e-9 * rows**2:.0f} GB"
+            )
+        w = w.toarray()
     return ContactProblem(np.ascontiguousarray(w), q, mu)
 
 
@@ -204,14 +287,33 @@ def _require_indices(key: str, indices: NDArray[Any], size: int) -> None:
         raise InputError(f"{key} runs from {indices.min()} to {indices.max()}, expected 0 to {size - 1}")
 
 
-def _require_symmetric(matrix: sp.csc_array, key: str) -> None:
+def _symmetrised(matrix: Any, key: str, say: Say) -> Any:
+    """The symmetric part of a matrix that is nearly symmetric, dense or sparse; InputError for another."""
     if matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{key} has shape {matrix.shape} but must be square")
-    share = abs(matrix - matrix.T).max() / max(abs(matrix).max(), np.finfo(float).tiny)
-    if share > UNSYMMETRIC:
+    largest = abs(matrix).max() if min(matrix.shape) else 0.0
+    if largest == 0.0:
+        return matrix
+    apart = sp.coo_array(matrix - matrix.T)
+    worst = int(abs(apart.data).argmax()) if apart.nnz else 0
+    share = abs(apart.data[worst]) / largest if apart.nnz else 0.0
+    if share <= UNSYMMETRIC:
+        return matrix
+    i, j = sorted(int(index[worst]) for index in apart.coords)
+    where = f"{key}[{i}, {j}] = {matrix[i, j]:.6g} and {key}[{j}, {i}] = {matrix[j, i]:.6g}"
+    if not share <= SKEW:
         raise InputError(
-            f"{key} must be symmetric, but entries and their mirrors differ by {share:.2g} of the largest"
+            f"{key} must be symmetric to {SKEW:g}, but {where}: {share:.2g} of its largest entry apart"
         )
+    say(
+        f"{key} is not symmetric, {where}: {share:.2g} of its largest entry apart; read as its symmetric part"
+    )
+    return 0.5 * (matrix + matrix.T)
+
+
+def _require_columns(v: Any, r: Any, key: str) -> None:
+    if v.shape[1] != r.shape[0]:
+        raise InputError(f"{key} has {v.shape[1]} columns, expected {r.shape[0]}")
 
 
 def _factor(matrix: sp.csc_array, key: str) -> Any:

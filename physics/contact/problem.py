@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from physics.errors import InputError
@@ -52,18 +53,54 @@ class ContactProblem:
         return len(self.mu)
 
 
+@dataclass(frozen=True)
+class SparseProblem:
+    """A `ContactProblem` whose W is kept sparse, for the solvers that can use that.
+
+    Raises InputError as `ContactProblem` does; W must be symmetric already.
+    """
+
+    w: sp.csr_array
+    """[m/N], shape (3 n, 3 n)."""
+    b: NDArray[np.float64]
+    mu: NDArray[np.float64]
+    warm: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        n = self.mu.size
+        if self.w.shape != (3 * n, 3 * n) or self.b.shape != (3 * n,):
+            raise InputError(
+                f"a contact problem of {n} contacts needs W of shape {(3 * n, 3 * n)} and b of shape "
+                f"{(3 * n,)}; got {self.w.shape} and {self.b.shape}"
+            )
+        _check_friction(self.mu)
+        _check_diagonal(self.w.diagonal())
+
+    @property
+    def n_contacts(self) -> int:
+        """Number of contacts."""
+        return len(self.mu)
+
+
+AnyProblem = ContactProblem | SparseProblem
+
+
 def _check_friction(mu: NDArray[np.float64]) -> None:
     worst = int(mu.argmin())
     if mu[worst] < 0.0:
         raise InputError(f"friction coefficient mu[{worst}] = {mu[worst]} is negative")
 
 
-def _check_compliance(w: NDArray[np.float64]) -> None:
-    worst = int(w.diagonal().argmin())
-    if w[worst, worst] < 0.0:
+def _check_diagonal(diagonal: NDArray[np.float64]) -> None:
+    worst = int(diagonal.argmin())
+    if diagonal[worst] < 0.0:
         raise InputError(
-            f"W must be positive semidefinite, but W[{worst}, {worst}] = {w[worst, worst]:.3g} is negative"
+            f"W must be positive semidefinite, but W[{worst}, {worst}] = {diagonal[worst]:.3g} is negative"
         )
+
+
+def _check_compliance(w: NDArray[np.float64]) -> None:
+    _check_diagonal(w.diagonal())
     apart = np.abs(w - w.T)
     i, j = (int(k) for k in np.unravel_index(apart.argmax(), apart.shape))
     share = apart[i, j] / max(np.abs(w).max(), np.finfo(float).tiny)

@@ -6,12 +6,13 @@ It vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, 
 """
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, project_cone
-from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
 from physics.kernels import inlined, kernel
 
 RUNAWAY = 1e12
@@ -66,16 +67,21 @@ def natural_map_residual(
     return float(error / size if size > 0.0 else error)
 
 
-def runaway(problem: ContactProblem) -> float:
+def diagonal_only(w: Any) -> NDArray[np.float64]:
+    """What the kernels here need of W, dense or sparse: a view that is right on the diagonal alone."""
+    return np.broadcast_to(w.diagonal()[:, None], w.shape)
+
+
+def runaway(problem: AnyProblem) -> float:
     """|r| past which a solver has diverged [N]; a warm start may be as large as it is."""
     trace = float(problem.w.diagonal().sum())
-    free = float(np.linalg.norm(problem.b)) * (len(problem.w) / trace if trace > 0.0 else 1.0)
+    free = float(np.linalg.norm(problem.b)) * (problem.w.shape[0] / trace if trace > 0.0 else 1.0)
     warm = 0.0 if problem.warm is None else float(np.linalg.norm(problem.warm))
     return RUNAWAY * (free + warm)
 
 
 def judge(
-    problem: ContactProblem,
+    problem: AnyProblem,
     stop: Stop,
     r: NDArray[np.float64],
     iterations: int,
@@ -90,8 +96,9 @@ def judge(
     """
     status = np.zeros(problem.n_contacts, np.int32)
     u = problem.w @ r + problem.b
-    error, size = natural_map_norm(problem.w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
-    contact_statuses(problem.w, problem.mu, r, u, status)
+    w = diagonal_only(problem.w)
+    error, size = natural_map_norm(w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
+    contact_statuses(w, problem.mu, r, u, status)
     residual = float(error / size if size > 0.0 else error)
     diverged = size > runaway(problem)
     converged = residual <= stop.tolerance and not diverged

@@ -50,13 +50,13 @@ class Ahead:
 
     def keep(self, tick: int) -> None:
         """Fill what readers may ask for soon, now that `tick` ticks are done."""
-        rows, known = len(self._tables[0]), int(self._known[0])
-        stop = min(self.ticks, tick + rows - BATCH)
+        known = int(self._known[0])
+        stop = min(self.ticks, tick + ROWS - BATCH)
         if stop <= known or stop < min(self.ticks, known + BATCH):
             return
         for first in range(max(known, tick - BATCH), stop, BATCH):
             end = min(first + BATCH, stop)
-            places = np.arange(first, end) % rows
+            places = np.arange(first, end) % ROWS
             for table, values in zip(self._tables, self._script(first, end), strict=True):
                 table[places] = values
             _announce(self._known, end)

@@ -26,7 +26,7 @@ def smallest_scene() -> Scene:
     shape = Shape(1, none, np.array([[0, 0]], np.int32), 0.01, TOOL)
     topology, _ = join_shapes([shape])
     moving = MovingPoints(
-        np.zeros(0, np.int32), np.zeros((1, 0, 3)), np.zeros((1, 0, 4)), np.ones(1, np.int64)
+        np.zeros(0, np.int32), np.zeros((0, 1, 3)), np.zeros((0, 1, 4)), np.ones(1, np.int64)
     )
     return Scene(
         names=["ball"],
@@ -38,7 +38,7 @@ def smallest_scene() -> Scene:
         hold=make_hold(0, False, True, (500.0, 1.0, 1.0, 1e-3)),
         tool_points=ToolPoints(np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 3))),
         moving=moving,
-        script=Ahead(lambda first, stop: (), 1, (moving.x, moving.q), moving.known),
+        script=Ahead(lambda first, stop: (), 1, (), moving.known),
         attachments=Attachments(
             np.zeros(0, np.int32), np.zeros((0, 2, 3), np.int32), np.zeros((0, 2, 3)), np.zeros((0, 4)),
             np.zeros((0, 3)), np.zeros(0, np.int32),

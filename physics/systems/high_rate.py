@@ -117,8 +117,8 @@ class MovingPoints(NamedTuple):
     """Points and frames of the world that follow a script (attachments to a moving frame)."""
 
     point: NDArray[np.int32]  # (m,) global point; its rotation is the next global number
-    x: NDArray[np.float64]  # (rows, m, 3) [m] at the end of each tick, as physics.exchange.ahead keeps them
-    q: NDArray[np.float64]  # (rows, m, 4)
+    x: NDArray[np.float64]  # (m, rows, 3) [m] at the end of each tick, as physics.exchange.ahead keeps them
+    q: NDArray[np.float64]  # (m, rows, 4)
     known: NDArray[np.int64]  # (1,) rows of the script so far
 
 
@@ -362,13 +362,13 @@ def _see_tool(s):
         for i in range(4):
             s.points.q[p, i] = s.tool.q[k, i]
     if s.moving.point.shape[0] > 0:
-        now = row_at(s.moving.known, s.moving.x.shape[0], tick)
+        now = row_at(s.moving.known, s.moving.x.shape[1], tick)
         for m in range(s.moving.point.shape[0]):
             p = s.moving.point[m]
             for i in range(3):
-                s.points.x[p, i] = s.moving.x[now, m, i]
+                s.points.x[p, i] = s.moving.x[m, now, i]
             for i in range(4):
-                s.points.q[p, i] = s.moving.q[now, m, i]
+                s.points.q[p, i] = s.moving.q[m, now, i]
 
 
 @kernel

@@ -104,10 +104,10 @@ def test_an_attached_frame_follows_its_motion_for_ever(motion):
     frame = f'[{{kind="frame",a={{body="cylinder",at=[0,0,0]}},{motion}}}]'
     scene = build_scene(load_scene("wire", (f"attachments={frame}",)))
     moving, ahead = scene.moving, scene.script
-    assert ahead.ticks > 1 << 30 and len(moving.x) == ROWS
+    assert ahead.ticks > 1 << 30 and moving.x.shape[1] == ROWS
     tick, at_rest = 5 * ROWS + 3, scene.rest[moving.point[0]]
     ahead.keep(tick)
-    x = moving.x[row(moving.known, ROWS, tick), 0] - at_rest
+    x = moving.x[0, row(moving.known, ROWS, tick)] - at_rest
     if motion.startswith("path"):
         expected = waypoints(np.array(LONG) * [1.0, 0.1, 0.1, 0.1]).rows(tick, tick + 1)[0][0]
     else:

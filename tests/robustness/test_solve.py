@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -10,13 +11,20 @@ import scipy.sparse as sp
 
 from app.cli import main
 from physics.contact.io import read_problem, write_fclib
-from physics.contact.problem import ContactProblem, Stop
+from physics.contact.problem import ContactProblem, SparseProblem, Stop
+from physics.contact.residual import natural_map_residual
+from physics.contact.solvers import gauss_seidel
 from physics.contact.solvers.anderson import solve
 from physics.contact.solvers.registry import find_solver, solver_names
 from physics.errors import InputError
+from tests.contact.stored import SHARED
 
 OWN = Path(__file__).resolve().parents[1] / "contact" / "problems"
 EASY = OWN / "easy.npz"
+REAL = [
+    SHARED / name
+    for name in ("delassus_36.npz", "delassus_66.npz", "LMGC_100_PR_PerioBox-i00361-60-03000.hdf5")
+]
 
 
 def problem(n=5, seed=0):
@@ -53,10 +61,10 @@ def put_matrix(group, name, matrix, storage):
         part[key] = np.array([value], np.int32)
 
 
-def write_local(path, held, storage="csc", **more):
+def write_local(path, held, storage="csc", spacedim=3, **more):
     with h5py.File(path, "w") as file:
         group = file.create_group("fclib_local")
-        group["spacedim"] = [3]
+        group["spacedim"] = [spacedim]
         put_matrix(group, "W", held.w, storage)
         for key, values in {"q": held.b, "mu": held.mu, **more}.items():
             group[f"vectors/{key}"] = values
@@ -185,7 +193,8 @@ def damage(path, key, change):
         ("fclib_local/W/p", lambda v: v[::-1], ("W/p", "rise")),
         ("fclib_local/W/nz", lambda v: v * 0 - 7, ("W/nz", "-7")),
         ("fclib_local/W/x", lambda v: v + np.arange(v.size), ("symmetric", "largest entry")),
-        ("fclib_local/spacedim", lambda v: v * 0 + 2, ("spacedim", "2")),
+        ("fclib_local/spacedim", lambda v: v * 0 + 4, ("spacedim", "4")),
+        ("fclib_local/spacedim", lambda v: v * 0 + 2, ("15 rows", "two rows")),
         ("fclib_local", lambda v: None, ("another kind",)),
     ],
 )  # fmt: skip
@@ -209,6 +218,126 @@ def test_an_unsymmetric_matrix_is_refused_with_how_much_and_where(tmp_path):
     said = refused(tmp_path / "p.npz")
     assert "W[2, 5]" in said
     assert "0.01" in said
+
+
+@pytest.mark.parametrize("share", [1.5e-7, 1.3e-3])
+@pytest.mark.parametrize("suffix", [".h5", ".npz"])
+def test_a_slightly_unsymmetric_w_is_read_as_its_symmetric_part_and_that_is_said(tmp_path, suffix, share):
+    held, path, said = problem(), tmp_path / f"p{suffix}", []
+    w = held.w.copy()
+    w[2, 5] += share * np.abs(w).max()
+    if suffix == ".npz":
+        np.savez(path, W=w, q=held.b, mu=held.mu)
+    else:
+        write_local(path, SimpleNamespace(w=w, b=held.b, mu=held.mu))
+    read = read_problem(path, said.append)
+    np.testing.assert_array_equal(read.w, 0.5 * (w + w.T))
+    assert len(said) == 1 and "W[2, 5]" in said[0] and f"{share:.2g}" in said[0]
+    # the solution is that of a W as far away, at most: both satisfy the other's problem to that
+    result = find_solver("gauss-seidel").solve(read, Stop(1e-12, 100_000))
+    assert result.converged
+    assert natural_map_residual(held.w, held.b, held.mu, result.r) < 1e2 * share
+
+
+def test_symmetric_problems_are_read_without_a_word(tmp_path):
+    write_fclib(tmp_path / "p.h5", problem(), "whole")
+    read_problem(tmp_path / "p.h5", pytest.fail)
+
+
+def test_a_slightly_unsymmetric_mass_is_symmetrised_before_it_is_eliminated(tmp_path):
+    rng, said = np.random.default_rng(5), []
+    half, h = rng.normal(size=(8, 8)), rng.normal(size=(8, 6))
+    m = half @ half.T + np.eye(8)
+    skew = m.copy()
+    skew[1, 4] += 2e-6 * np.abs(m).max()
+    write_global(tmp_path / "p.h5", skew, h, np.ones(8), np.zeros(6), np.full(2, 0.3))
+    expected = h.T @ np.linalg.solve(0.5 * (skew + skew.T), h)
+    read = read_problem(tmp_path / "p.h5", said.append)
+    np.testing.assert_allclose(read.w, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    assert "fclib_global/M[1, 4]" in said[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_problem_in_the_plane_has_the_solution_of_its_two_rows(tmp_path, seed):
+    """In the plane Coulomb's law is a complementarity problem of n contacts, solved here by enumeration."""
+    n, rng, mu = 3, np.random.default_rng(seed), 0.4
+    half = rng.normal(size=(2 * n, 2 * n))
+    w, q = half @ half.T + np.eye(2 * n), rng.normal(size=2 * n)
+    flat = SimpleNamespace(w=w, b=q, mu=np.full(n, mu))
+    write_local(tmp_path / "p.h5", flat, spacedim=2)
+    said = []
+    read = read_problem(tmp_path / "p.h5", said.append)
+    assert "plane" in said[0]
+    for name in ("anderson", "gauss-seidel", "uzawa-global-bipotential-rho_min"):
+        result = find_solver(name).solve(read, Stop(1e-12, 200_000))
+        assert result.converged
+        r = result.r.reshape(n, 3)
+        assert (r[:, 2] == 0.0).all()
+        found = r[:, :2].ravel()
+        u, tight = (w @ found + q).reshape(n, 2), 1e-9
+        for (force, along), (gap, slip) in zip(found.reshape(n, 2), u, strict=True):
+            assert force >= 0.0 and gap >= -tight and force * gap <= tight
+            assert abs(along) <= mu * force + tight
+            # who slides is held back by all that friction has
+            assert abs(slip) <= tight or along == pytest.approx(-np.sign(slip) * mu * force, abs=tight)
+
+
+def chain(n, rng):
+    """A chain of n contacts, W tridiagonal by blocks and definite: each body hangs on its neighbours."""
+    own = sp.block_diag([np.diag([2.0, 3.0, 3.0]) + 0.1 * (a + a.T) for a in rng.random((n, 3, 3))])
+    beside = sp.kron(sp.diags_array([-np.ones(n - 1)], offsets=[1]), np.diag([0.7, 0.5, 0.5]))
+    return sp.csr_array(own + beside + beside.T)
+
+
+def test_a_large_sparse_problem_stays_sparse_and_is_solved(tmp_path):
+    n, rng = 30_000, np.random.default_rng(7)
+    w, q, mu = chain(n, rng), rng.normal(size=3 * n), np.full(n, 0.3)
+    write_local(tmp_path / "p.h5", SimpleNamespace(w=w, b=q, mu=mu), "csr")
+    told = tmp_path / "told.json"
+    assert main(["solve", str(tmp_path / "p.h5"), "--json", str(told), "--out", str(tmp_path / "r.npz")]) == 0
+    (row,) = json.loads(told.read_text())["solvers"]
+    assert row["solver"] == "gauss-seidel" and row["residual"] <= 1e-8
+    r = np.load(tmp_path / "r.npz")["gauss-seidel"]
+    u = (w @ r + q).reshape(n, 3)
+    assert u[:, 0].min() > -1e-5 and r[0::3].min() >= 0.0
+    read = read_problem(tmp_path / "p.h5")
+    assert isinstance(read, SparseProblem)
+    with pytest.raises(InputError, match=r"64.8 GB; gauss-seidel keeps it sparse"):
+        find_solver("anderson").solve(read)
+
+
+@pytest.mark.parametrize("name", ["easy.npz", "wedge_gripped.npz", "rank_deficient_stack.npz"])
+def test_sparse_sweeps_are_the_dense_ones(name):
+    held = read_problem(OWN / name)
+    kept = SparseProblem(sp.csr_array(held.w), held.b, held.mu)
+    for sweeps in (10, 100_000):
+        one, other = (gauss_seidel.solve(p, Stop(1e-10, sweeps)) for p in (held, kept))
+        # the order of the sums differs, and the residual is asked after other sweeps
+        np.testing.assert_allclose(other.r, one.r, rtol=0, atol=1e-7 * np.abs(one.r).max())
+        assert other.converged == one.converged
+
+
+def test_contacts_of_bodies_that_do_not_meet_stay_apart_when_a_global_problem_is_reduced(tmp_path):
+    n, rng = 1200, np.random.default_rng(8)
+    m = sp.diags_array(rng.uniform(1.0, 2.0, 3 * n), format="csc")
+    h = sp.block_diag(list(rng.normal(size=(n, 3, 3))), format="csr")
+    write_global(tmp_path / "p.h5", m, h, np.ones(3 * n), np.zeros(3 * n), np.full(n, 0.3))
+    read = read_problem(tmp_path / "p.h5")
+    assert isinstance(read, SparseProblem)
+    assert read.w.nnz == 9 * n
+
+
+def test_a_dense_problem_without_room_is_refused_in_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("physics.contact.io.MOST", 8.0 * 14**2)
+    write_fclib(tmp_path / "p.h5", problem(), "whole")
+    assert "W of 5 contacts is filled to 100%" in refused(tmp_path / "p.h5")
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_the_real_problems_are_read_and_solved(path):
+    if not path.exists():
+        pytest.skip(f"the real problems are not kept with the project: {path} is not there")
+    assert find_solver("anderson").solve(read_problem(path), Stop(1e-8, 50_000)).converged
 
 
 def test_a_singular_mass_is_refused(tmp_path):

@@ -4,7 +4,8 @@ The kernel is what the servo calls; `solve` is the same on a `ContactProblem`, j
 """
 
 from physics.contact.laws import solve_contact
-from physics.contact.problem import ContactProblem, ContactResult, Stop
+from physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
+from physics.contact.solvers import sparse
 from physics.contact.solvers.block import close_block, open_block, set_offset
 from physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
 from physics.kernels import kernel
@@ -38,6 +39,8 @@ def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_swe
     return max_sweeps
 
 
-def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
-    """Block Gauss-Seidel until the natural map's residual is at most `stop.tolerance`."""
+def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
+    """Block Gauss-Seidel until the natural map's residual is at most `stop.tolerance`; W dense or sparse."""
+    if isinstance(problem, SparseProblem):
+        return sparse.solve(problem, stop)
     return relax(problem, stop, Local(EXACT), stiffnesses(problem, "rho_min"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from physics.contact.problem import ContactProblem, ContactResult, Stop
+from physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
 from physics.errors import InputError
 
 Solve = Callable[..., ContactResult]
@@ -27,11 +27,20 @@ class Solver:
     """Keyword arguments that make this member of its family."""
     consistent: bool = True
     """False where the converged answer is not a solution of the problem, as for two printed variants."""
+    sparse: bool = False
+    """Whether it takes a W that is kept sparse."""
     short: str = ""
     """Another name, as in the tables of 001, N. Talbi's thesis."""
 
-    def solve(self, problem: ContactProblem, stop: Stop | None = None, **options: Any) -> ContactResult:
-        """Solve the problem; raises InputError for options that the solver does not know."""
+    def solve(self, problem: AnyProblem, stop: Stop | None = None, **options: Any) -> ContactResult:
+        """Solve the problem; raises InputError for options that the solver does not know, and for a sparse W
+        where it needs a dense one."""
+        if isinstance(problem, SparseProblem) and not self.sparse:
+            able = " or ".join(other.name for other in _FAMILY.values() if other.sparse)
+            raise InputError(
+                f"{self.name} needs W dense, which for {problem.n_contacts} contacts takes "
+                f"{8e-9 * problem.w.shape[0] ** 2:.1f} GB; {able} keeps it sparse"
+            )
         module, _, function = self.place.partition(":")
         found: Solve = getattr(import_module(module), function)
         known = list(inspect.signature(found).parameters)[2:]
@@ -112,7 +121,7 @@ register(
         f"{_HERE}.anderson:solve",
         short="best",
     ),
-    Solver("gauss-seidel", "block Gauss-Seidel, exact local law", f"{_HERE}.gauss_seidel:solve"),
+    Solver("gauss-seidel", "block Gauss-Seidel, exact local law", f"{_HERE}.gauss_seidel:solve", sparse=True),
     Solver(
         "maximal-dissipation",
         "over-relaxation, each contact by bisection (002, IV-B; Hwangbo et al. 2018)",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from physics.arrays import copy
 from physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
-from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
 from physics.contact.residual import judge, natural_map_norm, runaway
 from physics.contact.solvers.block import close_block, open_block, set_offset
 from physics.contact.solvers.formulations import slip_first, stick_first
@@ -143,7 +143,7 @@ def project_cones(mu, r):
         project_cone(r[3 * k : 3 * k + 3], mu[k], r[3 * k : 3 * k + 3])
 
 
-def starting_force(problem: ContactProblem) -> NDArray[np.float64]:
+def starting_force(problem: AnyProblem) -> NDArray[np.float64]:
     """A fresh array with the problem's warm start, brought into the cones, or zeros; shape (3 n,)."""
     if problem.warm is None:
         return np.zeros(3 * problem.n_contacts)
