@@ -20,13 +20,19 @@ def is_refusal(error: BaseException) -> bool:
     return isinstance(error, OSError) or any(kind.__name__ in REFUSALS for kind in type(error).__mro__)
 
 
+def speaks(error: BaseException) -> bool:
+    """Whether an error has words for the user: bad input, or a state that cannot go on."""
+    known = is_refusal(error) or type(error) in (FloatingPointError, RuntimeError)
+    return known and bool(str(error).strip())
+
+
 def account(error: BaseException) -> str:
     """One sentence on what went wrong; for an error of the program, that it is one, and where its trace is.
 
     Bad input speaks for itself, and so does a state that the physics says it cannot go on from.
     """
     words = " ".join(str(error).split())
-    if words and (is_refusal(error) or type(error) in (FloatingPointError, RuntimeError)):
+    if speaks(error):
         return words
     named = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return f"an error of the program: {named}; {_keep_trace(error)}"

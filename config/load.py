@@ -90,10 +90,10 @@ def set_key(data: dict[str, Any], override: str) -> None:
     for i, part in enumerate(parts[:-1]):
         if isinstance(table, list):
             table = table[_item(table, part, override)]
-            continue
-        if part == "material" and isinstance(table.get(part), str):
-            table[part] = {"name": table[part]}
-        table = table.setdefault(part, {})
+        else:
+            if part == "material" and isinstance(table.get(part), str):
+                table[part] = {"name": table[part]}
+            table = table.setdefault(part, {})
         if not isinstance(table, dict | list):
             raise ConfigError(
                 f"--set {override}: {'.'.join(parts[: i + 1])} is a single value; it has no keys below"
@@ -114,7 +114,7 @@ def _value(text: str) -> Any:
 
 def _item(items: list[Any], part: str, override: str) -> int:
     """Index of a list's item by its number or by its name."""
-    names = [item["name"] for item in items if isinstance(item, dict) and "name" in item]
+    names = [str(item["name"]) for item in items if isinstance(item, dict) and "name" in item]
     if part in names:
         return names.index(part)
     if part.isdecimal() and int(part) < len(items):

@@ -264,7 +264,7 @@ def read_recording(path: str | Path) -> Recording:
     if not Path(path).is_file():
         raise HapticsError(f"{path}: no such recording")
     try:
-        with h5py.File(path, "r", libver="latest", swmr=True) as file:
+        with _opened(path) as file:
             written = file.attrs.get("format")
             if written not in (FORMAT, EARLIER):
                 raise HapticsError(f"{path}: an HDF5 file, but not a recording of this program")
@@ -278,8 +278,26 @@ def read_recording(path: str | Path) -> Recording:
                 closed=bool(file["closed"][0]),
                 earlier=written == EARLIER,
             )
-    except (OSError, KeyError) as error:
-        raise HapticsError(f"{path}: not a readable recording ({error})") from None
+    except HapticsError:
+        raise
+    # h5py reports damage as OSError, KeyError, ValueError and more, by where it strikes
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise HapticsError(f"{path}: not a readable recording ({reason})") from None
+
+
+def _opened(path: str | Path) -> h5py.File:
+    """The file for reading; as one that is being written only if it is marked so, or locked.
+
+    Then the library reads what does not fit its checksum again and again, as it may be half written: a damaged
+    file that was closed would keep it busy for minutes.
+    """
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        if not any(word in str(error) for word in ("already open", "unable to lock")):
+            raise
+        return h5py.File(path, "r", libver="latest", swmr=True)
 
 
 def _read_table(group: h5py.Group) -> dict[str, NDArray]:

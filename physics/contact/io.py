@@ -42,6 +42,9 @@ LARGE, FULL, MOST = 3000, 0.1, 4e9
 """Rows from which W is kept sparse if no more than this share of it is filled, and bytes of the largest dense
 one."""
 
+ROWS = 10_000_000
+"""Most rows and columns of a matrix in a file."""
+
 COLUMNS = 512
 """Columns that are eliminated at a time."""
 
@@ -263,6 +266,8 @@ def _matrix(file: Any, key: str, rows: int | None = None) -> sp.csc_array:
     m, n, nz = (int(file[f"{key}/{part}"][0]) for part in ("m", "n", "nz"))
     p, i = (np.asarray(file[f"{key}/{part}"][()]) for part in ("p", "i"))
     x = _numbers(file, f"{key}/x")
+    if not 0 <= min(m, n) <= max(m, n) <= ROWS:
+        raise InputError(f"{key} has {m} rows and {n} columns; 0 to {ROWS} can be read")
     if rows is not None and m != rows:
         raise InputError(f"{key} has {m} rows, expected {rows}")
     if nz >= 0:
