@@ -289,8 +289,8 @@ def read_recording(path: str | Path) -> Recording:
 def _opened(path: str | Path) -> h5py.File:
     """The file for reading; as one that is being written only if it is marked so, or locked.
 
-    Then the library reads what does not fit its checksum again and again, as it may be half written: a damaged
-    file that was closed would keep it busy for minutes.
+    Then the library reads what does not fit its checksum again and again, as it may be half written: a
+    damaged file that was closed would keep it busy for minutes.
     """
     try:
         return h5py.File(path, "r")

@@ -339,7 +339,7 @@ def _claims(rows: list[Row]) -> list[Line]:
     return claims
 
 
-def _beside(rows: list[Row]) -> list[Line]:
+def _beside(rows: list[Row]) -> list[Reported]:
     """What belongs beside the errors: those of late frames, those of the reference, both in two measures."""
     claims = []
     for scene, landing in sorted({(r["scene"], r["landing"]) for r in rows}):
