@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from app.refusal import speaks
-from app.replay import replay
 from app.session import Options, run
 from config.load import ConfigError, list_scenes, load_scene, parse_scene
 from haptics.backends.replay import read_trajectory, spline_path
@@ -257,13 +256,6 @@ def test_a_recording_is_read_or_refused_in_words(recording, tmp_path):
             read_recording(path)
         with told(number, how):
             read_trajectory(path)
-
-
-def test_a_recording_is_repeated_or_refused_in_words(recording, tmp_path):
-    for number, rng in draws(4, 4):
-        path, how = spoilt(recording, tmp_path, rng)
-        with told(number, how):
-            assert "error of the program" not in replay(path).result["exit_reason"], (number, how)
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".csv"])
