@@ -65,7 +65,7 @@ class _Watcher:
     def __init__(self, session: Session, path: Path, duration: float) -> None:
         self.session, self.path, self.every = session, path, duration / (SAMPLES + 1)
         self.rows: list[tuple[float, ...]] = []
-        positions, turns = scripted_path(session.spec)
+        positions, turns = scripted_path(session.spec).table()
         servo = session.rig.servo
         self._positions = positions_to_device(servo.workspace, positions)
         self._turns = orientations_to_device(servo.workspace, turns)
