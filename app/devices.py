@@ -205,7 +205,7 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
         ceiling=device.max_force,
         emergency_buttons=buttons_mask(safety.emergency_buttons),
         guard=guard,
-        passivity=make_passivity(safety.passivity, safety.passivity_damping, dt),
+        passivity=make_passivity(safety.passivity or spec.passivity, safety.passivity_damping, dt),
     )
 
 

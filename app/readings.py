@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from app.live import live_keys
 from app.session import Session
-from haptics.passivity import ENERGY
+from haptics.limits import PASSIVATED
+from haptics.passivity import ENERGY, MODES
 from haptics.servo import is_frozen, tick_count
 from haptics.statistics import LATE, MISSED, STALE_STEPS
 from physics.exchange.durations import percentile_us
@@ -136,6 +137,9 @@ class Readings:
             Reading("ticks waited for a frame", str(waited), "bad" if waited else "plain"),
         )
         joules, torque = servo.energy.joules, float(servo.energy.peak_torque[0])
+        acts = _last(columns, "flags")
+        acting = bool(np.isfinite(acts)) and int(acts) & PASSIVATED != 0
+        damped, mode = int(servo.energy.ticks[1]), MODES[servo.limits.passivity.mode]
         scene = float(np.linalg.norm([_last(columns, f"force_{axis}") for axis in "xyz"]))
         hand = (
             Reading("force of the scene", f"{scene:.1f} N, sent {self.force():.2f} N"),
@@ -143,6 +147,11 @@ class Readings:
                 "energy given to it",
                 f"{1e3 * joules[ENERGY]:.2f} mJ",
                 "warn" if joules[ENERGY] > 0 else "plain",
+            ),
+            Reading(
+                "passivity controller",
+                f"{'damps' if acting else 'rests'}, {damped} ticks so far" if mode == "control" else "off",
+                "warn" if acting else "plain",
             ),
             Reading("torque that it lacks", f"{1e3 * torque:.1f} mN m at most"),
         )

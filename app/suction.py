@@ -25,7 +25,7 @@ from physics.errors import InputError
 from physics.suction.gas import Air
 from physics.suction.sides import RigidSide, SoftSide
 from physics.systems.suction_loop import SuctionLoop
-from physics.systems.suction_servo import DIVERGENCES, SWEEP_CAPS, suction_tick, tick_data
+from physics.systems.suction_servo import CALLS, DIVERGENCES, SWEEP_CAPS, TICK, suction_tick, tick_data
 from physics.systems.suction_servo import make_servo as make_handle
 
 KIND = "none"
@@ -61,7 +61,13 @@ class SuctionRig:
             self.held = hand.handle.position.copy()
             turns = next(cup.drive.orientation for cup in spec.cups if isinstance(cup.drive, HandDrive))
         self.state = make_handle(
-            self.held, SERVO_CONTACTS, SERVO_CAVITIES, self.dt, held=hand is not None, turns=turns
+            self.held,
+            SERVO_CONTACTS,
+            SERVO_CAVITIES,
+            self.dt,
+            held=hand is not None,
+            turns=turns,
+            ratio=self.ratio,
         )
         self.low = SuctionLoop(
             self.state, suction, self.built.drives, hand, settings_of(spec), self.built.gauge
@@ -94,8 +100,8 @@ class SuctionRig:
 
     @property
     def waited(self) -> int:
-        """The servo never waits: a late frame is felt as it is."""
-        return 0
+        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        return int(self.state.counter[CALLS] - self.state.counter[TICK])
 
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""

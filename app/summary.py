@@ -91,7 +91,8 @@ def _port(servo: Mapping[str, Any]) -> list[tuple[str, str]]:
     power = "keeps power" if place["power_consistent"] else "does not keep power"
     given = f"{number(1e3 * energy['energy_J'])}, at most {number(1e3 * energy['highest_J'])}"
     if energy["active_ticks"]:
-        given += f"; {number(1e3 * energy['dissipated_J'])} taken back in {energy['active_ticks']} ticks"
+        damped = number(1e3 * energy["dissipated_J"])
+        given += f"; the passivity controller took {damped} back in {energy['active_ticks']} ticks"
     missed = f"{number(torque['peak_Nm'])} N m at most, {number(1e3 * torque['unrendered_J'])} mJ of work"
     scales = f"lengths {number(place['scale'])}, forces {number(place['force_scale'])}: {power}"
     return [

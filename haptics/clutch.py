@@ -1,4 +1,4 @@
-"""Moving the scene's origin under the hand without a jump: the clutch, a start at a given point, a resume.
+"""Moving the scene's origin under the hand without a jump: clutch, start at a point, resume, waiting scene.
 
 The workspace maps x_scene = s R x_device + o. While the hand is held off, the scene's position stays where it
 was and o absorbs the device's motion, so that on release the map goes on from there. o is corrected by the
@@ -7,6 +7,14 @@ difference to the held position itself, never by the sum of motions, so that rou
 After a pause the orientation may differ too. It cannot be rebased for good, since the stylus in the hand
 and the tool would then stay turned against each other; so the scene's orientation is q q_R q_device with
 an offset q that starts as the difference and decays to identity with the time constant TURN_BACK.
+
+While a scene waits for a frame its pose stays likewise, but the hand asked for none of it: the offset that
+arises is kept as a lag, which is made up once the scene goes on. With x_scene = x_hand + o the hand gets
+  f . dx_hand = f . dx_scene - f . do,
+so that a scene which is passive at its own pose stays passive in the hand where o moves only along its force.
+Pressed against the scene, the lag is left as it is until the force ends. And as long as the force comes back
+after the wait, multiplied by a gain g below 1, a hand that moves against it slips by as much as it does not
+pay: what reaches the scene is at most g of that motion.
 """
 
 import math
@@ -23,6 +31,12 @@ TURN_BACK = 0.3
 """Time constant [s] in which an offset of the orientation decays."""
 TURNED_BACK = 1e-6
 """Angle [rad] below which an offset is none."""
+CATCH_UP_SPEED = 0.1
+"""Fastest that a lag is made up [m/s], in scene axes; the last of it decays with TURN_BACK."""
+CAUGHT_UP = 1e-7
+"""Lag below which there is none [m]."""
+TAKE_HOLD = 0.05
+"""Least time from a wait to the hand's full grip on the scene [s]."""
 
 _START, _TURNED = 0, 1
 
@@ -34,11 +48,15 @@ class Clutch(NamedTuple):
     """Orientation offset q (w, x, y, z), shape (4,)."""
     words: NDArray[np.int64]
     """1 until the first tick if a start was asked for, 1 while q is not identity; shape (2,)."""
+    lag: NDArray[np.float64]
+    """Share of the workspace's offset that is to be made up, shape (3,) [m]."""
+    grip: NDArray[np.float64]
+    """Share of a motion against the scene's force that reaches it, below 1 after a wait; shape (1,)."""
 
 
 def make_clutch() -> Clutch:
     """No offset, and a start wherever the device is."""
-    return Clutch(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(2, dtype=np.int64))
+    return Clutch(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(2, dtype=np.int64), np.zeros(3), np.ones(1))
 
 
 def start_at_point(clutch: Clutch, port: Port, point: ArrayLike) -> None:
@@ -118,3 +136,72 @@ def _turn_back(clutch, port, dt):
     wy = co * spin[1] + si * (az * spin[0] - ax * spin[2]) + (along + rate) * ay
     wz = co * spin[2] + si * (ax * spin[1] - ay * spin[0]) + (along + rate) * az
     spin[0], spin[1], spin[2] = wx, wy, wz
+
+
+@inlined
+def _along_force(port, x, y, z):
+    """(share, along): motion (3,) . port.force [J], and that over the square of the force, 0 without one."""
+    f = port.force
+    square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+    along = f[0] * x + f[1] * y + f[2] * z
+    return along / square if square > 0.0 else 0.0, along
+
+
+@kernel
+def slip(clutch, workspace, device_port, port, felt, dt):
+    """`follow_hand` of a scene that waits: its pose stays, the hand slips, and the lag grows by that.
+
+    felt: whether the hand still feels port.force. As long as it does, the scene's pose goes with it along
+    that force, so that what the hand gets back is no longer in the scene.
+    """
+    offset, lag = workspace.offset, clutch.lag
+    x, y, z = offset[0], offset[1], offset[2]
+    follow_hand(clutch, workspace, device_port, port, True, True, dt)
+    share, along = _along_force(port, x - offset[0], y - offset[1], z - offset[2])
+    if not (felt and along > 0.0):
+        share = 0.0
+    for i, before in ((0, x), (1, y), (2, z)):
+        port.position[i] += share * port.force[i]
+        offset[i] += share * port.force[i]
+        lag[i] += offset[i] - before
+    clutch.grip[0] = 0.0
+
+
+@kernel
+def take_hold(clutch, workspace, device_port, port, gain, dt):
+    """`follow_hand` after a wait: against port.force, the last tick's, the hand still slips, less and less.
+
+    gain: share of that force that the hand feels. What the hand does not pay for the scene does not take; and
+    a hand in motion does not hit the scene with all of its speed in one tick.
+    """
+    p = port.position
+    x, y, z = p[0], p[1], p[2]
+    follow_hand(clutch, workspace, device_port, port, False, False, dt)
+    catch_up(clutch, workspace, port, dt)
+    grip = clutch.grip
+    if grip[0] == 1.0:
+        return
+    grip[0] = min(gain, grip[0] + dt / TAKE_HOLD)
+    share, along = _along_force(port, p[0] - x, p[1] - y, p[2] - z)
+    if along < 0.0:
+        for i in range(3):
+            step = (1.0 - grip[0]) * share * port.force[i]
+            p[i] -= step
+            workspace.offset[i] -= step
+            clutch.lag[i] -= step
+
+
+@kernel
+def catch_up(clutch, workspace, port, dt):
+    """Make up some of the lag in a tick, but never against port.force, which is still the last tick's."""
+    lag = clutch.lag
+    length = math.sqrt(lag[0] * lag[0] + lag[1] * lag[1] + lag[2] * lag[2])
+    if length == 0.0:
+        return
+    share = min(1.0, dt / TURN_BACK, CATCH_UP_SPEED * dt / length) if length > CAUGHT_UP else 1.0
+    against, work = _along_force(port, lag[0], lag[1], lag[2])
+    for i in range(3):
+        step = lag[i] - against * port.force[i] if work > 0.0 else lag[i]
+        port.position[i] -= share * step
+        workspace.offset[i] -= share * step
+        lag[i] -= share * step

@@ -12,10 +12,11 @@ Order, each tick:
      fade: it reaches zero within the fade time whatever the scene commands.
 The gain
   stays zero at the start while the command exceeds `start_force`: nothing begins by pushing;
+  stands still while the scene waits for a frame, but for what `let_go` takes off it;
   falls, in `fade_out`, for a force that is not finite, a tick that failed, a lost device, a stop request
     (all four latch a stop reason), a frame older than `max_age` (the watchdog) or a pause (neither latched);
     in `emergency` once an emergency stop was asked for;
-  rises, in `fade_in` at the start, in `recovery` after the watchdog or a pause.
+  rises, in `fade_in` at the start, in `recovery` after a wait, the watchdog or a pause.
 While the command is not usable the last good one is held under the falling gain.
 """
 
@@ -30,7 +31,15 @@ from haptics.errors import HapticsError
 from haptics.guard import GuardParams, make_guard
 from haptics.passivity import PassivityParams, make_passivity
 from haptics.plausible import HAND_SPEED, HAND_TURN
-from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, OK, STATUS_AGE, STATUS_CODE
+from physics.exchange.port import (
+    LIVE_FORCE_SCALE,
+    LIVE_MAX_FORCE,
+    OK,
+    STATUS_AGE,
+    STATUS_CODE,
+    STATUS_FLAGS,
+    WAITING,
+)
 from physics.kernels import inlined, kernel
 
 # Flags of a tick
@@ -114,6 +123,10 @@ COUNTERS = (
     "near_limit",
     "pose_held",
 )
+
+LET_GO = 2000.0
+"""Stiffness with which a force that no frame renews gives way to the hand [N/m], above that of the stiffest
+honest wall of a device (haptics.device.DeviceSpec.max_stiffness), whose energy it must not exceed."""
 
 
 class LimitParams(NamedTuple):
@@ -280,6 +293,22 @@ def has_faded(state):
 
 
 @inlined
+def let_go(state, step):
+    """Lower the gain by what the hand's step (3,) [m] along the last force has drawn, while the scene waits.
+
+    The force is then that of a spring that unloads only, of stiffness K = LET_GO and energy (g F)^2 / 2 K, of
+    which each step takes its own work exactly. So the whole wait gives the hand at most that, which is less
+    than what a scene holds that is softer than K at the port; and K step^2 / 2 in the tick that ends it.
+    Moving in any other direction gives nothing.
+    """
+    f, gain = state.force, state.gain[0]
+    along = f[0] * step[0] + f[1] * step[1] + f[2] * step[2]
+    if along > 0.0:
+        square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+        state.gain[0] = math.sqrt(max(0.0, gain * gain - 2.0 * LET_GO * gain * along / square))
+
+
+@inlined
 def _check_command(state, port):
     """Latch what is wrong with the command; returns the flags."""
     flags = 0
@@ -393,7 +422,7 @@ def _rise(state, params):
 
 
 @inlined
-def _move_gain(state, params, command, stale, pausing):
+def _move_gain(state, params, command, stale, waiting, pausing):
     """One tick of the gain under a command of this norm [N]; returns the flags."""
     flags = PAUSING if pausing else 0
     if stale:
@@ -409,7 +438,7 @@ def _move_gain(state, params, command, stale, pausing):
     elif state.words[_PHASE] == _GATED and command > params.start_force:
         flags |= STARTING_PUSHED
         state.counters[COUNT_HELD_BACK] += 1
-    else:
+    elif not waiting:
         _rise(state, params)
     if state.gain[0] < 1.0:
         flags |= FADING
@@ -421,16 +450,15 @@ def _move_gain(state, params, command, stale, pausing):
 def limit_force(state, params, port, out, pausing=False):
     """out (3,) [N] = what may be sent of port.force; returns the tick's flags.
 
-    Reads port.force, port.status (code and age of the frame), state.live and state.brake; out is finite.
+    Reads port.force, port.status (code, age of the frame, flags), state.live and state.brake; out is finite.
     |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
     """
     flags = _check_command(state, port)
     if flags == 0:
         flags |= _follow_command(state, params, port)
     f = port.force
-    flags |= _move_gain(
-        state, params, _norm(f[0], f[1], f[2]), port.status[STATUS_AGE] > params.max_age, pausing
-    )
+    stale, waiting = port.status[STATUS_AGE] > params.max_age, port.status[STATUS_FLAGS] & WAITING != 0
+    flags |= _move_gain(state, params, _norm(f[0], f[1], f[2]), stale, waiting, pausing)
     for i in range(3):
         out[i] = state.gain[0] * state.force[i]
     return flags

@@ -4,7 +4,7 @@ Step, in this order:
   hear what others ask (stop, emergency, pause);
   read the device and hold its last pose if this one is not plausible; its emergency buttons come before its
     clutch button, which may be one of them;
-  map its pose to the scene, or hold it there (clutch, start, pause);
+  map its pose to the scene, or hold it there (clutch, start, pause, a scene that waits);
   book the energy of the last tick, now that the device says where its force led;
   call the tick, a C function of the system, which has failed until it says otherwise, and map its force back
     to the device;
@@ -29,7 +29,7 @@ from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
-from haptics.clutch import Clutch, follow_hand, make_clutch, start_at_point, take_start
+from haptics.clutch import Clutch, follow_hand, make_clutch, slip, start_at_point, take_hold, take_start
 from haptics.device import (
     DEVICE_ERRED,
     DEVICE_GONE,
@@ -66,6 +66,7 @@ from haptics.limits import (
     has_faded,
     is_emergency,
     largest_force,
+    let_go,
     limit_force,
     make_limit_state,
     request_fade,
@@ -101,7 +102,17 @@ from haptics.statistics import (
 )
 from haptics.workspace import Workspace, force_to_device, make_workspace
 from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
-from physics.exchange.port import LIVE_FORCE_SCALE, OK, STATUS_AGE, STATUS_CODE, Port, begin_tick, make_port
+from physics.exchange.port import (
+    LIVE_FORCE_SCALE,
+    OK,
+    STATUS_AGE,
+    STATUS_CODE,
+    STATUS_FLAGS,
+    WAITING,
+    Port,
+    begin_tick,
+    make_port,
+)
 from physics.exchange.ring import (
     make_ring,
     ring_available,
@@ -352,13 +363,19 @@ def _rest(servo, late_ns):
 
 
 @inlined
-def _follow(servo, tick, frozen):
+def _follow(servo, tick, frozen, waiting):
     """Bring the pose into the scene; returns the flags."""
     pressed = servo.device_port.buttons[0] & servo.workspace.clutch_buttons != 0
     # at the first tick there is no place yet to hold, but the one that a start was asked for at
     clutched = pressed and tick > 0 and not is_emergency(servo.limit_state)
     held = take_start(servo.clutch) or frozen or clutched
-    follow_hand(servo.clutch, servo.workspace, servo.device_port, servo.port, held, frozen, servo.dt)
+    clutch, workspace, port, gain = servo.clutch, servo.workspace, servo.port, servo.limit_state.gain[0]
+    if held:
+        follow_hand(clutch, workspace, servo.device_port, port, True, frozen, servo.dt)
+    elif waiting:
+        slip(clutch, workspace, servo.device_port, port, gain > 0.0, servo.dt)
+    else:
+        take_hold(clutch, workspace, servo.device_port, port, gain, servo.dt)
     return CLUTCHED if held else 0
 
 
@@ -398,8 +415,11 @@ def servo_step(servo, late_ns, paced):
         control[_USED] += 1
     tick = control[_TICK]
     flags = _read_device(servo, tick, late_ns)
-    flags |= _follow(servo, tick, frozen)
+    waiting = servo.port.status[STATUS_FLAGS] & WAITING != 0
+    flags |= _follow(servo, tick, frozen, waiting)
     observe_port(servo.energy, servo.limits.passivity, servo.device_port, servo.sent, state.gain[0], frozen)
+    if waiting:
+        let_go(state, servo.energy.step)
     _call_system(servo)
     slew_live(state, servo.limits, servo.workspace.force_scale, servo.port)
     force_to_device(servo.workspace, force_scale_now(state), servo.port, servo.device_port)

@@ -12,6 +12,7 @@ from app.bench.servo import servo
 from app.bench.snap import snap
 from app.bench.soak import soak
 from app.bench.solve import solve
+from app.bench.stall import stall
 from app.bench.start import start
 from app.bench.suction import suction
 
@@ -27,4 +28,5 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "realtime": realtime,
     "latency": latency,
     "soak": soak,
+    "stall": stall,
 }

@@ -123,8 +123,9 @@ class Safety(Spec):
     saturation_damping: Damping = Field(
         2.0, ge=0, description="Damping at the largest force; it sets in at 80 % of it."
     )
-    passivity: Literal["off", "observe", "control"] = Field(
-        "observe",
-        description="Account of the energy handed to the user: none, kept, or held down by damping.",
+    passivity: Literal["off", "observe", "control"] | None = Field(
+        None,
+        description="Account of the energy handed to the user: none, kept, or held down by damping; without "
+        "it, held down where bodies have inertia, kept where they are quasi-static.",
     )
     passivity_damping: Damping = Field(5.0, gt=0, description="Largest damping of the passivity controller.")

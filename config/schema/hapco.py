@@ -191,6 +191,7 @@ class HapcoScene(BaseScene):
         'it belongs to system = "multirate"; a hapco scene has [mobile] and [fixed]',
     )
 
+    passivity: ClassVar[Literal["observe", "control"]] = "observe"
     system: Literal["hapco"] = Field(
         description="What computes the scene: two quasi-static bodies in contact, at the servo's rate."
     )

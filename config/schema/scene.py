@@ -43,6 +43,9 @@ class BaseScene(Spec):
     safety: Safety = Field(Safety(), description="Limits on the force.")
     view: View = Field(View(), description="The camera.")
 
+    passivity: ClassVar[Literal["observe", "control"]] = "control"
+    """Mode of `safety.passivity` where a scene leaves it open; a body with inertia can throw the hand."""
+
     _origin: Origin | None = PrivateAttr(None)
 
     @property

@@ -57,6 +57,7 @@ class HandState(NamedTuple):
     """The hand and the handle at the end of a tick."""
 
     tick: NDArray[np.int64]  # (3,) ticks done, -1 before the first
+    calls: NDArray[np.int64]  # (3,) calls of the tick so far, those in which the scene waited included
     target: NDArray[np.float64]  # (3, 3) [m] where the hand wants the handle
     target_q: NDArray[np.float64]  # (3, 4)
     position: NDArray[np.float64]  # (3, 3) [m] of the handle
@@ -96,6 +97,7 @@ def make_hand_state() -> HandState:
     """Empty slots."""
     return HandState(
         tick=np.full(SLOTS, -1, np.int64),
+        calls=np.full(SLOTS, -1, np.int64),
         target=np.zeros((SLOTS, 3)),
         target_q=_upright(),
         position=np.zeros((SLOTS, 3)),

@@ -48,7 +48,8 @@ from physics.exchange.buffer import (
 from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_contact_frame, make_equilibrium
 from physics.exchange.durations import StepTimes
 from physics.exchange.handle import Handle, HandleType
-from physics.exchange.port import NOT_FINITE, OK, STATUS_AGE, STATUS_FLAGS, WAITING, end_tick
+from physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
+from physics.exchange.port import NOT_FINITE, OK, STATUS_AGE, end_tick
 from physics.exchange.quasistatic_frame import SET_LIVE
 from physics.kernels import callback, inlined, kernel
 from physics.math3 import matvec3_transposed, quat_to_matrix
@@ -73,9 +74,6 @@ from physics.systems.hapco_tick import (
     _start,
     _yield_frame,
 )
-
-PATIENCE_PERIODS = 5
-"""Low periods after which a frame is overdue."""
 
 # Entries of MultirateServo.counter; the frame in force is the servo's SETTINGS_ID
 CALLS, ADOPTED_AT, WAITED, PATIENCE = range(4)
@@ -204,14 +202,6 @@ def _publish_state(m):
 
 
 @inlined
-def _must_wait(m):
-    """Whether the frame is too old to go on with, and no other has come."""
-    s = m.servo
-    age = s.counter[TICK] - m.counter[ADOPTED_AT]
-    return s.counter[SETTINGS_ID] > 0 and age >= m.counter[PATIENCE] and not is_fresh(m.frame_control)
-
-
-@inlined
 def frame_matrix(m, f):
     """W of the servo's present contacts, shape (3 n, 3 n), over the memory of the frame in slot f."""
     n = 3 * m.servo.contacts.count[0]
@@ -222,15 +212,14 @@ def frame_matrix(m, f):
 def tick(m):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on m.servo.port.
 
-    While a frame is overdue by far the scene's time stands still and the force stays; the frame's age on the
-    port goes on, for the watchdog.
+    While a frame is overdue by far the scene's time stands still (physics.exchange.patience).
     """
     s, counter = m.servo, m.counter
     counter[CALLS] += 1
-    if _must_wait(m):
+    age = s.counter[TICK] - counter[ADOPTED_AT]
+    if s.counter[SETTINGS_ID] > 0 and is_overdue(age, counter[PATIENCE], m.frame_control):
         counter[WAITED] += 1
-        s.port.status[STATUS_FLAGS] = WAITING
-        return end_tick(s.port, OK, counter[PATIENCE] + counter[WAITED])
+        return wait(s.port, age + counter[WAITED])
     _pose(s)
     f = _take_frame(m)
     _free_frame(s)

@@ -68,6 +68,7 @@ from physics.exchange.constraint_frame import (
     ConstraintFrame,
 )
 from physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
+from physics.exchange.patience import is_overdue, wait
 from physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
@@ -82,7 +83,6 @@ from physics.exchange.port import (
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
-    WAITING,
     Port,
     end_tick,
 )
@@ -162,7 +162,7 @@ class HighRate(NamedTuple):
 @kernel
 def _h1_pose(s):
     """H1: the device's pose becomes the hold's target; its velocity is the target's own change."""
-    h, hold, port = s.value[STEP] * (1 + s.counter[WAITED]), s.hold, s.port
+    h, hold, port = s.value[STEP], s.hold, s.port
     turn, aim = s.scratch[0], s.scratch[1]
     quat_multiply(port.orientation, hold.rest, aim)
     quat_difference(aim, hold.target_q, turn)
@@ -672,29 +672,17 @@ def _publish(s):
     publish(s.state_control)
 
 
-@inlined
-def _must_wait(s):
-    """Whether the frame is too old to go on with, and no other has come.
-
-    The soft bodies answer the servo's forces a frame later. That loop loses its stability when a machine is
-    so busy that frames come tenths of a second late; slow motion keeps it.
-    """
-    age = s.counter[TICK] - s.counter[ADOPTED_AT]
-    return s.counter[FRAME_ID] > 0 and age >= s.setting[PATIENCE] and not is_fresh(s.frame_control)
-
-
 @kernel
 def tick(s):
     """One high-rate step, H1 to H6. Returns OK or NOT_FINITE; the force is on s.port.
 
-    While a frame is overdue by far the scene's time stands still and the force stays; the frame's age on the
-    port goes on, for the watchdog.
+    While a frame is overdue by far the scene's time stands still (physics.exchange.patience).
     """
     s.counter[CALLS] += 1
-    if _must_wait(s):
+    age = s.counter[TICK] - s.counter[ADOPTED_AT]
+    if s.counter[FRAME_ID] > 0 and is_overdue(age, s.setting[PATIENCE], s.frame_control):
         s.counter[WAITED] += 1
-        s.port.status[STATUS_FLAGS] = WAITING
-        return end_tick(s.port, OK, s.setting[PATIENCE] + s.counter[WAITED])
+        return wait(s.port, age + s.counter[WAITED])
     _h1_pose(s)
     status, age = _h2_free_motion(s), s.port.status[STATUS_AGE]
     if status == OK:

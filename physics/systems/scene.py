@@ -11,6 +11,7 @@ from physics.collision.topology import Topology
 from physics.contact.rows import Attachments, ToolPoints
 from physics.exchange.ahead import Ahead
 from physics.exchange.constraint_frame import Capacity
+from physics.exchange.patience import PATIENCE_PERIODS
 from physics.systems.high_rate import MovingPoints
 from physics.systems.hold import Hold
 
@@ -39,7 +40,7 @@ class Numbers:
     max_distance: float = 5e-3
     max_time: float = 0.02
     feedback: int = 0
-    patience: int = 5
+    patience: int = PATIENCE_PERIODS
     """Low periods after which the servo waits for a frame that is overdue."""
     gravity: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, -9.81, 0.0]))
 

@@ -175,7 +175,7 @@ class SuctionLoop:
         suction = self.suction
         until = suction.time + suction.h
         slot = int(acquire(self.servo.state_control)[0])
-        self._begun = int(self.servo.state.tick[slot])
+        self._begun = int(self.servo.state.calls[slot])
         for drive in self.drives:
             drive.prepare(until)
         if self.gauge is not None:
@@ -192,6 +192,7 @@ class SuctionLoop:
 
     def _begin_held(self, hand: Hand, slot: int) -> None:
         state, start = self.servo.state, perf_counter()
+        origin = max(int(state.tick[slot]), 0)
         if self.frame_id and self._begun >= 0:
             hand.complete(state.target[slot].copy(), state.target_q[slot].copy())
             self.watch()
@@ -200,13 +201,13 @@ class SuctionLoop:
         part = grouped(held, self._most)
         coupling = couple(held.stiffness, hand.gains, self.settings[SET_STEP], hand.error)
         frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
-        fill_frame(frame, free, part, coupling, self.settings, max(self._begun, 0))
+        fill_frame(frame, free, part, coupling, self.settings, origin)
         frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
         self.times.add("step", completed - start)
         self.times.add("frame", perf_counter() - completed)
 
     def begun(self) -> int:
-        """Ticks that the hand's pose of the last `begin` had behind it, -1 for none."""
+        """Calls of the tick that the hand's pose of the last `begin` had behind it, -1 for none."""
         return self._begun
 
     def complete(self) -> int:

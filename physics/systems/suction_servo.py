@@ -36,6 +36,7 @@ from physics.contact.solvers.relaxation import project_cones
 from physics.exchange.atomics import view_square
 from physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
 from physics.exchange.handle import Handle, HandleType
+from physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
 from physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
@@ -77,7 +78,7 @@ LATEST = 2.0
 """Most steps for which the start velocities are followed when a frame is late."""
 
 # Entries of SuctionServo.counter
-TICK, FRAME, ADOPTED_AT, SWEEP_CAPS, DIVERGENCES, HELD, TURNS = range(7)
+TICK, FRAME, ADOPTED_AT, SWEEP_CAPS, DIVERGENCES, HELD, TURNS, CALLS, WAITED, PATIENCE = range(10)
 
 
 class Air(NamedTuple):
@@ -122,14 +123,16 @@ def make_servo(
     held: bool = True,
     turns: bool = True,
     port: Port | None = None,
+    ratio: int = 20,
 ) -> SuctionServo:
     """A handle at position (3,) [m], upright, with room for so many contacts and cavities.
 
-    held: whether the hand holds it; else it feels nothing. turns: whether it turns with the device.
+    held: whether the hand holds it; else it feels nothing. turns: whether it turns with the device. ratio:
+    ticks in a low period.
     """
     m, upright = 3 * contacts + cavities, np.array([1.0, 0.0, 0.0, 0.0])
-    counter = np.zeros(7, np.int64)
-    counter[HELD], counter[TURNS] = held, turns
+    counter = np.zeros(10, np.int64)
+    counter[HELD], counter[TURNS], counter[PATIENCE] = held, turns, PATIENCE_PERIODS * ratio
     start = np.array(position, float)
     servo = SuctionServo(
         port=port or make_port(),
@@ -165,7 +168,7 @@ def _take_frame(s):
         return reader_slot(s.frame_control)
     f, _ = acquire(s.frame_control)
     frame, counter = s.frame, s.counter
-    counter[FRAME], counter[ADOPTED_AT] = frame.id[f], counter[TICK]
+    counter[FRAME], counter[ADOPTED_AT], counter[WAITED] = frame.id[f], counter[TICK], 0
     rows = 3 * frame.size[f, 0]
     copy(frame.start[f], s.x[:rows])
     project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
@@ -298,7 +301,7 @@ def _feedback(s, f, flags):
 def _publish(s):
     """Hand and handle for the slow loop."""
     out, k = s.state, writer_slot(s.state_control)
-    out.tick[k] = s.counter[TICK]
+    out.tick[k], out.calls[k] = s.counter[TICK], s.counter[CALLS]
     for i in range(3):
         out.target[k, i], out.position[k, i] = s.target[i], s.position[i]
         out.force[k, i] = s.port.force[i]
@@ -309,10 +312,19 @@ def _publish(s):
 
 @kernel
 def tick(s):
-    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port."""
+    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port.
+
+    While a frame is overdue by far the scene's time stands still (physics.exchange.patience).
+    """
+    counter, flags = s.counter, 0
+    feels = counter[HELD] == 1
+    counter[CALLS] += 1
+    age = counter[TICK] - counter[ADOPTED_AT]
+    if feels and counter[FRAME] > 0 and is_overdue(age, counter[PATIENCE], s.frame_control):
+        counter[WAITED] += 1
+        return wait(s.port, age + counter[WAITED])
     f = _take_frame(s)
-    flags = 0
-    if s.counter[HELD] == 1 and s.counter[FRAME] > 0:
+    if feels and counter[FRAME] > 0:
         _aim(s)
         _free_motion(s, f)
         if not _posed(s, f):

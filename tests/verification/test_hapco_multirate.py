@@ -9,13 +9,13 @@ from scipy.spatial.transform import Rotation
 from app.replay import replay
 from app.session import Options, run
 from physics.exchange.buffer import acquire, reader_slot
+from physics.exchange.patience import PATIENCE_PERIODS
 from physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, STATUS_FRAME, WAITING
 from physics.exchange.quasistatic_frame import SET_FRICTION
 from physics.systems import hapco_tick as one_rate
 from physics.systems.hapco import Detection
 from physics.systems.hapco_multirate import (
     CALLS,
-    PATIENCE_PERIODS,
     ContactLock,
     make_multirate,
     multirate_tick,

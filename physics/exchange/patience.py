@@ -1,0 +1,31 @@
+"""How long a servo goes on against a frame, and what a tick leaves that waits for the next.
+
+Until then the tool goes on against the last frame's model, which yields. Past it the scene's time stands
+still: the tick moves nothing and leaves the force as it was. Nothing answers for that force any more: who
+sends it lets it only fall, and lets the hand slip (haptics.limits.let_go, haptics.clutch.slip), so that
+no energy comes of it.
+"""
+
+from physics.exchange.buffer import is_fresh
+from physics.exchange.port import OK, STATUS_FLAGS, WAITING, end_tick
+from physics.kernels import inlined
+
+PATIENCE_PERIODS = 5
+"""Low periods after which a frame is overdue."""
+
+
+@inlined
+def is_overdue(age, patience, control):
+    """Whether a frame of this age [ticks] is too old to go on with, and no other has come.
+
+    The soft bodies answer the servo's forces a frame later. That loop loses its stability when a machine is
+    so busy that frames come tenths of a second late; slow motion keeps it.
+    """
+    return age >= patience and not is_fresh(control)
+
+
+@inlined
+def wait(port, age):
+    """End a tick that waits: its flag, and the frame's age [ticks], which goes on; returns the status."""
+    port.status[STATUS_FLAGS] = WAITING
+    return end_tick(port, OK, age)
