@@ -31,8 +31,8 @@ TURN_BACK = 0.3
 """Time constant [s] in which an offset of the orientation decays."""
 TURNED_BACK = 1e-6
 """Angle [rad] below which an offset is none."""
-CATCH_UP_SPEED = 0.1
-"""Fastest that a lag is made up [m/s], in scene axes; the last of it decays with TURN_BACK."""
+CATCH_UP_SPEED, CATCH_UP_TIME = 0.25, 0.05
+"""Fastest that a lag is made up [m/s], in scene axes, and the time constant of the last of it [s]."""
 CAUGHT_UP = 1e-7
 """Lag below which there is none [m]."""
 TAKE_HOLD = 0.05
@@ -198,7 +198,7 @@ def catch_up(clutch, workspace, port, dt):
     length = math.sqrt(lag[0] * lag[0] + lag[1] * lag[1] + lag[2] * lag[2])
     if length == 0.0:
         return
-    share = min(1.0, dt / TURN_BACK, CATCH_UP_SPEED * dt / length) if length > CAUGHT_UP else 1.0
+    share = min(1.0, dt / CATCH_UP_TIME, CATCH_UP_SPEED * dt / length) if length > CAUGHT_UP else 1.0
     against, work = _along_force(port, lag[0], lag[1], lag[2])
     for i in range(3):
         step = lag[i] - against * port.force[i] if work > 0.0 else lag[i]

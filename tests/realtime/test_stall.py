@@ -175,7 +175,7 @@ def test_after_a_withdrawal_the_tool_comes_to_the_hand_and_stays_there():
     behind = wall.port.position[0] + 3e-3
     # what has let go went with the hand: a spring of LET_GO has unloaded, and one tick's way
     assert behind == pytest.approx(5e-3 - 2e-3 * STIFFNESS / LET_GO, abs=2.1e-4)
-    rows = wall.go(np.outer(np.full(4000, -3e-3), [1, 0, 0]))
+    rows = wall.go(np.outer(np.full(1000, -3e-3), [1, 0, 0]))
     speeds = np.diff(rows["p"][:, 0]) / T
     assert (speeds <= 1e-12).all() and (speeds >= -CATCH_UP_SPEED - 1e-9).all()
     assert rows["p"][-1, 0] == -3e-3
@@ -191,7 +191,7 @@ def test_pressed_on_the_lag_stays_until_the_force_ends():
     assert np.ptp(rows["p"][:, 0]) == 0.0
     np.testing.assert_allclose(rows["sent"][:, 0], -STIFFNESS * 2e-3, rtol=0.1)
     wall.go(np.outer(np.linspace(5e-3, -2e-3, 60), [1, 0, 0]))
-    rows = wall.go(np.outer(np.full(4000, -2e-3), [1, 0, 0]))
+    rows = wall.go(np.outer(np.full(1000, -2e-3), [1, 0, 0]))
     assert rows["p"][-1, 0] == -2e-3
 
 
