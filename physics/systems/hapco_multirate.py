@@ -49,7 +49,7 @@ from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_conta
 from physics.exchange.durations import StepTimes
 from physics.exchange.handle import Handle, HandleType
 from physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
-from physics.exchange.port import NOT_FINITE, OK, STATUS_AGE, end_tick
+from physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
 from physics.exchange.quasistatic_frame import SET_LIVE
 from physics.kernels import callback, inlined, kernel
 from physics.math3 import matvec3_transposed, quat_to_matrix

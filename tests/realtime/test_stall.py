@@ -15,7 +15,16 @@ from haptics.limits import LET_GO, let_go, make_limit_state, make_limits
 from haptics.servo import make_servo
 from haptics.workspace import make_workspace
 from physics.exchange.atomics import view_f64
-from physics.exchange.port import STATUS_FLAGS, WAITING, Port, make_port, port_addresses, port_view
+from physics.exchange.port import (
+    OK,
+    STATUS_FLAGS,
+    WAITING,
+    Port,
+    end_tick,
+    make_port,
+    port_addresses,
+    port_view,
+)
 from tests.realtime.hand import external, move
 
 T = 1e-3
@@ -123,8 +132,7 @@ def waiting_wall(data):
     else:
         port.status[STATUS_FLAGS] = 0
         port.force[0] = -numbers[0] * max(port.position[0], 0.0)
-    port.status[0] = 0
-    return np.int32(0)
+    return np.int32(end_tick(port, OK, 0))
 
 
 class Waiting:
