@@ -22,7 +22,7 @@ jumps. All of this follows from the pause word and the gain, so that the rows' f
 
 import math
 import threading
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import typeof, types
@@ -102,6 +102,7 @@ from haptics.statistics import (
 )
 from haptics.workspace import Workspace, force_to_device, make_workspace
 from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
+from physics.exchange.handle import Handle
 from physics.exchange.port import (
     LIVE_FORCE_SCALE,
     OK,
@@ -132,8 +133,8 @@ _STOP, _EMERGENCY, _PAUSE, _GRANTED = 0, 1, 2, 3
 _REASON, _TICK, _FROZEN, _USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_LINE + 3
 
 
-class Servo(NamedTuple):
-    """All that a step touches; made by `make_servo`."""
+class ServoState(NamedTuple):
+    """All that a step touches."""
 
     tick_address: int
     tick_data: int
@@ -166,6 +167,19 @@ class Servo(NamedTuple):
     """Of the clock, for the thread that drives the servo."""
 
 
+class Servo(Handle):
+    """A ServoState behind a handle; made by `make_servo`. Its fields are the state's.
+
+    Kernels take it by address: by value, each driver and each question to the servo would be compiled for
+    some forty arrays.
+    """
+
+    state: ServoState
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.state, name)
+
+
 def make_servo(
     tick_address: int,
     tick_data: int,
@@ -189,7 +203,7 @@ def make_servo(
     """
     ring = make_ring(ring_capacity)
     place = make_workspace() if workspace is None else workspace
-    servo = Servo(
+    state = ServoState(
         tick_address=int(tick_address),
         tick_data=int(tick_data),
         port=port,
@@ -212,7 +226,8 @@ def make_servo(
         dt=1.0 / rate_hz,
         scratch=make_scratch(),
     )
-    servo.limit_state.live[:2, LIVE_FORCE_SCALE] = place.force_scale
+    state.limit_state.live[:2, LIVE_FORCE_SCALE] = place.force_scale
+    servo = Servo(state)
     if start_at is not None:
         start_servo_at(servo, start_at)
     return servo

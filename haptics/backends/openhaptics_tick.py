@@ -32,7 +32,7 @@ from haptics.backends.openhaptics_library import (
 from haptics.clock import now_ns
 from haptics.device import DEVICE_GONE, DEVICE_OK, EXTERNAL, make_virtual_device
 from haptics.limits import make_limits
-from haptics.servo import Servo, make_servo, servo_step
+from haptics.servo import Servo, ServoState, make_servo, servo_step
 from haptics.statistics import LATE, MISSED, SKIPPED, count_duration
 from physics.exchange.atomics import store_release
 from physics.exchange.handle import Handle, HandleType
@@ -80,7 +80,7 @@ _KNOWN = np.array([[code, error.severity] for code, error in ERRORS.items()], dt
 class TouchTick(NamedTuple):
     """All that the callback touches."""
 
-    servo: Servo
+    servo: ServoState
     functions: NDArray[np.int64]
     """Addresses of FUNCTIONS."""
     device: int
@@ -106,7 +106,7 @@ class TouchTick(NamedTuple):
 def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTick:
     """State before the first call; functions: addresses of FUNCTIONS; device: libHD's handle."""
     return TouchTick(
-        servo=servo,
+        servo=servo.state,
         functions=np.array(functions, dtype=np.int64),
         device=int(device),
         transform=np.zeros(16),

@@ -19,7 +19,7 @@ from haptics.backends.openhaptics_tick import convert_reading
 from haptics.device import PHANTOM_DESKTOP, TOUCH
 from haptics.errors import HapticsError
 from haptics.limits import make_limits
-from haptics.servo import drain_rows
+from haptics.servo import Servo, drain_rows
 from haptics.workspace import make_workspace, quaternion_matrix
 from physics.exchange.port import make_port
 from tests.libhd.bench import (
@@ -199,7 +199,7 @@ def test_forces_on_the_device_are_those_of_the_lock_step_servo_tick_for_tick(sta
     rows, applied = drain_rows(wall.servo), stand_in.forces(DEFAULT)
     assert thread.reason == "stop requested" and len(rows) == len(applied)
     reference = touch_wall(make_limits(TOUCH.max_force))
-    reference = reference.servo._replace(device=recorded_device(rows))
+    reference = Servo(reference.servo.state._replace(device=recorded_device(rows)))
     repeat(reference, rows)
     lock_step = drain_rows(reference)
     assert np.abs(applied).max() > 1.0, "the stylus felt the wall"
