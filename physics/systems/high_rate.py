@@ -110,7 +110,8 @@ TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS, CALLS, WAITED = range(6)
 # Entries of HighRate.setting
 FEEDBACK, MAX_SWEEPS, PATIENCE = range(3)
 # Entries of HighRate.value
-STEP, TOLERANCE, SKIN, REACH, ODOMETER = range(5)
+STEP, TOLERANCE, SKIN, REACH, ODOMETER, SEEN = range(6)
+"""SEEN: sum over the coordinates of the soft points looked at in this tick, not finite if one of them is not."""
 
 
 class MovingPoints(NamedTuple):
@@ -331,8 +332,10 @@ def _see_point(s, f, p):
     if s.topology.body_role[s.topology.point_body[p]] != LOW:
         return
     slot = s.frame.slot_of[f, p]
-    slot_position(s.frame, f, s.interface, slot, s.points.x[p])
+    x = s.points.x[p]
+    slot_position(s.frame, f, s.interface, slot, x)
     s.points.x_tick[p] = s.counter[TICK]
+    s.value[SEEN] += x[0] + x[1] + x[2]
 
 
 @inlined
@@ -467,6 +470,7 @@ def _frozen_contacts(s, f):
 def _h3_violation(s, f):
     """H3: rows of attachments and contacts, and their violation after both bodies' free motions."""
     h = s.value[STEP]
+    s.value[SEEN] = 0.0
     free_motion(s.frame, f, s.interface, h)
     _see_tool(s)
     if s.frame.head[f, GEOMETRY] == FROZEN:
@@ -689,7 +693,8 @@ def tick(s):
         f = _take_frame(s)
         _h3_violation(s, f)
         _h4_compliance(s, f)
-        status = _h5_solve(s)
+        # a point at no place has no contacts: it must not look like one that is free
+        status = _h5_solve(s) if np.isfinite(s.value[SEEN]) else NOT_FINITE
         if status == OK:
             _h6_correct(s, f)
             status = _feedback(s)
