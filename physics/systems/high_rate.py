@@ -111,7 +111,7 @@ TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS, CALLS, WAITED = range(6)
 FEEDBACK, MAX_SWEEPS, PATIENCE = range(3)
 # Entries of HighRate.value
 STEP, TOLERANCE, SKIN, REACH, ODOMETER, SEEN = range(6)
-"""SEEN: sum over the coordinates of the soft points looked at in this tick, not finite if one of them is not."""
+"""SEEN: sum of the coordinates of the soft points looked at in this tick; not finite if one is not."""
 
 
 class MovingPoints(NamedTuple):
