@@ -3,19 +3,31 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format docs system clean
+.PHONY: demo test studies lint format docs system clean
 
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo run wire --duration 8 --report out/demo
 
-# Those that drive loops, windows and whole studies want the machine to themselves.
-ALONE := tests/realtime tests/scenes
-TOGETHER := $(filter-out $(ALONE) tests/__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
+# Three tiers: laws and units on all cores; what drives loops, devices and windows in real time and wants the machine
+# to itself; whole studies and benches in their quick form, which `make studies` runs for a release. What could notice
+# another kind of processor is run again as two of them.
+ALONE := tests/realtime
+STUDIES := tests/studies
+TOGETHER := $(filter-out $(ALONE) $(STUDIES) tests/__pycache__ tests/libhd,$(patsubst %/,%,$(wildcard tests/*/)))
+PORTABLE = $(shell grep -rl mark.portable $(TOGETHER) --include='*.py')
+ALL_CORES := -n auto --dist worksteal
 
 test: PURPOSE = tests
 test: system $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(TOGETHER)
+	$(BIN)/palpo compile
+	$(BIN)/python -m pytest $(ALL_CORES) $(TOGETHER)
 	$(BIN)/python -m pytest $(ALONE)
+	OPENBLAS_CORETYPE=Haswell $(BIN)/python -m pytest $(ALL_CORES) -m portable $(PORTABLE)
+	OPENBLAS_CORETYPE=Prescott $(BIN)/python -m pytest $(ALL_CORES) -m portable $(PORTABLE)
+
+studies: PURPOSE = tests
+studies: system $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(ALL_CORES) $(STUDIES)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

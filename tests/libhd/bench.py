@@ -11,7 +11,7 @@ from haptics.row import NAMES
 from haptics.servo import Servo, request_stop, servo_run, tick_count
 from haptics.workspace import quaternion_matrix
 from tests.libhd.stand_in import READING
-from tests.realtime.wall import Wall, make_wall
+from tests.servo.wall import Wall, make_wall
 
 POSE = [NAMES.index(name) for name in ("px", "py", "pz", "qw", "qx", "qy", "qz")]
 MOTION = [NAMES.index(name) for name in ("vx", "vy", "vz", "wx", "wy", "wz")]

@@ -41,8 +41,8 @@ from haptics.workspace import (
     quaternion_matrix,
     quaternion_product,
 )
-from tests.realtime.hand import along, columns, external, move
-from tests.realtime.wall import make_wall
+from tests.servo.hand import along, columns, external, move
+from tests.servo.wall import make_wall
 
 # the hand of these tests leaps while the scene is frozen
 LIMITS = make_limits(

@@ -40,7 +40,7 @@ from haptics.statistics import (
 from haptics.workspace import make_workspace
 from physics.exchange.durations import percentile_us
 from physics.exchange.port import make_port
-from tests.realtime.wall import make_wall
+from tests.servo.wall import make_wall
 
 SENT = [NAMES.index(f"sent_{axis}") for axis in "xyz"]
 TIMES = [NAMES.index("late_us"), NAMES.index("step_us")]

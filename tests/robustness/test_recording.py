@@ -19,7 +19,7 @@ from haptics.errors import HapticsError
 from haptics.recording import EARLIER, Recorder, read_recording
 from haptics.row import COLUMNS, NAMES, Column
 from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
-from tests.realtime.wall import make_wall
+from tests.servo.wall import make_wall
 
 ROOT = Path(__file__).parents[2]
 LOW = (Column("step", "1", "number of the low step", "i8"), Column("step_ms", "ms", "its time"))
@@ -31,7 +31,7 @@ import resource, sys
 from haptics.device import make_virtual_device
 from haptics.recording import Recorder
 from haptics.servo import servo_run, tick_count
-from tests.realtime.wall import make_wall
+from tests.servo.wall import make_wall
 
 path, limit = sys.argv[1], int(sys.argv[2])
 if limit:

@@ -33,8 +33,8 @@ from haptics.recording import Recorder, read_recording
 from haptics.row import NAMES
 from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from haptics.workspace import make_workspace, quaternion_from_axis_angle
-from tests.realtime.hand import UPRIGHT, external, move
-from tests.realtime.wall import make_wall
+from tests.servo.hand import UPRIGHT, external, move
+from tests.servo.wall import make_wall
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data").glob("touch_reach_*.txt"))
 ROWS = np.array([[0.0, 1.0, 2.0, 3.0], [0.01, 1.5, 2.0, 3.0], [0.03, 2.0, 2.0, 2.0]])

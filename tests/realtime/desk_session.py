@@ -1,6 +1,6 @@
 """Someone at Palpo's window: opens `wire`, drags, turns a knob, pauses, records, resets and quits, as JSON.
 
-A process of its own on DISPLAY: `python -m tests.scenes.desk_session FOLDER`. The operator runs in the main
+A process of its own on DISPLAY: `python -m tests.realtime.desk_session FOLDER`. The operator runs in the main
 thread, as in the program; a second thread is the person, who sees the panel's places and acts through X.
 """
 

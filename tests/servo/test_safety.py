@@ -33,8 +33,8 @@ from haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make
 from haptics.servo import finished_reason, request_stop, servo_run, servo_summary
 from haptics.workspace import make_workspace, positions_to_device
 from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
-from tests.realtime.hand import along, columns, external, move
-from tests.realtime.wall import make_wall
+from tests.servo.hand import along, columns, external, move
+from tests.servo.wall import make_wall
 
 X = (1.0, 0.0, 0.0)
 K = 300.0

@@ -25,7 +25,7 @@ from physics.exchange.port import (
     port_addresses,
     port_view,
 )
-from tests.realtime.hand import external, move
+from tests.servo.hand import external, move
 
 T = 1e-3
 TICK_LEAK = 0.5 * LET_GO * (SPEED * T) ** 2

@@ -15,7 +15,7 @@ from app.replay import replay
 from haptics.errors import HapticsError
 from haptics.recording import read_recording
 from render import palette
-from tests.scenes.xserver import display  # noqa: F401  (a fixture)
+from tests.realtime.xserver import display  # noqa: F401  (a fixture)
 
 pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
 
@@ -27,7 +27,7 @@ def session(display, tmp_path_factory):  # noqa: F811
     """What the person saw, and the folder with the pictures and the recording."""
     folder = tmp_path_factory.mktemp("desk")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.scenes.desk_session", str(folder)],
+        [sys.executable, "-m", "tests.realtime.desk_session", str(folder)],
         cwd=folder,
         env=os.environ | {"DISPLAY": display, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,

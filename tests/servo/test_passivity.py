@@ -13,8 +13,8 @@ from haptics.path import oscillation_path
 from haptics.servo import make_servo, servo_run, servo_summary
 from physics.exchange.atomics import view_f64
 from physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
-from tests.realtime.hand import columns, external, move
-from tests.realtime.wall import make_wall
+from tests.servo.hand import columns, external, move
+from tests.servo.wall import make_wall
 
 T = 1e-3
 MASS = 0.045

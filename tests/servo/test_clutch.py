@@ -5,8 +5,8 @@ import pytest
 
 from haptics.limits import CLUTCHED
 from haptics.workspace import make_workspace, quaternion_from_axis_angle
-from tests.realtime.hand import along, external, move
-from tests.realtime.wall import make_wall
+from tests.servo.hand import along, external, move
+from tests.servo.wall import make_wall
 
 BUTTON = 0b10
 TURN = quaternion_from_axis_angle((1.0, 2.0, -1.0), 0.8)

@@ -19,7 +19,7 @@ from haptics.path import oscillation_path
 from haptics.row import NAMES
 from haptics.servo import drain_rows, servo_run
 from physics.exchange.port import make_port
-from tests.realtime.wall import make_wall
+from tests.servo.wall import make_wall
 
 T = 1e-3
 MASS = 0.045

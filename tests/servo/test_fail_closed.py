@@ -32,8 +32,8 @@ from physics.exchange.port import OK, Port, make_port, port_addresses, port_view
 from physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
 from tests.libhd.bench import press, touch_wall
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
-from tests.realtime.hand import along, columns, external, move
-from tests.realtime.wall import PORT, make_wall
+from tests.servo.hand import along, columns, external, move
+from tests.servo.wall import PORT, make_wall
 from tests.verification import test_hapco_tick, test_snap_servo, test_suction_servo
 from tests.verification.small_scenes import BALL_ON_BLOCK, SKIN, lock_step
 

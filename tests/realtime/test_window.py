@@ -14,7 +14,7 @@ from render.gl import RenderUnavailable
 from render.offscreen import EglContext, render_picture
 from render.pointer import recede, trackball
 from render.scene_view import visible_points
-from tests.scenes.operated_window import (
+from tests.realtime.operated_window import (
     CAMERA,
     GREENISH,
     HEIGHT,
@@ -26,7 +26,7 @@ from tests.scenes.operated_window import (
     WIDTH,
     ball,
 )
-from tests.scenes.xserver import SCREEN, display
+from tests.realtime.xserver import SCREEN, display
 
 __all__ = ["display"]
 
@@ -45,7 +45,7 @@ def operated(display, tmp_path_factory):
     if "RenderUnavailable" in probe.stderr:
         pytest.skip(probe.stderr.strip().splitlines()[-1])
     folder = tmp_path_factory.mktemp("window")
-    done = run_python("-m", "tests.scenes.operated_window", str(folder), DISPLAY=display)
+    done = run_python("-m", "tests.realtime.operated_window", str(folder), DISPLAY=display)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / "seen.json").read_text()), dict(np.load(folder / "pictures.npz"))
 
