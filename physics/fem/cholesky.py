@@ -337,59 +337,95 @@ def solve_one(symbolic, panels, b, out, y, t):
 
 
 @fast_kernel
-def _forward(symbolic, panels, y, t, active, parents):
+def _subtract(panels, p, ld, s, t):
+    """t -= P s on three rows of a chunk each, P (3, 3) column-major at p."""
+    w0, w1, w2 = panels[p], panels[p + 1], panels[p + 2]
+    w3, w4, w5 = panels[p + ld], panels[p + ld + 1], panels[p + ld + 2]
+    w6, w7, w8 = panels[p + 2 * ld], panels[p + 2 * ld + 1], panels[p + 2 * ld + 2]
+    for k in range(CHUNK):
+        x, y, z = s[k], s[CHUNK + k], s[2 * CHUNK + k]
+        t[k] -= w0 * x + w3 * y + w6 * z
+        t[CHUNK + k] -= w1 * x + w4 * y + w7 * z
+        t[2 * CHUNK + k] -= w2 * x + w5 * y + w8 * z
+
+
+@fast_kernel
+def _subtract_transposed(panels, p, ld, s, t):
+    """t -= P^T s, as `_subtract`."""
+    w0, w1, w2 = panels[p], panels[p + 1], panels[p + 2]
+    w3, w4, w5 = panels[p + ld], panels[p + ld + 1], panels[p + ld + 2]
+    w6, w7, w8 = panels[p + 2 * ld], panels[p + 2 * ld + 1], panels[p + 2 * ld + 2]
+    for k in range(CHUNK):
+        x, y, z = s[k], s[CHUNK + k], s[2 * CHUNK + k]
+        t[k] -= w0 * x + w1 * y + w2 * z
+        t[CHUNK + k] -= w3 * x + w4 * y + w5 * z
+        t[2 * CHUNK + k] -= w6 * x + w7 * y + w8 * z
+
+
+@fast_kernel
+def _solve_node(panels, p, ld, t, transposed):
+    """t = L^-1 t, or L^-T t, of the lower triangle L (3, 3) at p."""
+    d0, d1, d2 = 1.0 / panels[p], 1.0 / panels[p + ld + 1], 1.0 / panels[p + 2 * ld + 2]
+    l10, l20, l21 = panels[p + 1], panels[p + 2], panels[p + ld + 2]
+    if transposed:
+        for k in range(CHUNK):
+            z = t[2 * CHUNK + k] * d2
+            y = (t[CHUNK + k] - l21 * z) * d1
+            t[2 * CHUNK + k] = z
+            t[CHUNK + k] = y
+            t[k] = (t[k] - l10 * y - l20 * z) * d0
+    else:
+        for k in range(CHUNK):
+            x = t[k] * d0
+            y = (t[CHUNK + k] - l10 * x) * d1
+            t[k] = x
+            t[CHUNK + k] = y
+            t[2 * CHUNK + k] = (t[2 * CHUNK + k] - l20 * x - l21 * y) * d2
+
+
+@fast_kernel
+def _forward(symbolic, panels, y, active, parents):
+    """y = L^-1 y, a node's three rows of a chunk in a row: slices of a constant length run vectorised."""
     column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
+    node = 3 * CHUNK
     for s in range(column.size - 1):
         if not active[s]:
             continue
         active[parents[s]] = True
-        own, width = 3 * column[s], 3 * (column[s + 1] - column[s])
-        ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
-        for c in range(width):
-            base = panel[s] + c * ld
-            inverse = 1.0 / panels[base + c]
-            for k in range(CHUNK):
-                y[own + c, k] *= inverse
-            for r in range(c + 1, width):
-                w = panels[base + r]
-                for k in range(CHUNK):
-                    y[own + r, k] -= w * y[own + c, k]
-        for r in range(width, ld):
-            row = 3 * rows[row_ptr[s] + (r - width) // 3] + (r - width) % 3
-            _subtract_rows(panels, panel[s] + r, ld, width, y, own, row)
-
-
-@fast_kernel
-def _subtract_rows(panels, w, stride, count, y, first, row):
-    """y[row] -= sum_c panels[w + c stride] y[first + c], c < count (a multiple of 3), a chunk wide."""
-    for c in range(0, count, 3):
-        w0, w1, w2 = panels[w], panels[w + stride], panels[w + 2 * stride]
-        w += 3 * stride
-        for k in range(CHUNK):
-            y[row, k] -= w0 * y[first + c, k] + w1 * y[first + c + 1, k] + w2 * y[first + c + 2, k]
+        first, last = column[s], column[s + 1]
+        ld = 3 * (last - first + row_ptr[s + 1] - row_ptr[s])
+        for c in range(first, last):
+            diagonal = panel[s] + 3 * (c - first) * (ld + 1)
+            source = y[node * c : node * (c + 1)]
+            _solve_node(panels, diagonal, ld, source, False)
+            for r in range(c + 1, last):
+                target = y[node * r : node * (r + 1)]
+                _subtract(panels, diagonal + 3 * (r - c), ld, source, target)
+            below = diagonal + 3 * (last - c)
+            for q in range(row_ptr[s + 1] - row_ptr[s]):
+                r = rows[row_ptr[s] + q]
+                _subtract(panels, below + 3 * q, ld, source, y[node * r : node * (r + 1)])
 
 
 @fast_kernel
 def _backward(symbolic, panels, y):
+    """y = L^-T y, as `_forward`."""
     column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
+    node = 3 * CHUNK
     for s in range(column.size - 2, -1, -1):
-        own, width = 3 * column[s], 3 * (column[s + 1] - column[s])
-        ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
-        for c in range(width - 1, -1, -1):
-            base = panel[s] + c * ld
+        first, last = column[s], column[s + 1]
+        ld = 3 * (last - first + row_ptr[s + 1] - row_ptr[s])
+        for c in range(last - 1, first - 1, -1):
+            diagonal = panel[s] + 3 * (c - first) * (ld + 1)
+            target = y[node * c : node * (c + 1)]
+            below = diagonal + 3 * (last - c)
             for q in range(row_ptr[s + 1] - row_ptr[s]):
-                row = 3 * rows[row_ptr[s] + q]
-                w = base + width + 3 * q
-                w0, w1, w2 = panels[w], panels[w + 1], panels[w + 2]
-                for k in range(CHUNK):
-                    y[own + c, k] -= w0 * y[row, k] + w1 * y[row + 1, k] + w2 * y[row + 2, k]
-            for r in range(c + 1, width):
-                w0 = panels[base + r]
-                for k in range(CHUNK):
-                    y[own + c, k] -= w0 * y[own + r, k]
-            inverse = 1.0 / panels[base + c]
-            for k in range(CHUNK):
-                y[own + c, k] *= inverse
+                r = rows[row_ptr[s] + q]
+                _subtract_transposed(panels, below + 3 * q, ld, y[node * r : node * (r + 1)], target)
+            for r in range(c + 1, last):
+                source = y[node * r : node * (r + 1)]
+                _subtract_transposed(panels, diagonal + 3 * (r - c), ld, source, target)
+            _solve_node(panels, diagonal, ld, target, True)
 
 
 @kernel
@@ -400,8 +436,7 @@ def solve_many(symbolic, panels, b, out, whole):
     Subtrees without a non-zero row of b are skipped on the way down.
     """
     n, n_super, total = symbolic.order.size, symbolic.column.size - 1, b.shape[1]
-    y = np.empty((3 * n, CHUNK))
-    t = np.empty(1)
+    y = np.empty(3 * n * CHUNK)
     active = np.empty(n_super + 1, dtype=np.bool_)
     parents = np.full(n_super, n_super)
     for s in range(n_super):
@@ -415,21 +450,21 @@ def solve_many(symbolic, panels, b, out, whole):
             while p >= symbolic.column[s + 1]:
                 s += 1
             for i in range(3):
-                source = 3 * symbolic.order[p] + i
+                source, place = 3 * symbolic.order[p] + i, (3 * p + i) * CHUNK
                 for k in range(width):
-                    y[3 * p + i, k] = b[source, begin + k]
+                    y[place + k] = b[source, begin + k]
                     if b[source, begin + k] != 0.0:
                         active[s] = True
                 for k in range(width, CHUNK):
-                    y[3 * p + i, k] = 0.0
-        _forward(symbolic, panels, y, t, active, parents)
+                    y[place + k] = 0.0
+        _forward(symbolic, panels, y, active, parents)
         if whole:
             _backward(symbolic, panels, y)
         for p in range(n):
             for i in range(3):
                 target = 3 * symbolic.order[p] + i if whole else 3 * p + i
                 for k in range(width):
-                    out[target, begin + k] = y[3 * p + i, k]
+                    out[target, begin + k] = y[(3 * p + i) * CHUNK + k]
 
 
 class CholeskyFactor:
