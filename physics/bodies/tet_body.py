@@ -10,6 +10,7 @@ from physics.bodies.body import Factor
 from physics.errors import InputError
 from physics.fem import tet4
 from physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
+from physics.fem.block_product import neighbours
 from physics.fem.cholesky import CholeskyFactor, analyse, solve_one
 from physics.fem.corotational import (
     add_geometric_stiffness,
@@ -79,7 +80,9 @@ class TetBody:
         self.mass = float(self.node_mass.sum())
         element_mass = {"lumped": tet4.lumped_mass, "consistent": tet4.consistent_mass}[mass_matrix]
         self._mass = sum_pairs(self._pattern, element_mass(volumes, material.density))
-        self.M = to_csc(self._pattern, scalar_blocks(self._mass))
+        self.M = to_csc(self._pattern, scalar_blocks(self._mass)).copy()  # the pattern's arrays stay whole
+        self.M.eliminate_zeros()
+        self.neighbours = neighbours(self._pattern)
 
         self.last = np.setdiff1d(last, self.fixed)
         self._symbolic = analyse(
@@ -128,16 +131,19 @@ class TetBody:
         self._K = None
 
     def tangent(self) -> sp.csc_matrix:
-        """Exact -df_int/dx at the present positions [N/m], shape (n_dof, n_dof): symmetric, maybe indefinite.
+        """Exact -df_int/dx at the present positions [N/m], (n_dof, n_dof): symmetric, maybe indefinite."""
+        return to_csc(self._pattern, self.tangent_blocks())
 
-        K plus its geometric term, at the state of the last `linearise`.
-        """
+    def tangent_blocks(self) -> NDArray[np.float64]:
+        """Lower blocks of `tangent`, (n_blocks, 9), for the products of `neighbours`: K, which is refreshed,
+        plus its geometric term."""
+        self.linearise()
         blocks = self._blocks.copy()
         add_geometric_stiffness(
             self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats,
             self._pattern.pair_block, blocks,
         )  # fmt: skip
-        return to_csc(self._pattern, blocks)
+        return blocks
 
     def undamped_force(self) -> NDArray:
         """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew."""

@@ -64,7 +64,7 @@ class ConstraintFrame(NamedTuple):
     slot_rest: NDArray[np.float64]  # (3, slots, 3) compliance of a slot that its modes miss [m/N] (REDUCED)
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
-    modes: NDArray[np.float64]  # (3, 4, modes) 1 / a, force, z and dz/dt of each mode, see below
+    modes: NDArray[np.float64]  # (3, 3, modes) force, z and dz/dt of each mode, see below
     stiffness: NDArray[np.float64]  # (3, modes, modes) V^T K V, one block a body [1/s^2]
     mode_body: NDArray[np.int32]  # (3, L + 1) first mode of each body
     floating: NDArray[np.int64]  # (3, L) 1 where the body moves as a whole
@@ -74,7 +74,7 @@ class ConstraintFrame(NamedTuple):
     spin: NDArray[np.float64]  # (3, L, 3) [rad/s]
     mass: NDArray[np.float64]  # (3, L) [kg]
     inertia: NDArray[np.float64]  # (3, L, 2, 3, 3) about the centre, and its inverse; body axes
-    alpha: NDArray[np.float64]  # (3, L) Rayleigh mass damping [1/s]
+    damping: NDArray[np.float64]  # (3, L, 2) Rayleigh: of the mass [1/s] and of the stiffness [s]
     gravity: NDArray[np.float64]  # (3, 3)
     settings: NDArray[np.float64]  # (3, SETTINGS) see the entries above
     friction: NDArray[np.float64]  # (3, all bodies, all bodies) coefficients
@@ -93,7 +93,7 @@ class ConstraintFrame(NamedTuple):
 
 
 # Rows of ConstraintFrame.modes
-MODE_INVERSE, MODE_FORCE, MODE_Z, MODE_RATE = range(4)
+MODE_FORCE, MODE_Z, MODE_RATE = range(3)
 
 
 def make_frame(capacity: Capacity) -> ConstraintFrame:
@@ -118,7 +118,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         slot_rest=np.zeros((n, s, 3)),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
-        modes=np.zeros((n, 4, capacity.modes)),
+        modes=np.zeros((n, 3, capacity.modes)),
         stiffness=np.zeros((n, capacity.modes, capacity.modes)),
         mode_body=np.zeros((n, low + 1), np.int32),
         floating=np.zeros((n, low), np.int64),
@@ -128,7 +128,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         spin=np.zeros((n, low, 3)),
         mass=np.ones((n, low)),
         inertia=np.tile(np.eye(3), (n, low, 2, 1, 1)),
-        alpha=np.zeros((n, low)),
+        damping=np.zeros((n, low, 2)),
         gravity=np.zeros((n, 3)),
         settings=np.zeros((n, SETTINGS)),
         friction=np.zeros((n, capacity.all_bodies, capacity.all_bodies)),

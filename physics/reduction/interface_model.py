@@ -1,15 +1,15 @@
 """The reduced model of the low-rate bodies that the servo integrates, and its replay.
 
 Each low-rate body moves as x = c + R (X + V z): a rigid motion (only where nothing holds it) and modes of
-the rational Krylov basis V (`physics.reduction.rational_krylov`) with V^T M V = 1 and V^T A_h V = diag(a),
-A_h = M + h C + h^2 K at the servo's step h, so that backward Euler costs one product with V^T K V:
+the rational Krylov basis V (`physics.reduction.rational_krylov`) with V^T A_h V = 1, A_h = M + h C + h^2 K at
+the servo's step h, so that backward Euler costs one product with S = V^T K V:
 
-    a z'+ = z' + h (g - V^T K V z + V^T R^T f),    z+ = z + h z'+                     (EQUATIONS.md, 1)
+    z'+ = V^T M V z' + h (g - S z + V^T R^T f),    z+ = z + h z'+                     (EQUATIONS.md, 1)
 
-K is the exact tangent, whose geometric term the damping does not follow: that is why mass, damping and
-stiffness have no common modes. The compliance is h^2 J V diag(1/a) V^T J^T. Rigid motions have their own
-velocities by Newton and Euler, with the gyroscopic torque at the start of the tick. The body axes
-turn with the body, so a swinging body keeps its linearisation.
+K is the exact tangent, which the damping C = alpha M + beta K follows too: V^T M V is then
+(1 - h (beta + h) S) / (1 + h alpha), and nothing has to be diagonal. The compliance is h^2 J V V^T J^T.
+Rigid motions have their own velocities by Newton and Euler, with the gyroscopic torque at the start of the
+tick. The body axes turn with the body, so a swinging body keeps its linearisation.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from physics.exchange.constraint_frame import (
     BASE_TICK,
     EXTRAPOLATED,
     MODE_FORCE,
-    MODE_INVERSE,
     MODE_RATE,
     MODE_Z,
     MOTION,
@@ -54,7 +53,6 @@ class InterfaceState(NamedTuple):
     rate: NDArray[np.float64]  # (modes,)
     free_rate: NDArray[np.float64]  # (modes,) rate after the tick's free motion
     force: NDArray[np.float64]  # (modes,) V^T R^T f of the tick
-    inverse: NDArray[np.float64]  # (modes,) 1 / a
     centre: NDArray[np.float64]  # (L, 3)
     q: NDArray[np.float64]  # (L, 4)
     axes: NDArray[np.float64]  # (L, 3, 3) rotation matrix of q
@@ -74,7 +72,7 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
     q = np.zeros((n, 4))
     q[:, 0] = 1.0
     return InterfaceState(
-        np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.ones(m),
+        np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
         np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)),
         np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)), np.zeros(1), np.zeros((capacity.slots, 3)),
         np.zeros((6, 3)),
@@ -91,7 +89,6 @@ def adopt(frame, f, state):
     for k in range(n):
         state.z[k] = frame.modes[f, MODE_Z, k]
         state.rate[k] = frame.modes[f, MODE_RATE, k]
-        state.inverse[k] = frame.modes[f, MODE_INVERSE, k]
     for b in range(frame.mass.shape[1]):
         for i in range(3):
             state.centre[b, i] = frame.centre[f, b, i]
@@ -110,28 +107,30 @@ def _angular_rate(frame, f, b, state, h, torque, out):
     matvec3_transposed(state.axes[b], torque, s[0])
     matvec3(frame.inertia[f, b, 1], s[0], s[1])
     matvec3(state.axes[b], s[1], out)
-    scale = h / (1.0 + h * frame.alpha[f, b])
+    scale = h / (1.0 + h * frame.damping[f, b, 0])
     for i in range(3):
         out[i] *= scale
 
 
 @kernel
-def _free_rates(stiffness, first, load, inverse, z, rate, free_rate, force, h):
-    """free_rate = (rate + h (load - V^T K V z)) / a over one body's modes, and force = 0.
+def _free_rates(stiffness, first, load, damping, z, rate, free_rate, force, h):
+    """free_rate = V^T M V rate + h (load - S z) over one body's modes, and force = 0.
 
-    V^T K V is symmetric: whole rows are added, several columns an instruction, because every index starts
-    at 0 and every array is an argument.
+    S is symmetric: whole rows are added, several columns an instruction, because every index starts at 0 and
+    every array is an argument. One pass over S serves both terms that have it.
     """
     n = z.shape[0]
+    kept = 1.0 / (1.0 + h * damping[0])
+    held = h * (damping[1] + h) * kept
     for k in range(n):
-        free_rate[k] = load[k]
-        force[k] = 0.0
+        free_rate[k] = kept * rate[k] + h * load[k]
+        force[k] = h * z[k] + held * rate[k]
     for j in range(n):
-        row, zj = stiffness[j, first : first + n], z[j]
+        row, w = stiffness[j, first : first + n], force[j]
         for k in range(n):
-            free_rate[k] -= zj * row[k]
+            free_rate[k] -= w * row[k]
     for k in range(n):
-        free_rate[k] = inverse[k] * (rate[k] + h * free_rate[k])
+        force[k] = 0.0
 
 
 @kernel
@@ -162,14 +161,14 @@ def free_motion(frame, f, state, h):
         first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
         _free_rates(
             frame.stiffness[f, first:last], first, frame.modes[f, MODE_FORCE, first:last],
-            state.inverse[first:last], state.z[first:last], state.rate[first:last],
+            frame.damping[f, b], state.z[first:last], state.rate[first:last],
             state.free_rate[first:last], state.force[first:last], h,
         )  # fmt: skip
         for i in range(6):
             state.wrench[b, i] = 0.0
         if frame.floating[f, b] == 0:
             continue
-        damped = 1.0 / (1.0 + h * frame.alpha[f, b])
+        damped = 1.0 / (1.0 + h * frame.damping[f, b, 0])
         for i in range(3):
             state.free_velocity[b, i] = (state.velocity[b, i] + h * frame.gravity[f, i]) * damped
         matvec3_transposed(state.axes[b], state.spin[b], s[2])
@@ -282,7 +281,7 @@ def slot_compliance(frame, f, state, a, b, h, out):
             row_b = frame.slot_modes[f, b, j]
             s = 0.0
             for k in range(first, last):
-                s += row_a[k] * state.inverse[k] * row_b[k]
+                s += row_a[k] * row_b[k]
             out[i, j] = h * h * s
         if a == b:
             out[i, i] += frame.slot_rest[f, a, i]
@@ -292,7 +291,7 @@ def slot_compliance(frame, f, state, a, b, h, out):
             frame.inertia[f, body, 1],
             frame.slot_x[f, a],
             frame.slot_x[f, b],
-            h * h / (1.0 + h * frame.alpha[f, body]),
+            h * h / (1.0 + h * frame.damping[f, body, 0]),
             out,
         )
 
@@ -352,13 +351,13 @@ def advance(frame, f, state, h):
     if frame.head[f, MOTION] != REDUCED:
         return
     for k in range(frame.head[f, N_MODES]):
-        state.rate[k] = state.free_rate[k] + h * state.inverse[k] * state.force[k]
+        state.rate[k] = state.free_rate[k] + h * state.force[k]
         state.z[k] += h * state.rate[k]
     s = state.scratch
     for b in range(frame.mass.shape[1]):
         if frame.floating[f, b] == 0:
             continue
-        scale = h / ((1.0 + h * frame.alpha[f, b]) * frame.mass[f, b])
+        scale = h / ((1.0 + h * frame.damping[f, b, 0]) * frame.mass[f, b])
         _angular_rate(frame, f, b, state, h, state.wrench[b, 3:6], s[5])
         for i in range(3):
             state.velocity[b, i] = state.free_velocity[b, i] + scale * state.wrench[b, i]

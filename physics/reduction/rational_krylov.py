@@ -12,70 +12,68 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 RANK_TOLERANCE = 1e-11
-"""Columns whose squared M-norm, after those before them, is below this share of their own are dropped."""
+"""Columns whose squared norm, after those before them, is below this share of their own are dropped."""
 
 
 class Modes(NamedTuple):
-    """V = B T with V^T M V = 1 and V^T A_h V = diag(system)."""
+    """V = B T with V^T A V = 1 and V^T K V = S."""
 
-    transform: NDArray[np.float64]  # (columns, modes)
-    system: NDArray[np.float64]  # (modes,)
-    stiffness: NDArray[np.float64]  # (modes, modes) V^T K V, positive semidefinite [1/s^2]
+    transform: NDArray[np.float64]  # (columns, modes) T
+    stiffness: NDArray[np.float64]  # (modes, modes) S, positive semidefinite
+    gram: NDArray[np.float64]  # (columns, columns) of B, in which the modes are orthogonal
+    weight: NDArray[np.float64]  # (modes,) inverse squares of their norms there
 
-
-def _independent(gram: NDArray[np.float64], limit: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Pivoted Cholesky of a correlation matrix: (inverse factor (r, r), pivots (r,)), r <= limit."""
-    factor, pivots, rank, _ = sl.lapack.dpstrf(gram, tol=RANK_TOLERANCE, lower=0)
-    rank = min(int(rank), limit)
-    upper = np.triu(factor[:rank, :rank])
-    inverse, _ = sl.lapack.dtrtri(upper)
-    return np.triu(inverse), pivots[:rank] - 1
+    def coordinates(self, column: int) -> NDArray[np.float64]:
+        """c (modes,) with V c = that column of B."""
+        return self.weight * (self.gram[column] @ self.transform)
 
 
 def krylov_modes(
-    mass_gram: NDArray[np.float64],
-    held_gram: NDArray[np.float64],
-    stiffness_gram: NDArray[np.float64],
-    h: float,
-    limit: int,
+    mass: NDArray[np.float64], stiffness: NDArray[np.float64], held: float, pull: float, limit: int
 ) -> Modes:
-    """Modes from B^T M B, B^T (M + h C) B and B^T K B, all (k, k); at most `limit` of them.
+    """Modes from B^T M B and B^T K B, both (k, k), for A = held M + pull K; at most `limit` of them.
 
-    Columns are scaled to unit M-norm and dependent ones dropped by pivoted Cholesky. Where the exact tangent
-    K is indefinite (a body about to buckle, a crushed element), its negative part is left out: a model that
+    Columns are scaled to unit norm and dependent ones dropped by pivoted Cholesky. Where the exact tangent K
+    is indefinite (a body about to buckle, a crushed element), its negative part is left out: a model that
     must last until the next low step, however late, may not grow by itself.
     """
-    scale = np.sqrt(np.maximum(np.diag(mass_gram), 0.0))
-    kept = np.flatnonzero(scale > 1e-14 * max(float(scale.max(initial=0.0)), 1e-300))
+    system = held * mass + pull * stiffness
+    diagonal = system.diagonal()
+    if diagonal.min(initial=0.0) >= -RANK_TOLERANCE * diagonal.max(initial=0.0):
+        transform = _orthonormal(system, limit)
+        reduced = transform.T @ (stiffness @ transform)
+        reduced = 0.5 * (reduced + reduced.T)
+        if _semidefinite(reduced):
+            return Modes(transform, reduced, system, np.ones(len(reduced)))
+    transform = _orthonormal(mass, limit)
+    values, shapes = sl.eigh(transform.T @ (stiffness @ transform), driver="evd", check_finite=False)
+    values = np.maximum(values, 0.0)
+    weight = held + pull * values
+    return Modes((transform @ shapes) / np.sqrt(weight), np.diag(values / weight), mass, weight)
+
+
+def _orthonormal(gram: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
+    """T (k, r) with T^T gram T = 1, r <= limit, of the columns that pivoted Cholesky finds independent."""
+    diagonal = gram.diagonal()
+    kept = np.flatnonzero(diagonal > 1e-28 * max(float(diagonal.max(initial=0.0)), 1e-300))
     if not len(kept):
-        return Modes(np.zeros((len(mass_gram), 0)), np.zeros(0), np.zeros((0, 0)))
-    inverse_scale = 1.0 / scale[kept]
-    correlation = mass_gram[np.ix_(kept, kept)] * inverse_scale[:, None] * inverse_scale
-    whiten, pivots = _independent(correlation, limit)
-    kept = kept[pivots]
-    whiten = whiten * inverse_scale[pivots][:, None]
-    stiffness = _semidefinite(whiten.T @ stiffness_gram[np.ix_(kept, kept)] @ whiten)
-    reduced = whiten.T @ held_gram[np.ix_(kept, kept)] @ whiten + h * h * stiffness
-    system, shapes = _eigen(reduced)
-    transform = np.zeros((len(mass_gram), len(system)))
-    transform[kept] = whiten @ shapes
-    return Modes(transform, system, shapes.T @ stiffness @ shapes)
+        return np.zeros((len(gram), 0))
+    scale = 1.0 / np.sqrt(diagonal[kept])
+    correlation = gram[np.ix_(kept, kept)] * scale[:, None] * scale
+    factor, pivots, rank, _ = sl.lapack.dpstrf(correlation, tol=RANK_TOLERANCE, lower=0)
+    rank = min(int(rank), limit)
+    pivots = pivots[:rank] - 1
+    inverse, _ = sl.lapack.dtrtri(factor[:rank, :rank])
+    out = np.zeros((len(gram), rank))
+    out[kept[pivots]] = np.triu(inverse) * scale[pivots][:, None]
+    return out
 
 
-def _eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    values, vectors = sl.eigh(0.5 * (matrix + matrix.T), driver="evd", overwrite_a=True, check_finite=False)
-    return values, vectors
-
-
-def _semidefinite(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The matrix without its negative part."""
-    matrix = 0.5 * (matrix + matrix.T)
-    shift = 1e-12 * float(np.trace(np.abs(matrix)))
+def _semidefinite(matrix: NDArray[np.float64]) -> bool:
+    """Whether a matrix is positive semidefinite to rounding."""
+    shift = 1e-12 * float(np.abs(matrix.diagonal()).sum())
     _, failed = sl.lapack.dpotrf(matrix + shift * np.eye(len(matrix)), lower=1)
-    if not failed:
-        return matrix
-    values, vectors = _eigen(matrix)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return not failed
 
 
 def rigid_motions(x: NDArray[np.float64]) -> NDArray[np.float64]:

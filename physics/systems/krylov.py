@@ -1,7 +1,8 @@
 """The reduced interface: low steps when the servo gets a small model of the soft bodies (EQUATIONS.md, 1).
 
-The low loop integrates the full bodies under the forces that the servo recorded, so that action equals
-reaction over every period, and hands down their Galerkin model on the columns that L5 computes anyway.
+The full bodies follow the forces that the servo recorded, so that action equals reaction over every period:
+the low loop replays them on its own copy of the model that the servo had, and sets the full bodies to it.
+Then it hands down their next Galerkin model, on the columns that L5 computes anyway.
 """
 
 import numpy as np
@@ -13,7 +14,8 @@ from physics.exchange.ring import ring_available, ring_release
 from physics.reduction.interface_model import adopt, make_interface_state, replay, store
 from physics.systems.high_rate import HighRate
 from physics.systems.low_rate import LowRate
-from physics.systems.reduced_frame import Tangent, linearise, write_reduced
+from physics.systems.reduced_frame import Page
+from physics.systems.reductions import make_reduction
 from physics.systems.scene import Scene
 
 LIFE = 2.5
@@ -21,6 +23,10 @@ LIFE = 2.5
 
 LATEST = 1.5
 """Low periods that candidates allow a late step at most: longer lists would only make it later still."""
+
+TAIL = 4
+"""Ticks at the end of a period that the full bodies integrate themselves: what the model misses is mostly of
+high frequency, and begins to settle there."""
 
 
 class Krylov(LowRate):
@@ -34,10 +40,15 @@ class Krylov(LowRate):
         if scene.numbers.shifts == 3:
             self.shifts.append(float(np.sqrt(self.dt * self.DT)))
         self.frame = Handle(high.frame)
-        self.model = Handle(make_interface_state(scene.capacity))
+        self.state = make_interface_state(scene.capacity)
+        self.model = Handle(self.state)
         self.log = Handle(high.log)
-        self.tangents: list[Tangent] = []
+        self.reductions = [
+            make_reduction(member, self.shifts, scene.numbers.max_columns) for member in scene.members
+        ]
         self.chosen, self.near = np.zeros(0, np.int32), 0
+        self._published = -1
+        """Slot of the frame that `state` belongs to, at tick `present`; it is not written before the next."""
         self._released = self._begun = 0
 
     def begin(self) -> None:
@@ -48,46 +59,44 @@ class Krylov(LowRate):
             self.find_pairs(LIFE * self._period())
             self.chosen, self.near = self.choose_slots()
         with self.timed("L3-L5 tangent and columns"):
-            self.tangents = [
-                linearise(member, self.shifts, self._with_columns(local), self.pool)
-                for member, (_, local) in zip(self.scene.members, self.member_slots(self.chosen), strict=True)
-            ]
+            for reduction, (_, local) in zip(self.reductions, self.member_slots(self.chosen), strict=True):
+                reduction.prepare(local, self.pool)
 
     def finish(self, until: int, present: int | None = None) -> None:
         """L6: the full bodies up to `until` under the servo's forces. L7: reduce, replay, publish."""
-        with self.timed("L6 integrate"):
-            points, forces = self.drain(until)
-            self.integrate_members([t.factors[0] for t in self.tangents], points, forces)
-            self.tick = until
+        with self.timed("L6 follow"):
+            self._follow(until)
         with self.timed("L7 reduce and publish"):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
             for low, (slots, local) in enumerate(self.member_slots(chosen)):
                 limit = self.scene.capacity.modes
-                write_reduced(
-                    self.tangents[low],
-                    self.high.frame,
-                    f,
-                    low,
-                    slots,
-                    local,
-                    limit,
-                    self.near,
-                    self.dt,
-                    self.pool,
-                )
+                page = Page(self.high.frame, f, low, slots, local, self.near, self.dt, limit)
+                self.reductions[low].write(page)
             self._bring_to_present(f, present)
             self.hand_over(f)
+
+    def _follow(self, until: int) -> None:
+        """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
+        if until > self.tick:
+            start = max(self.present, until - TAIL)
+            self._replay(self._published, self.present, start)
+            points, forces = self.drain(until)
+            heard = self.high.frame.slot_of[self._published, points] >= 0
+            for low, (member, reduction) in enumerate(zip(self.scene.members, self.reductions, strict=True)):
+                own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
+                local = points[own].astype(np.intp) - member.first
+                reduction.follow(self.state, low, forces[:, own], local, heard[own], until - start)
+            self.loaded = points.astype(np.intp)
+            if self.invalid():
+                raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
+        self.tick = until
 
     def _period(self) -> float:
         """Low period [s], or the time since the last step began where the loop is late."""
         now = int(self.high.state.tick[self.tool_slot])
         late, self._begun = (now - self._begun) * self.dt, now
         return min(max(self.DT, late), LATEST * self.DT)
-
-    def _with_columns(self, local: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The likeliest points of a member, as many as the basis has room for."""
-        return local[: self.scene.numbers.max_columns // (3 * len(self.shifts))]
 
     def _with_loaded(self) -> NDArray[np.int32]:
         """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""
@@ -101,14 +110,17 @@ class Krylov(LowRate):
         """
         ring_release(self.high.log.ring, max(0, self.tick - self._released))
         self._released = self.present = self.tick
-        if self.lock_step:
-            return
-        # ticks still being written are not in the log: its ring says how many are complete
-        self.present = self.tick + int(ring_available(self.high.log.ring)) if present is None else present
-        if self.present == self.tick:
-            return
+        if not self.lock_step:
+            # ticks still being written are not in the log: its ring says how many are complete
+            self.present = self.tick + int(ring_available(self.high.log.ring)) if present is None else present
+        self._published = f
         adopt(self.frame, f, self.model)
+        if self.present > self.tick:
+            self._replay(f, self.tick, self.present)
+            store(self.frame, f, self.model, self.present)
+
+    def _replay(self, f: int, first: int, until: int) -> None:
+        """The model of slot f over the ticks from `first` up to `until`."""
         mask = len(self.high.log.tick) - 1
-        for done in range(self.tick, self.present):
-            replay(self.frame, f, self.model, self.log, done & mask, self.dt)
-        store(self.frame, f, self.model, self.present)
+        for tick in range(first, until):
+            replay(self.frame, f, self.model, self.log, tick & mask, self.dt)

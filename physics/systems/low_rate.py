@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -340,22 +339,6 @@ class LowRate:
         where[points] = np.arange(len(points))
         _gather(log.used, log.point, log.force, entries, where, forces)
         return points, forces
-
-    def integrate_members(
-        self, factors: list[Any], points: NDArray[np.int32], forces: NDArray[np.float64]
-    ) -> None:
-        """The full bodies over the ticks of `forces`, with the servo's own forces: action equals reaction."""
-
-        def one(pair: tuple[Any, Any]) -> None:
-            member, factor = pair
-            own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
-            local = points[own].astype(np.intp) - member.first
-            member.integrate(factor, self.dt, np.ascontiguousarray(forces[:, own]), local)
-
-        list(self.pool.map(one, zip(self.scene.members, factors, strict=True)))
-        self.loaded = points.astype(np.intp)
-        if self.invalid():
-            raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
 
     def release(self, ticks: int) -> None:
         """Give log entries back to the servo."""

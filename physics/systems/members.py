@@ -9,25 +9,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.bodies.body import Factor
 from physics.bodies.chain_body import BeamBody, RigidBody
 from physics.bodies.tet_body import TetBody
 from physics.math3 import quat_to_matrix
-from physics.reduction.rational_krylov import best_rotation, rigid_motions
-
-REFRESH = 20
-"""Substeps with one tangent. A stale one damps and, where an impact turns elements, loses its stability."""
-
-
-MOST_STEPS = 120
-"""Substeps in one low step. A loop that fell further behind takes longer ones, by powers of two, under the
-mean of their forces: the impulse is kept, and the loop catches up instead of falling behind for good."""
+from physics.reduction.rational_krylov import rigid_motions
 
 
 class Member(Protocol):
     """A low-rate body of a scene. Local numbers count from `first`."""
 
-    body: TetBody | BeamBody | RigidBody
+    @property
+    def body(self) -> TetBody | BeamBody | RigidBody:
+        """The body itself."""
+        ...
+
     number: int
     """Body number in the topology."""
     first: int
@@ -64,12 +59,6 @@ class Member(Protocol):
         """J fields, (3 k, m), of velocity fields (n_dof, m): what they are at those points."""
         ...
 
-    def integrate(
-        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
-    ) -> None:
-        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
-        ...
-
 
 class TetMember:
     """Tetrahedra: every node is a point; free bodies float."""
@@ -102,23 +91,6 @@ class TetMember:
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
         return rows_at(fields, self.body.dofs_of(local))
 
-    def integrate(
-        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
-    ) -> None:
-        nodes, coarse = local.astype(np.int32), 1
-        while len(forces) > coarse * MOST_STEPS:
-            coarse *= 2
-        whole = len(forces) // coarse * coarse if coarse > 1 else 0
-        longer = forces[:whole].reshape(whole // coarse, coarse, *forces.shape[1:]).mean(axis=1)
-        fresh = True
-        for step, loads in ((coarse * h, longer), (h, forces[whole:])):
-            for start in range(0, len(loads), REFRESH):
-                if not fresh or step != h:
-                    self.body.linearise()
-                    factor = self.body.factor(step)
-                self.body.substeps(factor, step, loads[start : start + REFRESH], nodes)
-                fresh = False
-
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia about the centre [kg m2]."""
         m, x = self.mass_free, self.body.x
@@ -129,11 +101,6 @@ class TetMember:
         inertia = np.eye(3) * (m * (r * r).sum(axis=1)).sum() - (m[:, None] * r).T @ r
         spin = np.linalg.solve(inertia, np.cross(r, p).sum(axis=0))
         return centre, p.sum(axis=0) / total, spin, inertia
-
-    def rotation_since(self, rest: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rotation (3, 3) of the whole body since it had the centred positions rest (n, 3)."""
-        x = self.body.x
-        return best_rotation(rest, x - self.mass_free @ x / self.mass_free.sum(), self.mass_free)
 
 
 class BeamMember:
@@ -172,9 +139,8 @@ class BeamMember:
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
         return rows_at(fields, self._dofs(local))
 
-    def integrate(
-        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
-    ) -> None:
+    def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
+        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
         wrench = np.zeros((len(forces), self.n, 2, 3))
         for k, (frame, turn) in enumerate(zip(local % self.n, self.turns(local), strict=True)):
             wrench[:, frame, turn] += forces[:, k]
@@ -226,12 +192,11 @@ class RigidMember:
     def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.columns(local).T @ fields
 
-    def integrate(
-        self, factor: Factor, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]
-    ) -> None:
+    def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
+        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
         for step in forces:
             wrench = self.load(local, step)
-            self.body.substeps(factor, h, wrench.reshape(1, 1, 6), np.zeros(1, np.int32))
+            self.body.substeps(None, h, wrench.reshape(1, 1, 6), np.zeros(1, np.int32))
 
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia in body axes [kg m2]."""

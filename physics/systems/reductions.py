@@ -1,0 +1,137 @@
+"""What the low loop keeps of each member from frame to frame: the source of its reduced models."""
+
+from concurrent.futures import Executor
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.bodies.body import Factor
+from physics.reduction.interface_model import InterfaceState
+from physics.systems.members import BeamMember, Member, RigidMember, TetMember
+from physics.systems.reduced_frame import (
+    Grams,
+    Page,
+    write_compliance,
+    write_modes,
+    write_motion,
+    write_points,
+)
+from physics.systems.tet_reduction import TetReduction
+
+
+class Reduction(Protocol):
+    """The reduced models of one member."""
+
+    def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
+        """L3 and L5: what the next model needs of the local points `near`, likeliest contacts first."""
+        ...
+
+    def write(self, page: Page) -> None:
+        """L7: the model about the present state into its page of a frame."""
+        ...
+
+    def follow(
+        self,
+        model: InterfaceState,
+        low: int,
+        forces: NDArray[np.float64],
+        local: NDArray[np.intp],
+        heard: NDArray[np.bool_],
+        tail: int,
+    ) -> None:
+        """L6: the full body over the ticks of `forces` (ticks, k, 3) [N] on its points local (k,).
+
+        model: the state of the last frame's model at the end of all but the last `tail` ticks, under the
+        forces on the points that are `heard`, those with a slot in it.
+        """
+        ...
+
+
+def make_reduction(member: Member, shifts: list[float], columns: int) -> Reduction:
+    """The reduction of a member at those step sizes [s], the servo's first, with so many columns."""
+    if isinstance(member, TetMember):
+        return TetReduction(member, shifts, columns)
+    if isinstance(member, BeamMember):
+        return BeamReduction(member, shifts, columns)
+    assert isinstance(member, RigidMember)
+    return RigidReduction(member, shifts[0])
+
+
+class RigidReduction:
+    """A rigid body is its own model, and its full steps cost nothing."""
+
+    def __init__(self, member: RigidMember, h: float) -> None:
+        self.member, self.h = member, h
+
+    def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
+        """Nothing to prepare."""
+
+    def write(self, page: Page) -> None:
+        """The state of the body."""
+        member = self.member
+        centre, velocity, spin, inertia = member.rigid_state()
+        points = np.vstack([member.points, np.zeros((1, 3))])
+        identity = np.tile([1.0, 0.0, 0.0, 0.0], (len(page.local), 1))
+        write_points(page, member, (member.body.model.alpha, 0.0), points[page.local], identity)
+        write_motion(page, member.body.mass, centre, velocity, spin, inertia, member.body.q[0])
+        page.frame.slot_rest[page.f, page.run] = 0.0
+        write_compliance(page, np.zeros((3 * len(page.slots), 0)))
+
+    def follow(
+        self,
+        model: InterfaceState,
+        low: int,
+        forces: NDArray[np.float64],
+        local: NDArray[np.intp],
+        heard: NDArray[np.bool_],
+        tail: int,
+    ) -> None:
+        """Every tick anew."""
+        self.member.integrate(self.h, forces, local)
+
+
+class BeamReduction:
+    """A beam has few freedoms: all is made anew for each frame, and the full body makes every step."""
+
+    def __init__(self, member: BeamMember, shifts: list[float], columns: int) -> None:
+        self.member, self.shifts, self.points = member, shifts, columns // (3 * len(shifts))
+        self.columns = np.zeros((member.body.n_dof, 0))
+        self.factors: list[Factor] = []
+
+    def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
+        """Factors at each shift and A_h^-1 J^T."""
+        body = self.member.body
+        body.linearise()
+        load = self.member.columns(near[: self.points])
+        load = np.ascontiguousarray(load[:, load.any(axis=0)])
+        self.factors = [body.factor(shift) for shift in self.shifts]
+        self.columns = np.hstack([factor.solve_many(load.copy()) for factor in self.factors])
+
+    def write(self, page: Page) -> None:
+        """The model on those columns, the velocity and the free accelerations."""
+        member, (alpha, beta) = self.member, self.member.damping
+        body, local = member.body, page.local
+        body.linearise()
+        x = np.where(member.turns(local)[:, None] == 1, 0.0, member.positions()[local])
+        write_points(page, member, member.damping, x, member.orientations(local))
+        v, force, tangent = body.v, body.undamped_force(), body.tangent()
+        residual = force - alpha * (body.M @ v) - beta * (tangent @ v)
+        solved = [factor.solve(residual) for factor in self.factors[:2]]
+        basis = np.column_stack([self.columns, v, *solved])
+        diagonal = body.M.diagonal(), tangent.diagonal()
+        velocity = self.columns.shape[1]
+        grams = Grams(basis, basis.T @ body.M @ basis, basis.T @ tangent @ basis, force, velocity, diagonal)
+        write_modes(page, member, grams)
+
+    def follow(
+        self,
+        model: InterfaceState,
+        low: int,
+        forces: NDArray[np.float64],
+        local: NDArray[np.intp],
+        heard: NDArray[np.bool_],
+        tail: int,
+    ) -> None:
+        """Every tick anew."""
+        self.member.integrate(self.shifts[0], forces, local)

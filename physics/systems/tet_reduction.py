@@ -1,0 +1,222 @@
+"""The reduced models of a soft body of tetrahedra, and the full body that follows them.
+
+Between two frames little of such a body changes: the factors of A_h and the columns A_h^-1 J^T of points
+that stay serve for many frames, in the axes that the body had when they were made, and only the columns of
+new points are solved. The models stay exact in what matters, mass, tangent and forces of the present state on
+whatever basis there is; the basis itself is renewed when its columns no longer solve the present system.
+
+The reduced state that the servo integrated is the full body's but for what the basis misses, whose cause, the
+remaining force, is in the next basis: so the full body is set to it instead of being integrated again.
+"""
+
+from concurrent.futures import Executor
+
+import numpy as np
+import scipy.sparse.linalg as ssl
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from physics.fem.block_product import multiply, turn_blocks
+from physics.fem.cholesky import CholeskyFactor
+from physics.reduction.interface_model import InterfaceState
+from physics.reduction.rational_krylov import best_rotation, rigid_motions
+from physics.systems.members import TetMember
+from physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
+
+SLOW = 12
+"""Slowest modes of the body at rest, turned with it, in every basis: without them what rings freely would be
+lost with the velocity's column, which is one shape only."""
+
+RESIDUAL = 0.1
+"""The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
+has grown by so much: a Galerkin model's compliance is wrong by its square."""
+
+
+class TetReduction:
+    """Factors, columns and model of one body; `columns` of A_h^-1 J^T over all shifts [s]."""
+
+    def __init__(self, member: TetMember, shifts: list[float], columns: int) -> None:
+        body = member.body
+        self.member, self.shifts = member, shifts
+        self.width = 3 * (columns // (3 * len(shifts)))
+        self.mass: NDArray[np.float64] = np.repeat(member.mass_free, 3)
+        self.rest = self._centred()
+        self.slow = slow_modes(member, shifts[1])
+        self.turned_slow = self.slow
+        self.columns = np.zeros((len(shifts), body.n_dof, self.width))
+        self.known = np.zeros(0, np.int64)
+        """Freedom that each column answers for."""
+        self.origin = self.rest
+        """Centred positions at which the factors were made: the body axes are those since then."""
+        self.factors: list[CholeskyFactor] = []
+        self.residual = self.least = np.inf
+        """Worst residual of the columns in the last model, and in the first after the factors were made: they
+        have no geometric stiffness."""
+        self._basis = np.zeros((body.n_dof, 0))
+        self._transform = np.zeros((0, 0))
+        self._span = slice(0, 0)
+        self._base = np.zeros((0, 3))
+
+    def _centred(self) -> NDArray[np.float64]:
+        mass, x = self.member.mass_free, self.member.body.x[self.member.body.free]
+        return x - mass @ x / mass.sum() if self.member.floating else x.copy()
+
+    # ---- L3 to L5
+
+    def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
+        """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
+        body, count = self.member.body, len(self.shifts)
+        wanted = body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
+        wanted = wanted[wanted >= 0]
+        if not self.residual <= self.least + RESIDUAL or not self.factors:
+            self._renew(pool)
+        new = wanted[~np.isin(wanted, self.known)]
+        grown = min(self.width, len(self.known) + len(new))
+        places = np.arange(len(self.known), grown)
+        idle = np.flatnonzero(~np.isin(self.known, wanted))
+        places = np.concatenate([places, idle[: len(new) - len(places)]])
+        self.known = np.concatenate([self.known, np.full(grown - len(self.known), -1)])
+        self.known[places] = new
+        if len(new):
+            load = np.zeros((body.n_dof, len(new)))
+            load[new, np.arange(len(new))] = 1.0
+            solved = pool.map(lambda i: self.factors[i].solve_many(load), range(count))
+            for i, columns in enumerate(solved):
+                self.columns[i][:, places] = columns
+
+    def _renew(self, pool: Executor) -> None:
+        body, member = self.member.body, self.member
+        body.linearise()
+        self.factors = list(pool.map(body.factor, self.shifts))
+        self.known = np.zeros(0, np.int64)
+        self.least = np.inf
+        self.origin = self._centred()
+        if member.floating:
+            axes = best_rotation(self.rest, self.origin, member.mass_free)
+            self.turned_slow = turned(self.slow, axes)
+
+    # ---- L7
+
+    def write(self, page: Page) -> None:
+        """The model about the present state, in the axes of the factors."""
+        member, (alpha, beta) = self.member, self.member.damping
+        body = member.body
+        blocks, force, v = body.tangent_blocks(), body.undamped_force(), body.v
+        x = body.x[body.free]
+        place = body.x[page.local]
+        rigid = share = np.zeros((0, 0))
+        if member.floating:
+            axes = best_rotation(self.origin, self._centred(), member.mass_free)
+            centre, velocity, spin, inertia = member.rigid_state()
+            orientation = Rotation.from_matrix(axes).as_quat(scalar_first=True)
+            write_motion(page, body.mass, centre, velocity, spin, axes.T @ inertia @ axes, orientation)
+            v = ((v.reshape(-1, 3) - velocity - np.cross(spin, x - centre)) @ axes).reshape(-1)
+            force = (force.reshape(-1, 3) @ axes).reshape(-1)
+            x, place = (x - centre) @ axes, (place - centre) @ axes
+            turn_blocks(blocks, axes)
+            # rigid motions have their own freedoms: they are taken out of the basis, and of the force before
+            # it becomes a column, or all that is left of a falling body's would be the rounding of its weight
+            rigid = rigid_motions(x)
+            heavy = self.mass[:, None] * rigid
+            share = np.linalg.solve(rigid.T @ heavy, heavy.T)
+            force -= heavy @ (share @ (force / self.mass))
+        write_points(page, member, member.damping, place, member.orientations(page.local))
+        residual = force - alpha * self.mass * v - beta * self._times(blocks, v[:, None])[:, 0]
+        basis = np.column_stack(
+            [
+                *(c[:, : len(self.known)] for c in self.columns),
+                self.turned_slow,
+                v,
+                *(factor.solve(residual) for factor in self.factors[:2]),
+            ]
+        )
+        if member.floating:
+            basis -= rigid @ (share @ basis)
+        pulled = self._times(blocks, basis)
+        rooted = np.sqrt(self.mass)[:, None] * basis
+        own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
+        stiffness = symmetric_product(basis, pulled)
+        column = basis.shape[1] - 3
+        grams = Grams(basis, rooted.T @ rooted, stiffness, force, column, (self.mass, own))
+        self.residual = self._worst_residual(grams, pulled)
+        self.least = min(self.least, self.residual)
+        modes, self._span = write_modes(page, member, grams)
+        self._basis, self._transform, self._base = basis, modes.transform, x
+
+    def _times(self, blocks: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.empty_like(b)
+        multiply(self.member.body.neighbours, blocks, b, out)
+        return out
+
+    def _worst_residual(self, grams: Grams, pulled: NDArray[np.float64]) -> float:
+        """Of the columns at the servo's step, see RESIDUAL; that of the low step's is smaller."""
+        h, (alpha, beta), n = self.shifts[0], self.member.damping, len(self.known)
+        held, pull = 1.0 + h * alpha, h * (beta + h)
+        mass, stiffness = grams.diagonal
+        diagonal = held * mass + pull * np.maximum(stiffness, 0.0)
+        # a column's rigid motions, which the basis is without, have mass but pull at nothing
+        left = (held * mass)[:, None] * self.columns[0][:, :n] + pull * pulled[:, :n]
+        left[self.known, np.arange(n)] -= 1.0
+        square = np.einsum("ij,ij,i->j", left, left, 1.0 / diagonal) * diagonal[self.known]
+        return float(np.sqrt(square.max(initial=0.0)))
+
+    # ---- L6
+
+    def follow(
+        self,
+        model: InterfaceState,
+        low: int,
+        forces: NDArray[np.float64],
+        local: NDArray[np.intp],
+        heard: NDArray[np.bool_],
+        tail: int,
+    ) -> None:
+        """The full body set to x = c + R (X + V z), then its own steps over the last `tail` ticks.
+
+        Forces on points without a slot, which the model has not heard, act in these steps.
+        """
+        body, span = self.member.body, self._span
+        moved = (self._basis @ (self._transform @ model.z[span])).reshape(-1, 3)
+        rate = (self._basis @ (self._transform @ model.rate[span])).reshape(-1, 3)
+        if self.member.floating:
+            arm = (self._base + moved) @ model.axes[low].T
+            body.x[body.free] = model.centre[low] + arm
+            body.v = (model.velocity[low] + np.cross(model.spin[low], arm) + rate @ model.axes[low].T).ravel()
+        else:
+            body.x[body.free] = self._base + moved
+            body.v = rate.ravel()
+        if tail:
+            last = np.ascontiguousarray(forces[-tail:])
+            last[:, ~heard] += forces[: len(forces) - tail, ~heard].sum(axis=0) / tail
+            body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
+
+
+def slow_modes(member: TetMember, h: float) -> NDArray[np.float64]:
+    """The SLOW slowest modes of a body at rest but for its rigid motions, (n_dof, k), by its factor at h."""
+    body, (alpha, beta) = member.body, member.damping
+    rigid = 6 if member.floating else 0
+    factor = body.factor(h)
+    weight = h * (beta + h)
+    inverse = ssl.LinearOperator((body.n_dof, body.n_dof), lambda b: weight * factor.solve(b.ravel()))
+    _, shapes = ssl.eigsh(
+        body.K, min(SLOW + rigid, body.n_dof - 1), body.M, sigma=-(1.0 + h * alpha) / weight, OPinv=inverse,
+        v0=np.linspace(1.0, 2.0, body.n_dof),
+    )  # fmt: skip
+    return np.asarray(shapes[:, rigid:])
+
+
+def turned(fields: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """R applied to nodal vector fields (3 n, k)."""
+    return np.einsum("ij,njk->nik", axes, fields.reshape(len(fields) // 3, 3, fields.shape[1])).reshape(
+        fields.shape
+    )
+
+
+def symmetric_product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """a^T b (k, k) where it is known to be symmetric: a quarter of it is mirrored, not computed."""
+    half = a.shape[1] // 2
+    out = np.empty((a.shape[1], b.shape[1]))
+    np.matmul(a[:, :half].T, b, out=out[:half])
+    np.matmul(a[:, half:].T, b[:, half:], out=out[half:, half:])
+    out[half:, :half] = out[:half, half:].T
+    return out
