@@ -65,6 +65,8 @@ class Rows(NamedTuple):
     slot: NDArray[np.int32]  # (B, 6) up to six slots, -1 unused
     share: NDArray[np.float64]  # (B, 6) signed weight of each slot
     local: NDArray[np.float64]  # (B, 2, 3, 3) directions in the body axes of each side
+    near: NDArray[np.int64]  # (B, 2) 1 where the frame knows the compliance of all slots of a side
+    yielding: NDArray[np.float64]  # (3, 3, 3 near) how the near slots yield to the sides of one block
     w: NDArray[np.float64]  # (3B, 3B) [m/N]
     b: NDArray[np.float64]  # (3B,) gap or offset after the free motion [m]
     r: NDArray[np.float64]  # (3B,) force [N]
@@ -75,8 +77,8 @@ class Rows(NamedTuple):
     scratch: NDArray[np.float64]  # (8, 4)
 
 
-def make_rows(n_attachments: int, n_contacts: int, n_frames: int) -> Rows:
-    """Room for that many blocks against a tool of n_frames frames."""
+def make_rows(n_attachments: int, n_contacts: int, n_frames: int, near: int) -> Rows:
+    """Room for that many blocks against a tool of n_frames frames and frames with so many near slots."""
     n = n_attachments + n_contacts
     return Rows(
         count=np.zeros(2, np.int64),
@@ -87,6 +89,8 @@ def make_rows(n_attachments: int, n_contacts: int, n_frames: int) -> Rows:
         slot=np.full((n, 6), -1, np.int32),
         share=np.zeros((n, 6)),
         local=np.zeros((n, 2, 3, 3)),
+        near=np.zeros((n, 2), np.int64),
+        yielding=np.zeros((3, 3, 3 * near)),
         w=np.zeros((3 * n, 3 * n)),
         b=np.zeros(3 * n),
         r=np.zeros(3 * n),
@@ -300,17 +304,63 @@ def assemble_delassus(rows, attachments, inverse, frame, f, model, h):
                     line = inverse[base + i]
                     for c in range(width):
                         out[c] += s * line[c]
-    for k in range(n):
-        for m in range(k + 1):
+    width = _mark_near(rows, frame.head[f, N_NEAR])
+    for m in range(n):
+        for side in range(2):
+            if rows.near[m, side] == 1:
+                _yield(rows, m, side, frame.compliance[f], width)
+        for k in range(m + 1):
             _delassus_block(rows, k, m, frame, f, model, h)
     for k in range(rows.count[0]):
         if attachments.kind[k] == SLIDE:
             _free_row(rows, 3 * k, 3 * n)
 
 
+@kernel
+def _mark_near(rows, near):
+    """Fill rows.near; returns how many columns of the frame's compliance the near slots in use span."""
+    width = 0
+    for k in range(rows.count[0] + rows.count[1]):
+        for side in range(2):
+            rows.near[k, side] = 1 if rows.slot[k, 3 * side] >= 0 else 0
+            for a in range(3 * side, 3 * side + 3):
+                slot = rows.slot[k, a]
+                if slot >= near:
+                    rows.near[k, side] = 0
+                elif slot >= 0:
+                    width = max(width, 3 * slot + 3)
+    return width
+
+
+@kernel
+def _add_scaled(s, x, out):
+    for q in range(out.size):
+        out[q] += s * x[q]
+
+
+@kernel
+def _yield(rows, m, side, known, width):
+    """yielding[side] (3, width) = displacement of the near slots under unit forces along one side's rows.
+
+    One pass for a block, so that each of its products with the others reads a third of the compliance.
+    """
+    push, out = rows.yielding[2], rows.yielding[side]
+    for c in range(3):
+        push[c, :width] = 0.0
+        out[c, :width] = 0.0
+    for b in range(3 * side, 3 * side + 3):
+        slot = rows.slot[m, b]
+        if slot >= 0 and rows.share[m, b] != 0.0:
+            for c in range(3):
+                _add_scaled(rows.share[m, b], known[3 * slot + c, :width], push[c, :width])
+    for j in range(3):
+        for c in range(3):
+            _add_scaled(rows.local[m, side, j, c], push[c, :width], out[j, :width])
+
+
 @inlined
 def _delassus_block(rows, k, m, frame, f, model, h):
-    """Block (k, m) of W and its mirror."""
+    """Block (k, m) of W and its mirror, after `_yield` of m."""
     block, part = rows.scratch[0:3], rows.scratch[3:6]
     for i in range(3):
         for j in range(3):
@@ -333,11 +383,31 @@ def _delassus_block(rows, k, m, frame, f, model, h):
         for side_m in range(2):
             if rows.slot[m, 3 * side_m] < 0:
                 continue
-            _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block)
+            if rows.near[k, side_k] == 1 and rows.near[m, side_m] == 1:
+                _near_block(rows, k, side_k, rows.yielding[side_m], block)
+            else:
+                _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block)
     for i in range(3):
         for j in range(3):
             rows.w[3 * k + i, 3 * m + j] = block[i, j]
             rows.w[3 * m + j, 3 * k + i] = block[i, j]
+
+
+@inlined
+def _near_block(rows, k, side, yielding, block):
+    """block += D_k (sum of shares times what the slots of that side of k yield)."""
+    for j in range(3):
+        y, c0, c1, c2 = yielding[j], 0.0, 0.0, 0.0
+        for a in range(3 * side, 3 * side + 3):
+            slot = rows.slot[k, a]
+            if slot >= 0:
+                share = rows.share[k, a]
+                c0 += share * y[3 * slot]
+                c1 += share * y[3 * slot + 1]
+                c2 += share * y[3 * slot + 2]
+        for i in range(3):
+            d = rows.local[k, side, i]
+            block[i, j] += d[0] * c0 + d[1] * c1 + d[2] * c2
 
 
 @kernel
@@ -345,9 +415,7 @@ def _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block):
     """block += D_k (sum of shares times slot compliances) D_m^T for one side of each block."""
     if frame.slot_body[f, rows.slot[k, 3 * side_k]] != frame.slot_body[f, rows.slot[m, 3 * side_m]]:
         return
-    # the servo's most frequent reading of the frame: worth a branch of its own
-    near, known = frame.head[f, N_NEAR], frame.compliance[f]
-    c00, c01, c02, c10, c11, c12, c20, c21, c22 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    left, right = rows.local[k, side_k], rows.local[m, side_m]
     for a in range(3):
         slot_a = rows.slot[k, 3 * side_k + a]
         if slot_a < 0:
@@ -359,35 +427,12 @@ def _slot_block(rows, k, side_k, m, side_m, frame, f, model, h, part, block):
             share = rows.share[k, 3 * side_k + a] * rows.share[m, 3 * side_m + b]
             if share == 0.0:
                 continue
-            if slot_a < near and slot_b < near:
-                i, j = 3 * slot_a, 3 * slot_b
-                c00 += share * known[i, j]
-                c01 += share * known[i, j + 1]
-                c02 += share * known[i, j + 2]
-                c10 += share * known[i + 1, j]
-                c11 += share * known[i + 1, j + 1]
-                c12 += share * known[i + 1, j + 2]
-                c20 += share * known[i + 2, j]
-                c21 += share * known[i + 2, j + 1]
-                c22 += share * known[i + 2, j + 2]
-                continue
             slot_compliance(frame, f, model, slot_a, slot_b, h, part)
-            c00 += share * part[0, 0]
-            c01 += share * part[0, 1]
-            c02 += share * part[0, 2]
-            c10 += share * part[1, 0]
-            c11 += share * part[1, 1]
-            c12 += share * part[1, 2]
-            c20 += share * part[2, 0]
-            c21 += share * part[2, 1]
-            c22 += share * part[2, 2]
-    left, right = rows.local[k, side_k], rows.local[m, side_m]
-    for i in range(3):
-        u0 = left[i, 0] * c00 + left[i, 1] * c10 + left[i, 2] * c20
-        u1 = left[i, 0] * c01 + left[i, 1] * c11 + left[i, 2] * c21
-        u2 = left[i, 0] * c02 + left[i, 1] * c12 + left[i, 2] * c22
-        for j in range(3):
-            block[i, j] += u0 * right[j, 0] + u1 * right[j, 1] + u2 * right[j, 2]
+            for i in range(3):
+                for c in range(3):
+                    s = share * (left[i, 0] * part[0, c] + left[i, 1] * part[1, c] + left[i, 2] * part[2, c])
+                    for j in range(3):
+                        block[i, j] += s * right[j, c]
 
 
 @inlined

@@ -78,14 +78,13 @@ def _semidefinite(matrix: NDArray[np.float64]) -> bool:
 
 def rigid_motions(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Velocity fields of the six rigid motions about the origin, (3 n, 6), at positions x (n, 3)."""
-    n = len(x)
-    fields = np.zeros((n, 3, 6))
+    fields = np.zeros((len(x), 3, 6))
     for axis in range(3):
+        after, before = (axis + 1) % 3, (axis + 2) % 3
         fields[:, axis, axis] = 1.0
-        unit = np.zeros(3)
-        unit[axis] = 1.0
-        fields[:, :, 3 + axis] = np.cross(unit, x)
-    return fields.reshape(3 * n, 6)
+        fields[:, after, 3 + axis] = -x[:, before]
+        fields[:, before, 3 + axis] = x[:, after]
+    return fields.reshape(3 * len(x), 6)
 
 
 def best_rotation(

@@ -75,7 +75,7 @@ def make_high_rate(
         contacts=make_contacts(capacity.contacts),
         proximity=make_proximity_work(capacity.pairs),
         memory=make_contact_memory(capacity.contacts),
-        rows=make_rows(len(scene.attachments.kind), capacity.contacts, n),
+        rows=make_rows(len(scene.attachments.kind), capacity.contacts, n, capacity.near),
         start=np.zeros((capacity.contacts, 3)),
         leftover=np.zeros((capacity.contacts, 3)),
         frame=frame,

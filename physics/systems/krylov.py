@@ -72,7 +72,7 @@ class Krylov(LowRate):
             for low, (slots, local) in enumerate(self.member_slots(chosen)):
                 limit = self.scene.capacity.modes
                 page = Page(self.high.frame, f, low, slots, local, self.near, self.dt, limit)
-                self.reductions[low].write(page)
+                self.reductions[low].write(page, self.pool)
             self._bring_to_present(f, present)
             self.hand_over(f)
 

@@ -216,7 +216,7 @@ def unit_columns(n_dof: int, dofs: NDArray[np.int32]) -> NDArray[np.float64]:
 def rows_at(fields: NDArray[np.float64], dofs: NDArray[np.int32]) -> NDArray[np.float64]:
     """Rows of fields (n_dof, m) at dofs (k, 3), as (3 k, m); zero where a freedom is -1 (fixed)."""
     flat = dofs.reshape(-1)
-    out = fields[flat]
+    out = fields.take(flat, axis=0, mode="wrap")
     out[flat < 0] = 0.0
     return out
 

@@ -102,15 +102,21 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.coordinates(grams.velocity)
     frame.stiffness[f, span, span] = modes.stiffness
-    modal = member.gather(page.local, grams.basis) @ modes.transform
-    frame.slot_modes[f, page.run, :, span] = modal.reshape(k, 3, n)
+    rows = member.gather(page.local, grams.basis)
+    run = page.run
+    if isinstance(run, slice):
+        modal = frame.slot_modes[f, run].reshape(3 * k, -1)[:, span]
+        np.matmul(rows, modes.transform, out=modal)
+    else:
+        modal = rows @ modes.transform
+        frame.slot_modes[f, run, :, span] = modal.reshape(k, 3, n)
     # what the modes miss of each slot's own compliance, at least h^2 / diag(A_h) - h^2 diag(V V^T): a point
     # that no column was made for would otherwise meet a contact with the inertia of the whole body, and the
     # full body would get that force on one node
     mass, stiffness = grams.diagonal
     own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
     missed = member.gather(page.local, own[:, None])[:, 0] - h * h * np.einsum("ij,ij->i", modal, modal)
-    frame.slot_rest[f, page.run] = np.maximum(missed, 0.0).reshape(k, 3)
+    frame.slot_rest[f, run] = np.maximum(missed, 0.0).reshape(k, 3)
     write_compliance(page, modal)
     return modes, span
 

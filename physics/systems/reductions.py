@@ -27,7 +27,7 @@ class Reduction(Protocol):
         """L3 and L5: what the next model needs of the local points `near`, likeliest contacts first."""
         ...
 
-    def write(self, page: Page) -> None:
+    def write(self, page: Page, pool: Executor) -> None:
         """L7: the model about the present state into its page of a frame."""
         ...
 
@@ -67,7 +67,7 @@ class RigidReduction:
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Nothing to prepare."""
 
-    def write(self, page: Page) -> None:
+    def write(self, page: Page, pool: Executor) -> None:
         """The state of the body."""
         member = self.member
         centre, velocity, spin, inertia = member.rigid_state()
@@ -108,7 +108,7 @@ class BeamReduction:
         self.factors = [body.factor(shift) for shift in self.shifts]
         self.columns = np.hstack([factor.solve_many(load.copy()) for factor in self.factors])
 
-    def write(self, page: Page) -> None:
+    def write(self, page: Page, pool: Executor) -> None:
         """The model on those columns, the velocity and the free accelerations."""
         member, (alpha, beta) = self.member, self.member.damping
         body, local = member.body, page.local

@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from physics.fem.block_product import multiply, turn_blocks
 from physics.fem.cholesky import CholeskyFactor
+from physics.kernels import fast_kernel
 from physics.reduction.interface_model import InterfaceState
 from physics.reduction.rational_krylov import best_rotation, rigid_motions
 from physics.systems.members import TetMember
@@ -52,6 +53,8 @@ class TetReduction:
         self.residual = self.least = np.inf
         """Worst residual of the columns in the last model, and in the first after the factors were made: they
         have no geometric stiffness."""
+        most = len(shifts) * self.width + self.slow.shape[1] + 3
+        self._rooms = np.zeros((3, body.n_dof * most))
         self._basis = np.zeros((body.n_dof, 0))
         self._transform = np.zeros((0, 0))
         self._span = slice(0, 0)
@@ -97,7 +100,7 @@ class TetReduction:
 
     # ---- L7
 
-    def write(self, page: Page) -> None:
+    def write(self, page: Page, pool: Executor) -> None:
         """The model about the present state, in the axes of the factors."""
         member, (alpha, beta) = self.member, self.member.damping
         body = member.body
@@ -118,33 +121,47 @@ class TetReduction:
             # it becomes a column, or all that is left of a falling body's would be the rounding of its weight
             rigid = rigid_motions(x)
             heavy = self.mass[:, None] * rigid
-            share = np.linalg.solve(rigid.T @ heavy, heavy.T)
+            share = np.asarray(np.linalg.solve(rigid.T @ heavy, heavy.T), np.float64)
             force -= heavy @ (share @ (force / self.mass))
         write_points(page, member, member.damping, place, member.orientations(page.local))
-        residual = force - alpha * self.mass * v - beta * self._times(blocks, v[:, None])[:, 0]
-        basis = np.column_stack(
-            [
-                *(c[:, : len(self.known)] for c in self.columns),
-                self.turned_slow,
-                v,
-                *(factor.solve(residual) for factor in self.factors[:2]),
-            ]
-        )
+        residual = force - alpha * self.mass * v
+        if beta > 0.0:
+            residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
+        basis = self._fill_basis(v, [factor.solve(residual) for factor in self.factors[:2]])
+        pulled, rooted = self._room(1, basis), self._room(2, basis)
         if member.floating:
-            basis -= rigid @ (share @ basis)
-        pulled = self._times(blocks, basis)
-        rooted = np.sqrt(self.mass)[:, None] * basis
+            np.matmul(rigid, share @ basis, out=pulled)
+            basis -= pulled
+        np.multiply(np.sqrt(self.mass)[:, None], basis, out=rooted)
+        mass = pool.submit(lambda: rooted.T @ rooted)
+        self._times(blocks, basis, pulled)
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         stiffness = symmetric_product(basis, pulled)
         column = basis.shape[1] - 3
-        grams = Grams(basis, rooted.T @ rooted, stiffness, force, column, (self.mass, own))
+        grams = Grams(basis, mass.result(), stiffness, force, column, (self.mass, own))
         self.residual = self._worst_residual(grams, pulled)
         self.least = min(self.least, self.residual)
         modes, self._span = write_modes(page, member, grams)
         self._basis, self._transform, self._base = basis, modes.transform, x
 
-    def _times(self, blocks: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.empty_like(b)
+    def _fill_basis(self, v: NDArray[np.float64], solved: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """(n_dof, k): columns at every shift, slow modes, velocity, free accelerations."""
+        n, count = len(self.known), len(self.shifts)
+        tail = [self.turned_slow, v[:, None], *(a[:, None] for a in solved)]
+        k = count * n + sum(part.shape[1] for part in tail)
+        basis = self._rooms[0][: len(v) * k].reshape(len(v), k)
+        for i in range(count):
+            basis[:, i * n : (i + 1) * n] = self.columns[i][:, :n]
+        np.concatenate(tail, axis=1, out=basis[:, count * n :])
+        return basis
+
+    def _room(self, i: int, like: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Room for an array as large as the basis: memory asked for anew in each step would cost as much."""
+        return self._rooms[i][: like.size].reshape(like.shape)
+
+    def _times(
+        self, blocks: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         multiply(self.member.body.neighbours, blocks, b, out)
         return out
 
@@ -154,11 +171,9 @@ class TetReduction:
         held, pull = 1.0 + h * alpha, h * (beta + h)
         mass, stiffness = grams.diagonal
         diagonal = held * mass + pull * np.maximum(stiffness, 0.0)
-        # a column's rigid motions, which the basis is without, have mass but pull at nothing
-        left = (held * mass)[:, None] * self.columns[0][:, :n] + pull * pulled[:, :n]
-        left[self.known, np.arange(n)] -= 1.0
-        square = np.einsum("ij,ij,i->j", left, left, 1.0 / diagonal) * diagonal[self.known]
-        return float(np.sqrt(square.max(initial=0.0)))
+        squares = np.empty(n)
+        residual_squares(self.columns[0], pulled, self.known, held * mass, pull, diagonal, squares)
+        return float(np.sqrt(squares.max(initial=0.0)))
 
     # ---- L6
 
@@ -189,6 +204,25 @@ class TetReduction:
             last = np.ascontiguousarray(forces[-tail:])
             last[:, ~heard] += forces[: len(forces) - tail, ~heard].sum(axis=0) / tail
             body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
+
+
+@fast_kernel
+def residual_squares(columns, pulled, known, held, pull, diagonal, out):
+    """out (k,) = |A b - e|^2 / |e|^2 in the norm of diag(A)^-1 for columns b (n, k) and A = held + pull K.
+
+    e is one at the freedom known[j] of a column. pulled: K b without b's rigid motions, which have mass but
+    pull at nothing.
+    """
+    out[:] = 0.0
+    for i in range(diagonal.size):
+        mass, weight = held[i], 1.0 / diagonal[i]
+        for j in range(out.size):
+            left = mass * columns[i, j] + pull * pulled[i, j]
+            out[j] += weight * left * left
+    for j in range(out.size):
+        i = known[j]
+        left = held[i] * columns[i, j] + pull * pulled[i, j]
+        out[j] = diagonal[i] * out[j] + (left - 1.0) ** 2 - left * left
 
 
 def slow_modes(member: TetMember, h: float) -> NDArray[np.float64]:

@@ -132,7 +132,8 @@ def compliance(run: LockStep, reduction: TetReduction, nodes: np.ndarray) -> np.
     frame, h = run.high.frame, run.scene.numbers.dt
     frame.head[0], frame.mode_body[0] = 0, 0
     k = len(nodes)
-    reduction.write(Page(frame, 0, 0, np.arange(k), nodes, k, h, run.scene.capacity.modes))
+    with ThreadPoolExecutor(1) as pool:
+        reduction.write(Page(frame, 0, 0, np.arange(k), nodes, k, h, run.scene.capacity.modes), pool)
     axes = Rotation.from_quat(frame.orientation[0, 0], scalar_first=True).as_matrix()
     every = np.kron(np.eye(k), axes)
     return every @ frame.compliance[0, : 3 * k, : 3 * k] @ every.T
