@@ -379,6 +379,14 @@ def replay(frame, f, state, log, entry, h):
     advance(frame, f, state, h)
 
 
+@kernel
+def replay_ticks(frame, f, state, log, first, until, h):
+    """The ticks from `first` up to `until`, all of which the log still has."""
+    mask = log.tick.shape[0] - 1
+    for tick in range(first, until):
+        replay(frame, f, state, log, tick & mask, h)
+
+
 @inlined
 def slot_orientation(frame, f, state, slot, turn, scratch, out):
     """out = orientation of a rotation slot whose rotation vector since slot_q is `turn`; scratch (4,).

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from physics.exchange.constraint_frame import REDUCED
 from physics.exchange.handle import Handle
 from physics.exchange.ring import ring_available, ring_release
-from physics.reduction.interface_model import adopt, make_interface_state, replay, store
+from physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
 from physics.systems.high_rate import HighRate
 from physics.systems.low_rate import LowRate
 from physics.systems.reduced_frame import Page
@@ -80,7 +80,7 @@ class Krylov(LowRate):
         """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
         if until > self.tick:
             start = max(self.present, until - TAIL)
-            self._replay(self._published, self.present, start)
+            replay_ticks(self.frame, self._published, self.model, self.log, self.present, start, self.dt)
             points, forces = self.drain(until)
             heard = self.high.frame.slot_of[self._published, points] >= 0
             for low, (member, reduction) in enumerate(zip(self.scene.members, self.reductions, strict=True)):
@@ -116,11 +116,5 @@ class Krylov(LowRate):
         self._published = f
         adopt(self.frame, f, self.model)
         if self.present > self.tick:
-            self._replay(f, self.tick, self.present)
+            replay_ticks(self.frame, f, self.model, self.log, self.tick, self.present, self.dt)
             store(self.frame, f, self.model, self.present)
-
-    def _replay(self, f: int, first: int, until: int) -> None:
-        """The model of slot f over the ticks from `first` up to `until`."""
-        mask = len(self.high.log.tick) - 1
-        for tick in range(first, until):
-            replay(self.frame, f, self.model, self.log, tick & mask, self.dt)
