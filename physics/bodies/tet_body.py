@@ -130,6 +130,11 @@ class TetBody:
         self._linearised_at[:] = self._quats
         self._K = None
 
+    @property
+    def warped_blocks(self) -> NDArray[np.float64]:
+        """Lower blocks of K, (n_blocks, 9), as `tangent_blocks` has those of the tangent."""
+        return self._blocks
+
     def tangent(self) -> sp.csc_matrix:
         """Exact -df_int/dx at the present positions [N/m], (n_dof, n_dof): symmetric, maybe indefinite."""
         return to_csc(self._pattern, self.tangent_blocks())

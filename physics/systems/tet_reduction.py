@@ -30,7 +30,7 @@ lost with the velocity's column, which is one shape only."""
 
 RESIDUAL = 0.1
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
-has grown by so much: a Galerkin model's compliance is wrong by its square."""
+exceeds this: a Galerkin model's compliance is wrong by its square."""
 
 
 class TetReduction:
@@ -50,9 +50,8 @@ class TetReduction:
         self.origin = self.rest
         """Centred positions at which the factors were made: the body axes are those since then."""
         self.factors: list[CholeskyFactor] = []
-        self.residual = self.least = np.inf
-        """Worst residual of the columns in the last model, and in the first after the factors were made: they
-        have no geometric stiffness."""
+        self.residual = np.inf
+        """Worst residual of the columns in the last model."""
         most = len(shifts) * self.width + self.slow.shape[1] + 3
         self._rooms = np.zeros((3, body.n_dof * most))
         self._basis = np.zeros((body.n_dof, 0))
@@ -71,7 +70,7 @@ class TetReduction:
         body, count = self.member.body, len(self.shifts)
         wanted = body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
-        if not self.residual <= self.least + RESIDUAL or not self.factors:
+        if not self.residual <= RESIDUAL:
             self._renew(pool)
         new = wanted[~np.isin(wanted, self.known)]
         grown = min(self.width, len(self.known) + len(new))
@@ -92,7 +91,6 @@ class TetReduction:
         body.linearise()
         self.factors = list(pool.map(body.factor, self.shifts))
         self.known = np.zeros(0, np.int64)
-        self.least = np.inf
         self.origin = self._centred()
         if member.floating:
             axes = best_rotation(self.rest, self.origin, member.mass_free)
@@ -105,6 +103,7 @@ class TetReduction:
         member, (alpha, beta) = self.member, self.member.damping
         body = member.body
         blocks, force, v = body.tangent_blocks(), body.undamped_force(), body.v
+        warped = body.warped_blocks.copy()
         x = body.x[body.free]
         place = body.x[page.local]
         rigid = share = np.zeros((0, 0))
@@ -117,6 +116,7 @@ class TetReduction:
             force = (force.reshape(-1, 3) @ axes).reshape(-1)
             x, place = (x - centre) @ axes, (place - centre) @ axes
             turn_blocks(blocks, axes)
+            turn_blocks(warped, axes)
             # rigid motions have their own freedoms: they are taken out of the basis, and of the force before
             # it becomes a column, or all that is left of a falling body's would be the rounding of its weight
             rigid = rigid_motions(x)
@@ -127,6 +127,7 @@ class TetReduction:
         residual = force - alpha * self.mass * v
         if beta > 0.0:
             residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
+        self.residual = self._worst_residual(warped)
         basis = self._fill_basis(v, [factor.solve(residual) for factor in self.factors[:2]])
         pulled, rooted = self._room(1, basis), self._room(2, basis)
         if member.floating:
@@ -139,8 +140,6 @@ class TetReduction:
         stiffness = symmetric_product(basis, pulled)
         column = basis.shape[1] - 3
         grams = Grams(basis, mass.result(), stiffness, force, column, (self.mass, own))
-        self.residual = self._worst_residual(grams, pulled)
-        self.least = min(self.least, self.residual)
         modes, self._span = write_modes(page, member, grams)
         self._basis, self._transform, self._base = basis, modes.transform, x
 
@@ -165,14 +164,17 @@ class TetReduction:
         multiply(self.member.body.neighbours, blocks, b, out)
         return out
 
-    def _worst_residual(self, grams: Grams, pulled: NDArray[np.float64]) -> float:
-        """Of the columns at the servo's step, see RESIDUAL; that of the low step's is smaller."""
-        h, (alpha, beta), n = self.shifts[0], self.member.damping, len(self.known)
-        held, pull = 1.0 + h * alpha, h * (beta + h)
-        mass, stiffness = grams.diagonal
-        diagonal = held * mass + pull * np.maximum(stiffness, 0.0)
-        squares = np.empty(n)
-        residual_squares(self.columns[0], pulled, self.known, held * mass, pull, diagonal, squares)
+    def _worst_residual(self, warped: NDArray[np.float64]) -> float:
+        """Of the columns at the servo's step, see RESIDUAL; that of the low step's is smaller.
+
+        By the stiffness without its geometric part, which the factors do without too.
+        """
+        h, (alpha, beta), columns = self.shifts[0], self.member.damping, self.columns[0][:, : len(self.known)]
+        held, pull = (1.0 + h * alpha) * self.mass, h * (beta + h)
+        pulled = self._times(warped, columns, self._room(1, columns))
+        diagonal = held + pull * warped[self.member.body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
+        squares = np.empty(len(self.known))
+        residual_squares(columns, pulled, self.known, held, pull, diagonal, squares)
         return float(np.sqrt(squares.max(initial=0.0)))
 
     # ---- L6
@@ -210,8 +212,7 @@ class TetReduction:
 def residual_squares(columns, pulled, known, held, pull, diagonal, out):
     """out (k,) = |A b - e|^2 / |e|^2 in the norm of diag(A)^-1 for columns b (n, k) and A = held + pull K.
 
-    e is one at the freedom known[j] of a column. pulled: K b without b's rigid motions, which have mass but
-    pull at nothing.
+    e is one at the freedom known[j] of a column; pulled: K b.
     """
     out[:] = 0.0
     for i in range(diagonal.size):
