@@ -1,7 +1,8 @@
 """What an operator may change while a scene runs, in the scene's own keys.
 
 A change is the text "key=value" of `--set`: it passes the same validation, takes effect at the next low step,
-and a recording keeps it with that step's number, so that a replay can make it again.
+and a recording keeps it with that step's number, so that a replay can make it again. A quantity that the hand
+feels goes over to its new value in even steps, one a low step, each of them such a change.
 """
 
 import math
@@ -18,6 +19,8 @@ from config.schema.suction import ActiveGas, HandDrive, PassiveGas, SuctionScene
 from config.schema.tool import Grip
 from haptics.device import DEVICES
 
+SLEW = 0.1
+"""Seconds, at least, in which a quantity that the hand feels goes over to another value."""
 RHO = tuple(f"{10.0**k:g}" for k in range(8))
 """Values of rho to choose from [N/m]."""
 
@@ -205,6 +208,28 @@ def _hand_keys(spec: BaseScene) -> list[Live]:
         Live("safety.max_force", "hand", "largest force", "N", 0.1, strongest,
              spec.safety.max_force or strongest),
     ]  # fmt: skip
+
+
+def way_to(spec: BaseScene, text: str, steps: int) -> list[str]:
+    """The changes that lead in even steps to that of `text`, which is the last of them.
+
+    Solvers, counts and what the servo itself lays out in time (force scale, largest force) change at once.
+    """
+    key = text.partition("=")[0].strip()
+    name = "gravity.1" if key == "gravity" else key
+    now, goal = (
+        next((live for live in live_keys(scene) if live.key == name), None)
+        for scene in (spec, changed(spec, text))
+    )
+    if now is None or goal is None or key in _AT_ONCE or now.group == "solver":
+        return [text]
+    if not (isinstance(now.value, float) and isinstance(goal.value, float)):
+        return [text]
+    between = [now.value + (goal.value - now.value) * k / steps for k in range(1, steps)]
+    return [*(change_text(spec, name, value) for value in between), text]
+
+
+_AT_ONCE = ("workspace.force_scale", "safety.max_force", "contact.clusters")
 
 
 def change_text(spec: BaseScene, key: str, value: object) -> str:

@@ -265,7 +265,7 @@ class _Rerun:
         while self.changes and self.changes[0][0] <= self.slow.steps:
             text = self.changes.pop(0)[1]
             self.spec = changed(self.spec, text)
-            self.slow.ask(text, self.spec)
+            self.slow.ask(text, at_once=True)
 
     def _look(self) -> None:
         """After a low step: keep a picture, and ask for the changes before the next."""

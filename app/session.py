@@ -231,10 +231,10 @@ class Session:
     # ---- what an operator may do meanwhile, from the main thread
 
     def change(self, key: str, value: object) -> None:
-        """Change a live key of the scene at the next low step; raises ConfigError if it cannot be."""
+        """Change a live key of the scene from the next low step on; raises ConfigError if it cannot be."""
         text = live.change_text(self.spec, key, value)
         self.spec = live.changed(self.spec, text)
-        self.slow.ask(text, self.spec)
+        self.slow.ask(text)
 
     def pause(self, on: bool) -> None:
         """Fade the force and stop the scene's time, or go on."""

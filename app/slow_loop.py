@@ -5,6 +5,7 @@ needs only the ticks at which steps begin and frames appear. A step that takes l
 an overrun; the next one begins at once.
 """
 
+import math
 import re
 import threading
 import time
@@ -13,9 +14,9 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from app.live import SLEW, changed, way_to
 from app.refusal import account
 from app.system import Rig
-from config.schema.scene import BaseScene
 from haptics.limits import RUNNING
 from haptics.recording import Recorder
 from haptics.row import Column
@@ -62,7 +63,9 @@ class SlowLoop:
         """Wall times of the steps in threads."""
         self.lost_slots = 0
         self.counters = np.zeros(len(COUNTERS), np.int64)
-        self._changes: SimpleQueue[tuple[str, BaseScene]] = SimpleQueue()
+        self._changes: SimpleQueue[tuple[str, bool]] = SimpleQueue()
+        self._ways: dict[str, list[str]] = {}
+        """By key: the changes still to be made, one at each low step."""
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
     def first(self) -> bool:
@@ -78,15 +81,25 @@ class SlowLoop:
         if self._thread.is_alive():
             self._thread.join(timeout)
 
-    def ask(self, text: str, spec: BaseScene) -> None:
-        """Make the change `text`, which leads to `spec`, before the next low step; any thread may ask."""
-        self._changes.put((text, spec))
+    def ask(self, text: str, at_once: bool = False) -> None:
+        """Make the change `text` from the next low step on, in even steps; any thread may ask.
+
+        at_once: in that step alone, as a recording has it.
+        """
+        self._changes.put((text, at_once))
 
     def take_changes(self) -> None:
-        """Make the changes that were asked for; the recording keeps them with the number of the next step."""
+        """Make the changes that are due; the recording keeps them with the number of the next step."""
+        steps = max(1, math.ceil(SLEW / self.period - 1e-9))
         while not self._changes.empty():
-            text, spec = self._changes.get()
-            self.rig.change(spec)
+            text, at_once = self._changes.get()
+            key = text.partition("=")[0].strip()
+            self._ways[key] = [text] if at_once else way_to(self.rig.spec, text, steps)
+        for key in list(self._ways):
+            text = self._ways[key].pop(0)
+            if not self._ways[key]:
+                del self._ways[key]
+            self.rig.change(changed(self.rig.spec, text))
             if self.recorder is not None:
                 self.recorder.append_change(self.steps, text)
 

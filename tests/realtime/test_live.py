@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.build import build_scene
-from app.live import change_text, changed, live_keys
+from app.live import change_text, changed, live_keys, way_to
 from app.outcome import FAILED, FINISHED
 from app.replay import replay
 from app.session import Options, Session
@@ -55,6 +55,42 @@ def test_a_hundred_changes_of_one_key_leave_one_override():
     for i in range(100):
         spec = changed(spec, change_text(spec, "friction.default", 0.01 * i))
     assert spec.origin.overrides == ("friction.default=0.99",)
+
+
+@pytest.mark.parametrize("scene", SHIPPED)
+def test_what_the_hand_feels_goes_over_in_even_steps_and_solvers_at_once(scene):
+    spec, steps = load_scene(scene), 5
+    for live in live_keys(spec):
+        if live.choices:
+            continue
+        goal = 0.3 * live.lower + 0.7 * live.upper
+        texts = way_to(spec, change_text(spec, live.key, goal), steps)
+        at_once = live.group == "solver" or live.key in (
+            "workspace.force_scale", "safety.max_force", "contact.clusters",
+        )  # fmt: skip
+        assert len(texts) == (1 if at_once else steps), live.key
+        values, now = [live.value], spec
+        for text in texts:
+            now = changed(now, text)
+            values.append(next(other.value for other in live_keys(now) if other.key == live.key))
+        if not at_once:
+            assert np.diff(values) == pytest.approx((goal - live.value) / steps, rel=1e-9), live.key
+
+
+def test_a_second_change_of_a_key_goes_on_from_where_the_first_has_come():
+    session = Session(Options("probe", device="mock", lock_step=True, duration=1.0))
+    session.prepare()
+    slow, seen = session.slow, []
+    for value in (0.5, 1.0):
+        session.change("friction.default", value)
+        for _ in range(3 if value == 0.5 else 6):
+            slow.take_changes()
+            seen.append(session.rig.spec.friction.default)
+    first = load_scene("probe").friction.default
+    here = first + 0.6 * (0.5 - first)
+    assert seen[:3] == pytest.approx([first + k / 5 * (0.5 - first) for k in (1, 2, 3)])
+    assert seen[3:] == pytest.approx([here + min(k, 5) / 5 * (1.0 - here) for k in range(1, 7)])
+    session.rig.low.close()
 
 
 @pytest.mark.parametrize(
@@ -132,9 +168,15 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
     )
     assert done.status == FINISHED
     recording = read_recording(path)
-    assert [text.partition("=")[0] for _, text in recording.changes] == [
+    made: dict[str, list[int]] = {}
+    for step, text in recording.changes:
+        made.setdefault(text.partition("=")[0], []).append(step)
+    assert list(made) == [
         "friction.default", "workspace.force_scale", "safety.max_force", "tool.hold.stiffness",
     ]  # fmt: skip
+    # what the hand feels goes over in a tenth of a second, a share at each low step of 20 ms
+    for key in ("friction.default", "tool.hold.stiffness"):
+        assert np.diff(made[key]).tolist() == [1, 1, 1, 1]
     assert (recording.columns["flags"] & PAUSING).any()
     again = replay(path)
     assert again.result["replay"]["equal"], again.result["exit_reason"]
@@ -167,7 +209,13 @@ def test_the_force_is_scaled_and_limited_as_the_operator_says(tmp_path):
     came = int(np.flatnonzero(plain & quarter & (np.linalg.norm(asked, axis=1) > 0.2))[0])
     assert came > 400
     assert columns["frame"][came] > columns["frame"][399]
-    assert (whole | ~plain)[:came].all()
+    # it goes over in 100 even steps, of which the last has brought the quarter
+    began = came - 99
+    assert (whole | ~plain)[:began].all()
+    here = slice(began, came)
+    shares = (sent[here] * asked[here]).sum(axis=1) / (asked[here] ** 2).sum(axis=1)
+    even = 1.0 - 0.0075 * np.arange(1, 100)
+    assert shares[plain[here]] == pytest.approx(even[plain[here]], abs=1e-9)
     assert (quarter | ~plain)[came : came + 290].all()
     assert np.linalg.norm(sent[-250:], axis=1).max() <= 0.05 * (1 + 1e-12)
     assert np.linalg.norm(asked[-250:], axis=1).min() > 0.2
