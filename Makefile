@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test studies lint format docs system clean
+.PHONY: demo test studies lint format docs pictures system clean
 
 demo: system $(VENV)/.installed-demo
-	$(BIN)/palpo run wire --duration 8 --report out/demo
+	$(BIN)/palpo demo
 
 # Three tiers: laws and units on all cores; what drives loops, devices and windows in real time and wants the machine
 # to itself; whole studies and benches in their quick form, which `make studies` runs for a release. What could notice
@@ -41,6 +41,9 @@ format: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m config.reference docs/scenes.md
+
+pictures: system $(VENV)/.installed-demo
+	$(BIN)/python -m app.gallery docs/pictures
 
 system:
 	@sh scripts/system-libs.sh $(PURPOSE)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from app.outcome import Outcome
 
 BAD_INPUT, FAILED = 2, 3
+DEMO, DEMO_REPORT = "wire", Path("out") / "demo"
+SHOWN, LENT = 8.0, 60.0
+"""Seconds of the demo in which a simulated hand shows it, and in which the user has the tool after that."""
 LOADING = "loading; the first time, compiling the servo"
 
 
@@ -66,6 +69,15 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--interface", help="krylov, paper, extrapolated, or monolithic with --lock-step")
     _outputs(run)
     run.set_defaults(command=_run)
+
+    demo = commands.add_parser(
+        "demo", help="show the wire and lend you its end, in a window; without a screen, as a report"
+    )
+    demo.add_argument("--headless", action="store_true", help="without a window")
+    demo.add_argument("--duration", type=float, default=SHOWN, metavar="S",
+                      help=f"seconds that the simulated hand shows it ({SHOWN:g})")  # fmt: skip
+    _outputs(demo)
+    demo.set_defaults(command=_demo, lock_step=False, report=DEMO_REPORT)
 
     replay = commands.add_parser("replay", help="repeat a recording and compare with it")
     replay.add_argument("file", type=Path, metavar="FILE")
@@ -177,6 +189,25 @@ def _run(options: argparse.Namespace) -> int:
         with operator:
             done = operator.run(replace(wanted, window=True))
     _finish(options, done, progress)
+    return done.status
+
+
+def _demo(options: argparse.Namespace) -> int:
+    _check_outputs(options)
+    progress = Progress()
+    with progress.stage(LOADING):
+        from app import session
+        from app.summary import print_places
+    shown = session.Options(DEMO, device="mock", duration=options.duration)
+    operator = _operator(options, progress)
+    if operator is None:
+        done = session.run(shown, progress)
+    else:
+        lent = replace(shown, device="auto", duration=LENT, window=True, baseline=False)
+        with operator:
+            done = operator.run(replace(shown, window=True), lent)
+    _finish(options, done, progress)
+    print_places(options.report)
     return done.status
 
 

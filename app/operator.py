@@ -46,6 +46,9 @@ WIDTH, HEIGHT = 1280, 800
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 SAID = 6
 """Messages that the panel keeps."""
+SHOWN_FIRST = "A simulated hand shows it first; then the tool is yours."
+YOURS = "Yours: drag with the left button to lead the tool, with shift in depth. h hides the list of keys."
+"""What a demo says."""
 GIVING_WAY = 4
 """Niceness of the thread that draws."""
 
@@ -101,17 +104,26 @@ class Operator:
 
     # ---- one session after another
 
-    def run(self, options: Options) -> Outcome:
-        """Run sessions until the operator quits, or one ends that had a duration; the last one's outcome."""
+    def run(self, options: Options, then: Options | None = None) -> Outcome:
+        """Run sessions until the operator quits, or one ends that had a duration; the last one's outcome.
+
+        then: what follows the first session that ends by itself, to be led by the operator.
+        """
         for keys, words in key_list(True):
             self.progress.say(f"  {keys:<24}{words}")
+        if then is not None:
+            self._say(SHOWN_FIRST)
         session = self._prepared(Session(options, self.progress))
         while True:
             self._attend(session)
             done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
             done.result["window"] = self._measured()
-            signalled = done.status > SIGNALLED
-            if self.closing or signalled or options.duration is not None:
+            if self.closing or done.status > SIGNALLED:
+                return done
+            if self.next is None and then is not None and not done.status:
+                self.next, then, self.help = then, None, True
+                self._say(YOURS)
+            if self.next is None and session.options.duration is not None:
                 return done
             self._rest(done)
             following = self._following()

@@ -39,6 +39,8 @@ class Outcome:
     geometry: SceneGeometry
     states: list[tuple[str, SceneState]]
     """Moments for the pictures, with their titles."""
+    film: list[SceneState]
+    """Moments at an even pace for the animation."""
     view: View
     config_text: str
 

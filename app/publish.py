@@ -1,4 +1,4 @@
-"""A run's report: pictures of the scene, then the page."""
+"""A run's report: pictures and an animation of the scene, then the page."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from app.animation import animated
 from app.machine import machine_info
 from app.outcome import Outcome
 from app.report import NO_PICTURES, write_report
@@ -15,32 +16,51 @@ from physics.exchange.snapshot import SceneGeometry, SceneState
 from render.camera import Camera
 from render.gl import RenderUnavailable
 from render.offscreen import Offscreen
+from render.overlays import Overlays, force_scale
 from render.scene_view import visible_points
 
+Picture = NDArray[np.uint8]
 WIDTH, HEIGHT = 1100, 700
+FILM_WIDTH, FILM_HEIGHT = 640, 400
 FAR = 5.0
 """Scene lengths from its middle beyond which the camera does not follow."""
 
 
 def publish(folder: Path, done: Outcome) -> Path:
     """Write the report; the page's path. A machine without OpenGL gets the sentence that says so."""
-    pictures, why = [], NO_PICTURES
+    pictures, film, why = [], b"", NO_PICTURES
     try:
         pictures = take_pictures(done.geometry, done.states, done.view)
+        film = take_film(done.geometry, done.film, done.view)
     except RenderUnavailable as missing:
         why = str(missing)
-    return write_report(folder, done.result, done.series, pictures, done.config_text, machine_info(), why)
+    return write_report(
+        folder, done.result, done.series, pictures, done.config_text, machine_info(), why, film
+    )
 
 
 def take_pictures(
     geometry: SceneGeometry, states: Sequence[tuple[str, SceneState]], view: View
-) -> list[tuple[str, NDArray[np.uint8]]]:
+) -> list[tuple[str, Picture]]:
     """Pictures (h, w, 3) of titled states from one camera; raises RenderUnavailable where there is no EGL."""
     if not states:
         return []
     camera = camera_of(geometry, [state for _, state in states], view)
     with Offscreen(geometry, states[0][1], WIDTH, HEIGHT) as photographer:
         return [(title, photographer.picture(state, camera, title=title)) for title, state in states]
+
+
+def take_film(geometry: SceneGeometry, states: Sequence[SceneState], view: View) -> bytes:
+    """The states one after another as a GIF; empty with fewer than two. Raises as `take_pictures`."""
+    if len(states) < 2:
+        return b""
+    camera = camera_of(geometry, states, view)
+    # one scale throughout: an arrow grows with its force
+    scale = min(force_scale(geometry, state) for state in states)
+    overlays = Overlays(labels=False, force_scale=scale)
+    with Offscreen(geometry, states[0], FILM_WIDTH, FILM_HEIGHT) as photographer:
+        frames = [photographer.picture(state, camera, overlays) for state in states]
+    return animated(frames, [state.time for state in states])
 
 
 def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View) -> Camera:

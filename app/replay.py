@@ -371,6 +371,6 @@ class _Rerun:
         result |= {"exit_reason": reason, "exit_status": status}
         result["warnings"] = warnings_of(rig, self.slow, result)
         return Outcome(
-            result, series_of(rig, columns), self.visual.geometry, self.album.states(), spec.view,
-            config_text(spec),
+            result, series_of(rig, columns), self.visual.geometry, self.album.states(),
+            self.album.film.states, spec.view, config_text(spec),
         )  # fmt: skip

@@ -36,6 +36,7 @@ __all__ = ["machine_info", "write_report"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 PAGE = "report.html"
+ANIMATION = "animation.gif"
 PERCENTILES = (("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max"))
 NO_PICTURES = "No picture of the scene was taken in this run."
 
@@ -58,18 +59,22 @@ def write_report(
     config_text: str,
     machine: Mapping[str, str],
     no_pictures: str = NO_PICTURES,
+    film: bytes = b"",
 ) -> Path:
-    """Write the page and its PNGs into `folder`, made if need be; returns the page's path.
+    """Write the page, its PNGs and its animation into `folder`, made if need be; returns the page's path.
 
-    `pictures` are titles with arrays (h, w, 3); `no_pictures` is the sentence that stands for them. Raises
-    InputError if the folder cannot be written.
+    `pictures` are titles with arrays (h, w, 3); `no_pictures` is the sentence that stands for them; `film` is
+    a GIF, or empty. Raises InputError if the folder cannot be written.
     """
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("picture_[0-9][0-9]_*.png"):
             old.unlink()
-        page = _page(folder, result, series, pictures, config_text, machine, no_pictures)
+        (folder / ANIMATION).unlink(missing_ok=True)
+        if film:
+            (folder / ANIMATION).write_bytes(film)
+        page = _page(folder, result, series, pictures, config_text, machine, no_pictures, film)
         (folder / PAGE).write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(
@@ -87,6 +92,7 @@ def _page(
     config_text: str,
     machine: Mapping[str, str],
     no_pictures: str,
+    film: bytes,
 ) -> str:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -106,6 +112,7 @@ def _page(
         cards=_cards(result),
         photographs=[_photograph(folder, i, *p) for i, p in enumerate(pictures, 1)],
         no_pictures=no_pictures,
+        film=_inline(film, "gif") if film else "",
         parts=_parts(folder, result, series),
         percentiles=[label for _, label in PERCENTILES],
         distributions=_distributions(result),
@@ -226,7 +233,11 @@ def _photograph(folder: Path, i: int, title: str, image: NDArray[np.uint8]) -> t
 
 
 def _data_url(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
+    return _inline(path.read_bytes(), "png")
+
+
+def _inline(image: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64," + base64.b64encode(image).decode("ascii")
 
 
 def number(value: Any) -> str:

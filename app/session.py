@@ -432,8 +432,8 @@ class Session:
         if self.recordings:
             result["recording"] = ", ".join(map(str, self.recordings))
         return Outcome(
-            result, series_of(rig, columns), self.visual.geometry, self.album.states(), self.spec.view,
-            config_text(self.spec),
+            result, series_of(rig, columns), self.visual.geometry, self.album.states(),
+            self.album.film.states, self.spec.view, config_text(self.spec),
         )  # fmt: skip
 
 

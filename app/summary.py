@@ -1,6 +1,7 @@
 """The end of a command, as tables for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -109,6 +110,17 @@ def _window(window: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     rate, late = number(window["frames_hz"]), window["latency_ms"]
     age = f"{number(late['p50'])} ms after their state, {number(late['p99'])} at p99"
     return [("pictures", f"{rate} a second; {age}")]
+
+
+def print_places(folder: Path) -> None:
+    """Where a report's page, animation and pictures are."""
+    console = _console()
+    console.print("What was seen is kept:", style="bold")
+    for name, pattern in (("page", "*.html"), ("animation", "*.gif"), ("pictures", "picture_*.png")):
+        for path in sorted(folder.glob(pattern)):
+            console.print(f"  {name:<11}{path}", soft_wrap=True)
+    if not any(folder.glob("*.gif")):
+        console.print("No pictures could be drawn here; the page says why.")
 
 
 def print_bench(results: Mapping[str, Mapping[str, Any]]) -> None:

@@ -32,6 +32,8 @@ SMALLEST_STRAIN = 1e-3
 
 COLOURED = 0.98
 """Share of the values that a colour bar tells apart."""
+PLATE = 2.6
+"""Half a plate's width, in lengths of the scene: where the picture's ground has faded."""
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -167,12 +169,12 @@ class Visual(Frames):
         return state.x[0] + rotate(state.q[0], local)
 
     def _add_plane(self, body: PlaneBody, number: int, solid: Floats) -> Floats:
-        """A plate below everything that is there, and somewhat larger."""
+        """A plate below everything that is there, so large that it fades before it ends."""
         lower, upper = solid.min(axis=0), solid.max(axis=0)
         normal = np.array(body.normal, float) / np.linalg.norm(body.normal)
         centre = 0.5 * (lower + upper)
         centre -= normal * (normal @ (centre - np.array(body.point)))
-        corners = plane_corners(centre, normal, 0.8 * float(np.linalg.norm(upper - lower)))
+        corners = plane_corners(centre, normal, PLATE * float(np.linalg.norm(upper - lower)))
         drawable = Drawable(body.name, "plane", self._first, 4, colour=body.colour, static=True)
         self._shapes.append(_Shape(drawable, number, None))
         self._first += 4

@@ -19,6 +19,18 @@ def face_normals(vertices: Floats, triangles: Indices) -> Floats:
     return np.cross(b - a, c - a)
 
 
+def corner_weights(vertices: Floats, triangles: Indices) -> Floats:
+    """Angle [rad] of each corner over twice its face's area [m^2], shape (m, 3); zero where there is none.
+
+    Weights of `face_normals` that sum to normals weighted by angle (Thürmer and Wüthrich 1998).
+    """
+    corners = vertices[triangles]
+    ahead, behind = (np.roll(corners, shift, axis=1) - corners for shift in (-1, 1))
+    area = np.linalg.norm(face_normals(vertices, triangles), axis=1)[:, None]
+    angles: Floats = np.arctan2(area, np.einsum("fki,fki->fk", ahead, behind))
+    return np.divide(angles, area, out=np.zeros_like(angles), where=area > 0.0)
+
+
 def unique_edges(triangles: Indices) -> Indices:
     """Each edge of the mesh once, shape (e, 2)."""
     edges = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
@@ -68,14 +80,18 @@ class SmoothSurface:
         self._mesh = np.asarray(triangles, np.int32)
         self._source, self.triangles = split_at_creases(np.asarray(vertices, float), self._mesh, crease)
         m, k = len(self._mesh), len(self._source)
-        faces = np.repeat(np.arange(m), 3)
-        self._gather = sparse.csr_matrix((np.ones(3 * m), (self.triangles.ravel(), faces)), shape=(k, m))
+        faces, weights = np.repeat(np.arange(m), 3), corner_weights(np.asarray(vertices, float), self._mesh)
+        self._gather = sparse.csr_matrix((weights.ravel(), (self.triangles.ravel(), faces)), shape=(k, m))
         copies = np.zeros(int(self._mesh.max(initial=-1)) + 1, np.int32)
         copies[self._source] = np.arange(k)
         self.edges = copies[unique_edges(self._mesh)]
 
     def rows(self, vertices: Floats) -> NDArray[np.float32]:
-        """Position and unit normal (weighted by area) of each drawn vertex, shape (k, 6)."""
+        """Position and unit normal of each drawn vertex, shape (k, 6).
+
+        A face counts by its angle at the vertex as it was at first, so that a round body looks round however
+        its faces are cut, and by how much it has grown since.
+        """
         normals = self._gather @ face_normals(vertices, self._mesh)
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
         return np.hstack([vertices[self._source], normals]).astype(np.float32)

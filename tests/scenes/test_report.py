@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from app.animation import animated
 from app.machine import machine_info, realtime_permission
-from app.report import number, write_report
+from app.report import ANIMATION, number, write_report
 from physics.errors import InputError
 
 T = np.arange(400) / 1000.0
@@ -83,6 +84,17 @@ def test_the_pictures_inside_are_those_beside(full):
     assert {path.stem for path in beside} == {*FIGURES, "picture_01_at_the_end"}
     with Image.open(full.parent / "picture_01_at_the_end.png") as picture:
         assert picture.size == (40, 30)
+
+
+def test_an_animation_stands_in_the_page_and_beside_it_until_a_report_without(tmp_path):
+    moving = animated([np.full((30, 40, 3), grey, np.uint8) for grey in (0, 255)], [0.0, 0.1])
+    page = write_report(tmp_path, RESULT, SERIES, PICTURES, "", {}, film=moving)
+    code = re.search(r'src="data:image/gif;base64,([^"]*)"', page.read_text(encoding="utf-8")).group(1)
+    assert base64.b64decode(code) == moving == (tmp_path / ANIMATION).read_bytes()
+    with Image.open(tmp_path / ANIMATION) as film:
+        assert film.n_frames == 2
+    write_report(tmp_path, RESULT, SERIES, PICTURES, "", {})
+    assert not (tmp_path / ANIMATION).exists()
 
 
 def test_every_headline_figure_is_on_the_page(full):
