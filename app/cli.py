@@ -349,6 +349,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
+    from app.bench.tables import print_bench
     from app.registry import registered, summary_of
 
     if options.json is not None:
@@ -367,7 +368,6 @@ def _bench(options: argparse.Namespace) -> int:
         with progress.stage(f"{name}: {summary_of(bench)}"):
             results[name] = bench(**asked)
     from app.outcome import plain
-    from app.summary import print_bench
 
     if options.json is not None:
         options.json.write_text(json.dumps(plain(results), indent=2) + "\n", "utf-8")

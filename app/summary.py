@@ -1,6 +1,6 @@
 """The end of a command, as tables for people."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,14 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def _console() -> Console:
+def console_for_people() -> Console:
+    """A console that prints words as they are."""
     return Console(highlight=False, markup=False)
 
 
 def print_summary(result: Mapping[str, Any]) -> None:
     """What a run or a replay came to."""
-    console = _console()
+    console = console_for_people()
     console.print(_times(result))
     console.print(_facts(result))
     for warning in result.get("warnings", ()):
@@ -114,28 +115,10 @@ def _window(window: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 def print_places(folder: Path) -> None:
     """Where a report's page, animation and pictures are."""
-    console = _console()
+    console = console_for_people()
     console.print("What was seen is kept:", style="bold")
     for name, pattern in (("page", "*.html"), ("animation", "*.gif"), ("pictures", "picture_*.png")):
         for path in sorted(folder.glob(pattern)):
             console.print(f"  {name:<11}{path}", soft_wrap=True)
     if not any(folder.glob("*.gif")):
         console.print("No pictures could be drawn here; the page says why.")
-
-
-def print_bench(results: Mapping[str, Mapping[str, Any]]) -> None:
-    """Each benchmark's figures, nested names joined by points."""
-    for bench, figures in results.items():
-        table = Table(title=bench, title_justify="left", show_header=False)
-        for name, value in flat(figures):
-            table.add_row(name, number(value))
-        _console().print(table)
-
-
-def flat(figures: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
-    """Leaves of nested tables with their path."""
-    for name, value in figures.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}", value

@@ -8,7 +8,7 @@ contacts, with forces to 1e-2.
 import numpy as np
 from numpy.typing import NDArray
 
-from app.bench.timing import Figures, bare_loop_us, lap, microseconds, within
+from app.bench.timing import BARE, Figures, bare_loop_us, beside, lap, microseconds, within
 from app.hapco import HapcoRig
 from app.progress import Silent
 from app.studies.runs import scene_path
@@ -112,7 +112,7 @@ def _measured(scene: str, every: int, bare: Figures) -> Figures:
         "target p99 us": within(step["p99"], KILOHERTZ_US),
         "target residual": within(float(residuals.max()), TOLERANCE),
         "parts us": {name: microseconds(stages[full, k]) for k, name in enumerate(STAGES)},
-        "step p50 over bare loop p50": step["p50"] / bare["p50"],
+        "step p50 us": beside(step["p50"], bare["p50"], BARE),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.bench.timing import Figures, bare_loop_us, within
+from app.bench.timing import Figures, bare_loop_us, beside, within
 from app.build import build_scene
 from app.outcome import distribution
 from config.load import parse_scene
@@ -58,7 +58,9 @@ PRESS, SETTLE = 20, 20
 
 def low_step(steps: int = 60) -> Figures:
     """Whole low steps and their named parts, `paper` and `krylov`, under some thirty contacts."""
-    return {kind: _kind(kind, steps) for kind in ("paper", "krylov")} | {"bare loop us": bare_loop_us()}
+    kinds = {kind: _kind(kind, steps) for kind in ("paper", "krylov")}
+    paper, ours = (kinds[kind]["step ms"]["p50"] for kind in ("paper", "krylov"))
+    return kinds | {"krylov, step p50 ms": beside(ours, paper, "paper"), "bare loop us": bare_loop_us()}
 
 
 def _kind(kind: str, steps: int) -> Figures:

@@ -2,7 +2,7 @@
 
 import threading
 
-from app.bench.timing import Figures, bare_loop_us, within
+from app.bench.timing import Figures, bare_loop_us, beside, within
 from app.session import Options, Session
 from haptics.servo import servo_baseline
 
@@ -39,6 +39,7 @@ def realtime(seconds: float = 60.0) -> Figures:
         "servo steps": servo["steps"],
         "missed": {"servo": servo["missed"], "bare loop": missed},
         "late us": {"servo": servo["late_us"], "bare loop": bare[0]["clock_baseline_us"]},
+        "late p99 us": beside(servo["late_us"]["p99"], bare[0]["clock_baseline_us"]["p99"], "bare clock"),
         "target missed": within(servo["missed"], limit),
         "slow steps": {name: result["slow"][name] for name in ("steps", "overruns")},
         "bare loop us": bare_loop_us(),

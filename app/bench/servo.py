@@ -3,9 +3,11 @@
 import numpy as np
 
 from app.bench.timing import (
+    BARE,
     STAGES,
     Figures,
     bare_loop_us,
+    beside,
     microseconds,
     time_stages,
     time_ticks,
@@ -69,5 +71,5 @@ def _measure(run: LockStep, ticks: int, staged: int) -> Figures:
         "target p99 us": within(tick_us["p99"], 300.0),
         "step us": {name: microseconds(stages[:, k]) for k, name in enumerate(STAGES)},
         "bare loop us": bare,
-        "tick p50 over bare loop p50": tick_us["p50"] / bare["p50"],
+        "tick p50 us": beside(tick_us["p50"], bare["p50"], BARE),
     }

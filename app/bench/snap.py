@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.bench.timing import Figures, bare_loop_us, microseconds, within
+from app.bench.timing import BARE, Figures, bare_loop_us, beside, microseconds, within
 from app.progress import Silent
 from app.snap import SnapRig
 from app.studies.runs import scene_path
@@ -85,7 +85,7 @@ def _measured(scene: str, overrides: Sequence[str], every: int, bare: Figures) -
         "rate Hz": 1e6 / mean,
         "target mean us": within(mean, AIM_US),
         "target p99 us": within(own["p99"], SERVO_US),
-        "tick p50 over bare loop p50": own["p50"] / bare["p50"],
+        "tick p50 us": beside(own["p50"], bare["p50"], BARE),
     }
 
 

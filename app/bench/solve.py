@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from app.bench.contact_problems import brick_wall, pressed_block, soft_on_soft, squeezed_block
-from app.bench.timing import Figures, bare_loop_us
+from app.bench.timing import Figures, bare_loop_us, beside
 from haptics.clock import make_scratch, now_ns
 from physics.contact.io import read_problem
 from physics.contact.laws import scale_to_disc
@@ -71,7 +71,7 @@ def _problem(held: ContactProblem) -> Figures:
                 "sweeps": int(a.count[SWEEPS]),
                 "residual": natural_map_residual(w, b, mu, r),
             },
-            "anderson over plain": ours / plain,
+            "anderson ms": beside(ours, plain, "plain sweeps"),
         }
     return figures
 

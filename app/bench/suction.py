@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.bench.timing import Figures, bare_loop_us, within
+from app.bench.timing import Figures, bare_loop_us, beside, within
 from app.outcome import distribution
 from app.suction_build import SuctionBuild, build
 from config.load import load_scene
@@ -82,9 +82,7 @@ def _measured(
         "steps": n,
         "rows": {"mean": float(3 * counts[:, 0].mean()), "most": int(3 * counts[:, 0].max())},
         "mean of": dict(zip(COUNTS, counts.mean(axis=0).tolist(), strict=True)),
-        "mean ms": float(step.mean()),
-        "thesis mean ms": thesis_ms,
-        "thesis over ours": thesis_ms / float(step.mean()),
+        "mean ms": beside(float(step.mean()), thesis_ms, "thesis 000"),
         "step ms": distribution(step, 1.0),
         "as run ms": distribution(every.sum(axis=2).ravel(), 1.0),
         "stage mean ms": dict(zip(STAGES, times.mean(axis=0).tolist(), strict=True)),
@@ -137,9 +135,9 @@ def _growth(by_mesh: Figures) -> Figures:
     last = {name: values[-1] for name, values in stages.items()}
     longest = max(last, key=lambda name: last[name])
     return {
-        "exponent of the step": exponent([figures["mean ms"] for figures in by_mesh.values()]),
+        "exponent of the step": exponent([figures["mean ms"]["ours"] for figures in by_mesh.values()]),
         "exponent of the rows": exponent([figures["rows"]["mean"] for figures in by_mesh.values()]),
-        "exponent in the thesis": exponent([figures["thesis mean ms"] for figures in by_mesh.values()]),
+        "exponent in the thesis": exponent([figures["mean ms"]["other"] for figures in by_mesh.values()]),
         "exponents of the stages": {name: exponent(values) for name, values in stages.items()},
         "longest stage on the finest": longest,
         "its share": last[longest] / sum(last.values()),

@@ -32,6 +32,9 @@ STAGES = (
 SIZE = 64
 """Edge of the bare loop's matrix: 32 kB, which any first-level cache nearly holds."""
 
+BARE = "bare loop"
+"""Whose time `bare_loop_us` is."""
+
 Figures = dict[str, Any]
 
 
@@ -118,5 +121,14 @@ def well_timed(kernel: Any, handle: Handle, ns: NDArray[np.int64]) -> None:
 
 
 def within(value: float, limit: float) -> Figures:
-    """A figure's target and whether it is met."""
-    return {"at most": limit, "met": bool(value <= limit)}
+    """A figure beside its target, and whether it is met."""
+    return {"ours": value, "at most": limit, "ratio": _ratio(value, limit), "met": bool(value <= limit)}
+
+
+def beside(ours: float, other: float, whose: str) -> Figures:
+    """A figure beside somebody else's, in the same unit; `whose` says to people what the other one is."""
+    return {"ours": ours, "other": other, "ratio": _ratio(ours, other), "whose": whose}
+
+
+def _ratio(ours: float, other: float) -> float:
+    return ours / other if other else np.nan
