@@ -11,7 +11,7 @@ What a benchmark returns is nested tables of numbers. Whatever their names, thes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rich import box
@@ -197,7 +197,7 @@ def _named(way: tuple[str, ...]) -> str:
     return ", ".join(way)
 
 
-def _table(title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Table:
     table = Table(title=title or None, title_justify="left", show_header=any(heads), box=box.SIMPLE)
     for k, head in enumerate(heads):
         words = k == 0 or head == OTHER

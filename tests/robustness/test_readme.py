@@ -1,0 +1,74 @@
+"""What the README tells people to type, look at and open is there."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from app.bench.registry import BENCHES
+from app.cli import _parser
+from app.studies.registry import STUDIES
+from config.load import list_scenes, load_scene
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+# in a table and in prose between backquotes, else a line of its own, whose remark is two blanks away
+QUOTED = re.findall(r"`(palpo [^`]*)`", README)
+OWN = [re.split(r"\s{2,}", line.strip())[0] for line in re.findall(r"^    (palpo .*)$", README, re.MULTILINE)]
+COMMANDS = sorted({*QUOTED, *OWN})
+
+
+def test_there_is_something_to_type():
+    assert len(QUOTED) > 10 and len(OWN) > 5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_one_of_the_program(command):
+    options = _parser().parse_args(shlex.split(command)[1:])
+    words = command.split()
+    if words[1] in ("run", "sweep"):
+        load_scene(options.scene, options.overrides)
+    if words[1:2] == ["study"]:
+        assert options.name is None or options.name in STUDIES
+    if words[1:2] == ["bench"]:
+        assert options.name is None or options.name in BENCHES
+
+
+def test_every_target_of_make_is_in_the_makefile():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    told = set(re.findall(r"(?:^    |`)make ([a-z]+)", README, re.MULTILINE))
+    assert {"demo", "test", "pictures"} <= told <= targets
+
+
+def test_every_picture_and_page_that_it_points_to_is_there():
+    links = re.findall(r"\]\(([^)#]+)\)", README) + re.findall(r'src="([^"]+)"', README)
+    assert len(links) > 8
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_it_opens_with_pictures_then_the_two_commands():
+    moving, still, demo, test = (
+        README.index(words) for words in (".gif", ".png", "\n    make demo\n", "    make test\n")
+    )
+    assert moving < still < demo < test < README.index("\n## ")
+
+
+def test_systems_that_it_names_have_scenes():
+    families = set(re.findall(r"`([a-z]+)-\*`", README))
+    assert families == {"hapco", "snap", "suction"}
+    assert all(any(scene.startswith(f"{family}-") for scene in list_scenes()) for family in families)
+
+
+def test_what_it_says_of_system_packages_is_what_the_script_installs():
+    script = (ROOT / "scripts" / "system-libs.sh").read_text()
+    always, for_tests = re.findall(r'PACKAGES="([^"]*)"', script)
+    # OpenGL and EGL by Mesa, and four X libraries
+    kinds = {"opengl": r"lib(gl|egl)", "x": r"libx"}
+    names = {kind: [p for p in always.split() if re.match(pattern, p)] for kind, pattern in kinds.items()}
+    assert len(names["x"]) == 4 and "four X libraries" in README
+    assert len(names["opengl"]) + len(names["x"]) == len(always.split())
+    more = for_tests.split()[1:]  # behind $PACKAGES
+    assert more == ["xvfb", "xauth", "xdotool"]
+    assert "Xvfb, xauth and xdotool" in README
