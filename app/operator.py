@@ -46,9 +46,10 @@ WIDTH, HEIGHT = 1280, 800
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 SAID = 6
 """Messages that the panel keeps."""
-SHOWN_FIRST = "A simulated hand shows it first; then the tool is yours."
-YOURS = "Yours: drag with the left button to lead the tool, with shift in depth. h hides the list of keys."
-"""What a demo says."""
+RUNNING = "running"
+SHOWN_FIRST = "a simulated hand shows it, then it is yours"
+YOURS = "yours: drag with the left button"
+"""What stands in the panel while a demo runs."""
 GIVING_WAY = 4
 """Niceness of the thread that draws."""
 
@@ -93,6 +94,7 @@ class Operator:
         self._state = SceneState(np.zeros((0, 3)))
         self._geometry = make_geometry([], self._state.vertices)
         self._status: tuple[str, Level] = "", "plain"
+        self._running = RUNNING
         self.window.show(self._geometry, self._state)
 
     def __enter__(self) -> Self:
@@ -112,6 +114,7 @@ class Operator:
         for keys, words in key_list(True):
             self.progress.say(f"  {keys:<24}{words}")
         if then is not None:
+            self._running = SHOWN_FIRST
             self._say(SHOWN_FIRST)
         session = self._prepared(Session(options, self.progress))
         while True:
@@ -121,7 +124,7 @@ class Operator:
             if self.closing or done.status > SIGNALLED:
                 return done
             if self.next is None and then is not None and not done.status:
-                self.next, then, self.help = then, None, True
+                self.next, then, self._running = then, None, YOURS
                 self._say(YOURS)
             if self.next is None and session.options.duration is not None:
                 return done
@@ -183,7 +186,7 @@ class Operator:
         self.controls.take_hold(session.rig.held, UPRIGHT)
         self.controls.follow = self._lead if drives else None
         self.window.show(geometry, rest)
-        self._status = "running", "good"
+        self._status = self._running, "good"
 
     def _lead(self, hand: Hand) -> None:
         """The mouse leads the simulated hand."""
@@ -307,7 +310,9 @@ class Operator:
                 session.end(emergency=True)
             case "pause" if session is not None:
                 session.pause(not session.paused)
-                self._status = ("paused; space goes on", "warn") if session.paused else ("running", "good")
+                self._status = (
+                    ("paused; space goes on", "warn") if session.paused else (self._running, "good")
+                )
             case "step" if session is not None and session.paused:
                 session.step_once()
             case "record" if session is not None:

@@ -11,7 +11,7 @@ from PIL import Image
 from app import cli
 from app.summary import print_places
 from render.offscreen import EglContext, RenderUnavailable
-from tests.scenes.xserver import display  # noqa: F401  (a fixture)
+from tests.realtime.xserver import display  # noqa: F401  (a fixture)
 
 
 def test_without_a_screen_the_report_holds_an_animation_and_the_places_are_told(tmp_path, capsys):
@@ -46,6 +46,8 @@ def test_where_nothing_can_be_drawn_the_page_is_told_and_why(tmp_path, capsys):
 
 def test_in_a_window_the_hand_that_shows_it_is_followed_by_ones_own(display, tmp_path):  # noqa: F811
     pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
+    from app.operator import SHOWN_FIRST, YOURS
+
     code = (
         "import json, sys\n"
         "from app.operator import Operator\n"
@@ -55,7 +57,7 @@ def test_in_a_window_the_hand_that_shows_it_is_followed_by_ones_own(display, tmp
         "lent = Options('probe', device='auto', duration=0.5, window=True, baseline=False)\n"
         "with Operator(Silent()) as operator:\n"
         "    done = operator.run(shown, lent)\n"
-        "    print(json.dumps([done.status, done.result['device'], operator.help, operator.messages]))\n"
+        "    print(json.dumps([done.status, done.result['device'], operator._status, operator.messages]))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -67,6 +69,8 @@ def test_in_a_window_the_hand_that_shows_it_is_followed_by_ones_own(display, tmp
     if "is not available here" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
-    status, device, keys_shown, messages = json.loads(done.stdout.strip().splitlines()[-1])
-    assert (status, device, keys_shown) == (0, "mouse", True)
-    assert "drag with the left button" in " ".join(messages)
+    status, device, (words, level), messages = json.loads(done.stdout.strip().splitlines()[-1])
+    assert (status, device, level) == (0, "mouse", "good")
+    assert words == YOURS
+    assert "drag with the left button" in words
+    assert messages[0] == SHOWN_FIRST and YOURS in messages
