@@ -25,7 +25,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 def test_every_benchmark_has_a_line_about_it():
     assert set(BENCHES) == {
         "servo", "low-step", "solve", "hapco", "snap", "suction", "start", "memory", "realtime", "latency",
-        "soak",
+        "soak", "stall",
     }  # fmt: skip
     assert all(summary_of(bench) for bench in BENCHES.values())
 
