@@ -63,7 +63,7 @@ class MultirateRig:
     @cached_property
     def visual(self) -> Visual:
         """What there is to see."""
-        return Visual(self.spec, self.scene, self.high)
+        return Visual(self.spec, self.scene, self.high, self.low.drawn)
 
     @property
     def latency(self) -> str:

@@ -1,14 +1,21 @@
 """What there is to see of a scene: its shapes, and their present state for the picture.
 
-The slow loop's thread writes; it alone reads the tool's state from the servo.
+The slow loop's thread writes what it has. In a run in threads the one that draws then moves everything on to
+the servo's own newest state: the tool, the hand, the contacts, and the soft bodies by their reduced models.
 """
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.frames import Frames
-from config.schema.body import PlaneBody, RigidBody, TetBody
+from config.schema.body import PlaneBody, RigidBody
+from config.schema.body import TetBody as TetBodySpec
 from config.schema.scene import SceneSpec
+from physics.bodies.tet_body import TetBody
 from physics.contact.rows import POINT
 from physics.exchange.buffer import acquire
 from physics.exchange.snapshot import (
@@ -19,9 +26,11 @@ from physics.exchange.snapshot import (
     make_geometry,
     plane_corners,
 )
+from physics.exchange.tool_state import ToolState
 from physics.fem.strain import NodalStrain
+from physics.systems.drawn_model import DrawnModels
 from physics.systems.high_rate import HighRate
-from physics.systems.members import TetMember
+from physics.systems.members import Member, TetMember
 from physics.systems.scene import Scene
 
 AROUND, RINGS = 24, 7
@@ -34,6 +43,8 @@ COLOURED = 0.98
 """Share of the values that a colour bar tells apart."""
 PLATE = 2.6
 """Half a plate's width, in lengths of the scene: where the picture's ground has faded."""
+
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -89,11 +100,33 @@ class _Shape:
         self.drawable, self.number, self.local = drawable, number, local
 
 
+class _Place(NamedTuple):
+    """Where a body is: all its points (n, 3) [m], and the pose of the axes that a rigid one is told in."""
+
+    points: Floats
+    origin: Floats
+    turn: Floats
+
+
+Places = dict[int, _Place]
+"""By the bodies' numbers."""
+
+
+def _place(member: Member) -> _Place:
+    """Where the slow loop has a member."""
+    body = member.body
+    turn = UPRIGHT if isinstance(body, TetBody) else body.q[0]
+    return _Place(member.positions(), body.x[0], turn)
+
+
 class Visual(Frames):
     """Geometry of a scene, and the frames of its state; the strain is the tetrahedra's equivalent strain."""
 
-    def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate) -> None:
-        self.scene, self.high = scene, high
+    def __init__(
+        self, spec: SceneSpec, scene: Scene, high: HighRate, drawn: DrawnModels | None = None
+    ) -> None:
+        """drawn: the reduced models that the servo moves the bodies by; None for what the slow loop has."""
+        self.scene, self.high, self._drawn = scene, high, drawn or DrawnModels()
         self.members = {member.number: member for member in scene.members}
         self.tool = int(scene.topology.point_body[scene.tool_points.span[0]])
         self._shapes: list[_Shape] = []
@@ -120,6 +153,7 @@ class Visual(Frames):
             if (member := self.members.get(shape.number)) and isinstance(member, TetMember)
         ]
         self._measure()  # compiled before the loop starts
+        self._present = vertices.copy()
 
     def _triangles(self, number: int) -> tuple[int, int, Indices]:
         """First point, number of points and triangles, from the first point on, of a body."""
@@ -144,7 +178,7 @@ class Visual(Frames):
         else:
             static = body.kind == "mesh"
             rest = scene.rest[first : first + n_points]
-            if isinstance(body, TetBody):
+            if isinstance(body, TetBodySpec):
                 fixed = self.members[number].body.fixed
         drawable = Drawable(
             body.name, kind, self._first, len(rest), triangles, radius, body.colour, fixed, static  # type: ignore[arg-type]
@@ -186,49 +220,86 @@ class Visual(Frames):
 
     def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
         """Write the bodies as they are, with the tool and its contacts from state slot k."""
-        state = self.high.state
-        if state.tick[k] >= 0:
-            self._move(k)
-        n = int(state.n_contacts[k]) if state.tick[k] >= 0 else 0
+        told = self.high.state
+        places = {number: _place(member) for number, member in self.members.items()}
+        if told.tick[k] >= 0:
+            self._move(self.vertices, places, told, k)
         strain = self.strain and bool(self._gauges)
         if strain:
             self._measure()
-        frame = int(self.high.hold.frame[0])
-        lever = rotate(state.q[k, frame], self.high.hold.lever[None])[0]
-        started = state.tick[k] >= 0
-        nowhere = np.full(3, np.nan)
         now = SceneState(
             vertices=self.vertices,
             tick=tick,
             time=tick * self.scene.numbers.dt,
-            contact_point=state.contact_point[k, :n],
-            contact_force=state.contact_force[k, :n],
-            contact_state=state.contact_status[k, :n].astype(np.int64),
-            device_point=state.target[k] if started else nowhere,
-            held_point=state.x[k, frame] + lever if started else nowhere,
-            hand_force=state.force[k] if started else nowhere,
-            attachment_point=self._joints(k if started else -1),
             counters=counters,
             scalar=self._scalar,
             scalar_kind=STRAIN if strain else NO_SCALAR,
             scalar_range=np.array([0.0, self._upper]),
         )
-        self.hand_over(now)
+        self.hand_over(self._with_tool(now, places, told, k))
 
-    def _move(self, k: int) -> None:
-        """Bring all vertices to the present."""
-        state = self.high.state
+    def latest(self) -> tuple[SceneState, bool]:
+        """The slow loop's newest frame, and whether it is new; in threads moved on to the servo's state.
+
+        Strain and counters stay the slow loop's. Where the servo has no reduced model of a body, or one that
+        is no longer kept, so does the body.
+        """
+        state, fresh = super().latest()
+        if not self.timed:
+            return state, fresh
+        self._drawn.wanted = True
+        told = self.high.shown
+        k = int(acquire(self.high.shown_control)[0])
+        if told.tick[k] < state.tick:
+            return state, fresh
+        places = {
+            model.member.number: _Place(
+                model.positions(told.z[k], told.centre[k, low], told.orientation[k, low]),
+                told.centre[k, low],
+                told.orientation[k, low],
+            )
+            for low, model in enumerate(self._drawn.of(int(told.frame[k])))
+        }
+        self._present[:] = state.vertices
+        self._move(self._present, places, told, k)
+        now = replace(
+            state,
+            vertices=self._present,
+            tick=int(told.tick[k]),
+            time=told.tick[k] * self.scene.numbers.dt,
+            published_ns=time.perf_counter_ns(),
+        )
+        return self._with_tool(now, places, told, k), fresh
+
+    def _with_tool(self, now: SceneState, places: Places, told: ToolState, k: int) -> SceneState:
+        """The state with the tool, the hand and the contacts of slot k."""
+        started = told.tick[k] >= 0
+        n = int(told.n_contacts[k]) if started else 0
+        now.contact_point, now.contact_force = told.contact_point[k, :n], told.contact_force[k, :n]
+        now.contact_state = told.contact_status[k, :n].astype(np.int64)
+        if started:
+            hold = self.high.hold
+            frame = int(hold.frame[0])
+            now.device_point, now.hand_force = told.target[k], told.force[k]
+            now.held_point = told.x[k, frame] + rotate(told.q[k, frame], hold.lever[None])[0]
+        now.attachment_point = self._joints(places, told, k)
+        return now
+
+    def _move(self, vertices: Floats, places: Places, told: ToolState, k: int) -> None:
+        """Bring the vertices of the tool and of the bodies that have a place to where these are."""
         for shape in self._shapes:
             d = shape.drawable
-            if d.static:
-                continue
-            out = self.vertices[d.span]
             if shape.number == self.tool:
-                x, q = state.x[k], state.q[k]
+                place = _Place(told.x[k], told.x[k, 0], told.q[k, 0])
+            elif shape.number in places:
+                place = places[shape.number]
             else:
-                body = self.members[shape.number].body
-                x, q = body.x, getattr(body, "q", None)
-            out[:] = x[: len(out)] if shape.local is None else x[0] + rotate(q[0], shape.local)
+                continue
+            vertices[d.span] = (
+                place.points[: d.n_vertices]
+                if shape.local is None
+                else place.origin + rotate(place.turn, shape.local)
+            )
 
     def _measure(self) -> None:
         """Strain of the tetrahedral bodies as they are."""
@@ -236,16 +307,15 @@ class Visual(Frames):
             gauge.evaluate(self.members[shape.number].body.x, self._scalar[shape.drawable.span])
         self._upper = colour_range(self._upper, self._scalar)
 
-    def _joints(self, k: int) -> Floats:
-        """Positions of the attached points."""
+    def _joints(self, places: Places, told: ToolState, k: int) -> Floats:
+        """Positions of the attached points, where they are known."""
         out = np.full((len(self._joined), 3), np.nan)
         points = self.scene.tool_points
         for i, p in enumerate(self._joined):
-            member = self.members.get(int(self.scene.topology.point_body[p]))
-            if member is not None:
-                out[i] = member.positions()[p - member.first]
-            elif k >= 0 and points.span[0] <= p < points.span[1]:
+            number = int(self.scene.topology.point_body[p])
+            if number in places:
+                out[i] = places[number].points[p - self.members[number].first]
+            elif told.tick[k] >= 0 and points.span[0] <= p < points.span[1]:
                 frame = int(points.frame[p])
-                turned = rotate(self.high.state.q[k, frame], points.lever[p][None])[0]
-                out[i] = self.high.state.x[k, frame] + turned
+                out[i] = told.x[k, frame] + rotate(told.q[k, frame], points.lever[p][None])[0]
         return out

@@ -1,4 +1,7 @@
-"""The tool state, high rate to low: the servo's tool, the hand's target and the contacts, at each tick."""
+"""What the servo says of itself at each tick: its tool, the hand's target, the contacts, the reduced bodies.
+
+The low loop and the picture each have a triple buffer of it, so that both get the newest and neither waits.
+"""
 
 from typing import NamedTuple
 
@@ -27,10 +30,14 @@ class ToolState(NamedTuple):
     contact_point: NDArray[np.float64]  # (3, c, 3) [m]
     contact_force: NDArray[np.float64]  # (3, c, 3) on body 1 [N]
     contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
+    frame: NDArray[np.int64]  # (3,) id of the constraint frame that z belongs to
+    z: NDArray[np.float64]  # (3, m) coordinates of the reduced model's modes
+    centre: NDArray[np.float64]  # (3, L, 3) its bodies' centres of mass [m]
+    orientation: NDArray[np.float64]  # (3, L, 4) and body axes
 
 
-def make_tool_state(n: int, contacts: int) -> ToolState:
-    """A tool of n frames at the origin, with room for that many contacts."""
+def make_tool_state(n: int, contacts: int, modes: int = 0, bodies: int = 0) -> ToolState:
+    """A tool of n frames at the origin, with room for that many contacts, modes and low-rate bodies."""
     q = np.zeros((SLOTS, n, 4))
     q[..., 0] = 1.0
     target_q = np.zeros((SLOTS, 4))
@@ -52,4 +59,8 @@ def make_tool_state(n: int, contacts: int) -> ToolState:
         contact_point=np.zeros((SLOTS, contacts, 3)),
         contact_force=np.zeros((SLOTS, contacts, 3)),
         contact_status=np.zeros((SLOTS, contacts), np.int32),
+        frame=np.zeros(SLOTS, np.int64),
+        z=np.zeros((SLOTS, modes)),
+        centre=np.zeros((SLOTS, bodies, 3)),
+        orientation=np.zeros((SLOTS, bodies, 4)),
     )

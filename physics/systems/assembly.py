@@ -8,10 +8,11 @@ from physics.collision.proximity import make_contacts, make_proximity_work
 from physics.collision.topology import STATIC
 from physics.contact.memory import make_contact_memory
 from physics.contact.rows import make_point_state, make_rows
+from physics.exchange.buffer import make_control
 from physics.exchange.constraint_frame import ConstraintFrame
 from physics.exchange.force_log import ForceLog
 from physics.exchange.port import Port
-from physics.exchange.tool_state import ToolState
+from physics.exchange.tool_state import ToolState, make_tool_state
 from physics.reduction.interface_model import make_interface_state
 from physics.systems.high_rate import (
     FEEDBACK,
@@ -84,5 +85,7 @@ def make_high_rate(
         log=log,
         state=state,
         state_control=state_control,
+        shown=make_tool_state(n, capacity.contacts, capacity.modes, capacity.bodies),
+        shown_control=make_control(),
         scratch=np.zeros((8, 4)),
     )

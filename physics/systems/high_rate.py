@@ -157,6 +157,8 @@ class HighRate(NamedTuple):
     log: ForceLog
     state: ToolState
     state_control: NDArray[np.int64]
+    shown: ToolState  # the same once more, with the reduced bodies, for the picture
+    shown_control: NDArray[np.int64]
     scratch: NDArray[np.float64]  # (8, 4)
 
 
@@ -640,9 +642,8 @@ def _feedback(s):
 
 
 @kernel
-def _publish(s):
-    """The tool's state for the low-rate loop."""
-    out, w = s.state, writer_slot(s.state_control)
+def _write_state(s, out, w):
+    """The state after the tick into slot w of `out`."""
     out.tick[w] = s.counter[TICK]
     out.calls[w] = s.counter[CALLS]
     out.odometer[w] = s.value[ODOMETER]
@@ -673,7 +674,23 @@ def _publish(s):
                 if p >= 0:
                     x += s.contacts.weights[c, 0, k] * s.points.x[p, i]
             out.contact_point[w, c, i] = x
+    out.frame[w] = s.counter[FRAME_ID]
+    for k in range(out.z.shape[1]):
+        out.z[w, k] = s.interface.z[k]
+    for b in range(out.centre.shape[1]):
+        for i in range(3):
+            out.centre[w, b, i] = s.interface.centre[b, i]
+        for i in range(4):
+            out.orientation[w, b, i] = s.interface.q[b, i]
+
+
+@kernel
+def _publish(s):
+    """The tool's state for the low-rate loop, and once more for the picture."""
+    _write_state(s, s.state, writer_slot(s.state_control))
     publish(s.state_control)
+    _write_state(s, s.shown, writer_slot(s.shown_control))
+    publish(s.shown_control)
 
 
 @kernel

@@ -74,6 +74,8 @@ class Krylov(LowRate):
                 page = Page(self.high.frame, f, low, slots, local, self.near, self.dt, limit)
                 self.reductions[low].write(page, self.pool)
             self._bring_to_present(f, present)
+            if self.drawn.wanted:
+                self.drawn.keep(self.frame_id, tuple(reduction.drawn() for reduction in self.reductions))
             self.hand_over(f)
 
     def _follow(self, until: int) -> None:

@@ -37,6 +37,7 @@ from physics.exchange.durations import StepTimes
 from physics.exchange.ring import ring_available, ring_overflow, ring_release
 from physics.kernels import kernel
 from physics.math3 import quat_rotate
+from physics.systems.drawn_model import DrawnModels
 from physics.systems.high_rate import HighRate
 from physics.systems.scene import Scene
 
@@ -62,6 +63,8 @@ class LowRate:
         """Ticks whose forces the last published frame contains."""
         self.x = scene.rest.copy()
         self.u = np.zeros_like(self.x)
+        self.drawn = DrawnModels()
+        """What the picture finds the bodies by, where the servo moves them."""
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
         self.broadphase = BroadPhase(
             scene.topology,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from physics.bodies.body import Factor
 from physics.reduction.interface_model import InterfaceState
+from physics.systems.drawn_model import DrawnModel
 from physics.systems.members import BeamMember, Member, RigidMember, TetMember
 from physics.systems.reduced_frame import (
     Grams,
@@ -29,6 +30,10 @@ class Reduction(Protocol):
 
     def write(self, page: Page, pool: Executor) -> None:
         """L7: the model about the present state into its page of a frame."""
+        ...
+
+    def drawn(self) -> DrawnModel:
+        """The model as it was last written, for the picture; it stays as it is when the next one is made."""
         ...
 
     def follow(
@@ -78,6 +83,11 @@ class RigidReduction:
         page.frame.slot_rest[page.f, page.run] = 0.0
         write_compliance(page, np.zeros((3 * len(page.slots), 0)))
 
+    def drawn(self) -> DrawnModel:
+        """The surface in body axes, without modes."""
+        points = np.vstack([self.member.points, np.zeros((1, 3))])
+        return DrawnModel(self.member, points, np.zeros((6, 0)), np.zeros((0, 0)), slice(0, 0))
+
     def follow(
         self,
         model: InterfaceState,
@@ -98,6 +108,7 @@ class BeamReduction:
         self.member, self.shifts, self.points = member, shifts, columns // (3 * len(shifts))
         self.columns = np.zeros((member.body.n_dof, 0))
         self.factors: list[Factor] = []
+        self._drawn: DrawnModel | None = None
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Factors at each shift and A_h^-1 J^T."""
@@ -122,7 +133,13 @@ class BeamReduction:
         diagonal = body.M.diagonal(), tangent.diagonal()
         velocity = self.columns.shape[1]
         grams = Grams(basis, basis.T @ body.M @ basis, basis.T @ tangent @ basis, force, velocity, diagonal)
-        write_modes(page, member, grams)
+        modes, span = write_modes(page, member, grams)
+        self._drawn = DrawnModel(member, member.positions(), basis, modes.transform, span)
+
+    def drawn(self) -> DrawnModel:
+        """The last model."""
+        assert self._drawn is not None
+        return self._drawn
 
     def follow(
         self,

@@ -21,6 +21,7 @@ from physics.fem.cholesky import CholeskyFactor
 from physics.kernels import fast_kernel
 from physics.reduction.interface_model import InterfaceState
 from physics.reduction.rational_krylov import best_rotation, rigid_motions
+from physics.systems.drawn_model import DrawnModel
 from physics.systems.members import TetMember
 from physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
 
@@ -142,6 +143,12 @@ class TetReduction:
         grams = Grams(basis, mass.result(), stiffness, force, column, (self.mass, own))
         modes, self._span = write_modes(page, member, grams)
         self._basis, self._transform, self._base = basis, modes.transform, x
+
+    def drawn(self) -> DrawnModel:
+        """The last model; the basis is copied, since its room is used again."""
+        places = self.member.body.x.copy()
+        places[self.member.body.free] = self._base
+        return DrawnModel(self.member, places, self._basis.copy(), self._transform, self._span)
 
     def _fill_basis(self, v: NDArray[np.float64], solved: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         """(n_dof, k): columns at every shift, slow modes, velocity, free accelerations."""

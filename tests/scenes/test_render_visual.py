@@ -8,7 +8,11 @@ import pytest
 from app.build import build_scene
 from app.visual import COLOURED, SMALLEST_STRAIN, Visual, colour_range
 from config.load import load_scene
+from physics.exchange.buffer import reader_slot
+from physics.exchange.constraint_frame import N_SLOTS
 from physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
+from physics.reduction.interface_model import slot_position
+from physics.systems.high_rate import run_ticks
 from physics.systems.lock_step import LockStep
 
 NOTHING = np.zeros(len(COUNTERS), np.int64)
@@ -56,6 +60,44 @@ def test_frames_of_a_timed_run_carry_the_clock_and_others_nothing(visual):
     visual.timed, before = True, time.perf_counter_ns()
     assert before <= shown(visual).published_ns <= time.perf_counter_ns()
     visual.timed = False
+
+
+def test_a_run_in_threads_is_drawn_where_the_servo_has_it_and_not_where_the_slow_loop_left_it():
+    spec = load_scene("wire")
+    lock = LockStep(build_scene(spec), "krylov", spec.interface.latency)
+    high, low = lock.high, lock.low
+    visual = Visual(spec, lock.scene, high, low.drawn)
+    visual.timed = True
+    visual.latest()  # from now on somebody looks
+    visual.timed = False
+    # a low step, and then ticks that it knows nothing of; the hand moves as fast as a hand does
+    for ticks in (4 * lock.ratio + 1, lock.ratio // 2):
+        visual.publish(visual.take_tool(), lock.tick, NOTHING)
+        for _ in range(ticks):
+            high.port.position[1] += 2e-4
+            lock.advance(1, lambda n: run_ticks(lock.handle, n))
+    behind = visual.latest()[0].vertices.copy()
+    visual.timed = True
+    state, _ = visual.latest()
+    assert state.tick == lock.tick
+    drawable = {d.name: d for d in visual.geometry.drawables}
+    tool = state.vertices[drawable["wire"].span]
+    np.testing.assert_array_equal(tool, high.tool.x)
+    np.testing.assert_array_equal(state.device_point, high.hold.target)
+    assert np.abs(tool - behind[drawable["wire"].span]).max() > 1e-4
+    # slots: the points that the servo itself moves, less what is left of the joint to the last frame
+    f, member = int(reader_slot(high.frame_control)), lock.scene.members[0]
+    high.interface.join[:] = 0.0
+    slots = high.frame.slot_point[f, : high.frame.head[f, N_SLOTS]]
+    here = np.empty((len(slots), 3))
+    for slot in range(len(slots)):
+        slot_position(high.frame, f, high.interface, slot, here[slot])
+    soft = drawable[lock.scene.names[member.number]].span
+    drawn, left = state.vertices[soft][slots - member.first], behind[soft][slots - member.first]
+    # the same sums in another order: rounding of some hundred terms
+    np.testing.assert_allclose(drawn, here, atol=1e-12)
+    assert np.abs(left - here).max() > 1e-7
+    lock.low.close()
 
 
 @pytest.mark.parametrize("scale", [0.0011, 0.02, 0.3, 7.0])
