@@ -226,8 +226,9 @@ class Operator:
 
     def _frame(self, state: SceneState) -> None:
         asked: list[Request] = []
-        shown = self._panel_state(state)
-        self.window.frame(state, self.controls, lambda: asked.extend(self.panel.draw(shown)))
+        self.window.frame(
+            state, self.controls, lambda: asked.extend(self.panel.draw(self._panel_state(state)))
+        )
         for request in asked:
             self.controls.ask(request)
 
@@ -256,7 +257,7 @@ class Operator:
             recording_path=str(session.recorder.path) if session.recorder else "",
             force=readings.force(),
             force_limit=readings.limit(),
-            loops=readings.loops(self.window.draw_ms, self.window.latency.p50),
+            loops=readings.loops(self.window),
             readings=readings.groups(state),
             knobs=readings.knobs(),
             plots=readings.plots(),

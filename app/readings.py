@@ -16,6 +16,7 @@ from haptics.statistics import LATE, MISSED, STALE_STEPS
 from physics.exchange.durations import percentile_us
 from physics.exchange.snapshot import SceneState
 from render.panel_state import Knob, LoopReading, Plot, Reading
+from render.window import Window
 
 SPAN = 6.0
 """Seconds of history in the plots."""
@@ -45,12 +46,11 @@ class _Counter:
 
 
 class Readings:
-    """One session's numbers, asked for once a frame from the thread that draws."""
+    """One session's numbers, asked for whenever the panel is drawn, from the thread that draws."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._servo, self._slow, self._pictures = _Counter(), _Counter(), _Counter()
-        self._frames = 0
+        self._servo, self._slow = _Counter(), _Counter()
         self._histogram = np.zeros(0)
         self._late = float("nan")
         self._looked = self._judged = 0.0
@@ -63,11 +63,9 @@ class Readings:
     def look(self) -> None:
         """Bring everything to the present."""
         session, now = self.session, time.perf_counter()
-        self._frames += 1
         statistics = session.rig.servo.statistics
         self._servo.see(tick_count(session.rig.servo))
         self._slow.see(session.slow.steps)
-        self._pictures.see(self._frames)
         if now - self._judged > 2 * WINDOW:
             seen = statistics.histograms[LATE].copy()
             if len(self._histogram):
@@ -77,20 +75,20 @@ class Readings:
             self._columns = session.trace.latest(round(SPAN * session.spec.rates.servo_hz))
             self._looked = now
 
-    def loops(self, draw_ms: float, latency_ms: float) -> tuple[LoopReading, ...]:
+    def loops(self, window: Window) -> tuple[LoopReading, ...]:
         """Servo, slow loop and pictures; lateness at the 99th percentile."""
         session, rates = self.session, self.session.spec.rates
         statistics, slow = session.rig.servo.statistics, session.slow
         recent = slow.seconds.recent()
         over = [1e3 * max(0.0, t - slow.period) for t in recent]
         step = f"step {1e3 * float(np.median(recent)):.1f} ms" if recent else ""
-        picture = f"drawn in {draw_ms:.0f} ms, {latency_ms:.0f} ms after its state"
+        picture = f"drawn in {window.draw_ms:.0f} ms, {window.latency.p50:.0f} ms after its state"
         return (
             LoopReading("servo", self._servo.rate, rates.servo_hz, 1e-3 * self._late,
                         int(statistics.counters[MISSED])),
             LoopReading("slow loop", self._slow.rate, rates.low_hz,
                         float(np.percentile(over, 99)) if over else float("nan"), int(slow.overruns), step),
-            LoopReading("pictures", self._pictures.rate, rates.render_hz, note=picture),
+            LoopReading("pictures", window.frame_rate, window.most_hz, note=picture),
         )  # fmt: skip
 
     def force(self) -> float:

@@ -6,6 +6,7 @@ Right-handed axes, y up. Azimuth 0 and elevation 0 put the eye on +z, where the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +56,7 @@ class Camera:
         azimuth, elevation = STANDARD_VIEWS[view]
         return replace(self, azimuth=azimuth, elevation=elevation)
 
-    @property
+    @cached_property
     def axes(self) -> Floats:
         """Right, up and backward unit vectors of the picture as rows, shape (3, 3)."""
         a, e = np.radians((self.azimuth, self.elevation))

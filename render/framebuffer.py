@@ -30,6 +30,15 @@ class Framebuffer:
         """Draw into it from now on."""
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._drawn)
 
+    def take(self, other: Framebuffer, width: int) -> None:
+        """Copy colour, depth and stencil of the first `width` columns of another of this size and samples.
+
+        It is bound afterwards.
+        """
+        everything = gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT | gl.GL_STENCIL_BUFFER_BIT
+        self._copy(other._drawn, self._drawn, width, everything)
+        self.bind()
+
     def read(self) -> Picture:
         """What was drawn, shape (height, width, 3), the first row on top."""
         self._resolve()
@@ -43,7 +52,7 @@ class Framebuffer:
     def show(self) -> None:
         """Copy what was drawn to the current context's window, which has the same size."""
         self._resolve()
-        self._copy(self._resolved, 0)
+        self._copy(self._resolved, 0, self.width)
         gl.check()
 
     def delete(self) -> None:
@@ -55,13 +64,13 @@ class Framebuffer:
     def _resolve(self) -> None:
         """Average the samples of each pixel."""
         if self._resolved != self._drawn:
-            self._copy(self._drawn, self._resolved)
+            self._copy(self._drawn, self._resolved, self.width)
 
-    def _copy(self, source: int, target: int) -> None:
-        w, h = self.width, self.height
+    def _copy(self, source: int, target: int, w: int, what: int | None = None) -> None:
+        h, what = self.height, gl.GL_COLOR_BUFFER_BIT if what is None else what
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, source)
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, target)
-        gl.glBlitFramebuffer(0, 0, w, h, 0, 0, w, h, gl.GL_COLOR_BUFFER_BIT, gl.GL_NEAREST)
+        gl.glBlitFramebuffer(0, 0, w, h, 0, 0, w, h, what, gl.GL_NEAREST)
 
     def _make(self, samples: int) -> int:
         frame = int(gl.glGenFramebuffers(1))

@@ -6,13 +6,17 @@ from typing import Any, Protocol
 
 
 class Layer(Protocol):
-    """Called by the window, in the order attach, (begin, end) for each frame, detach."""
+    """Called by the window, in the order attach, then (begin, end) or `again` for each frame, detach."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it is to be drawn anew in this frame; if not, the window keeps what it covers."""
 
     @property
     def covered(self) -> int:
         """Pixels of the picture's width, at its right, that the layer covers: the scene is drawn beside them.
 
-        Asked for between `begin` and `end`.
+        Asked for between `begin` and `end`, and before `again`.
         """
 
     def attach(self, window: Any) -> None:
@@ -33,6 +37,9 @@ class Layer(Protocol):
 
     def end(self, width: int, height: int) -> None:
         """Draw the frame of width x height pixels into the bound framebuffer."""
+
+    def again(self, width: int, height: int) -> None:
+        """Draw what the last `end` drew over the scene once more; what it covers is still there."""
 
     def detach(self) -> None:
         """Give everything back; the context is still current."""

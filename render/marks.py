@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from render import gl
 from render.program import Program, VertexArray
 from render.solids import Solids, unit_shapes
+from render.stencil import HIDDEN, once
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +33,10 @@ class MarkLayer:
         for name, shape in self._shapes.items():
             rows = marks.rows(name)
             counts[name] = len(rows)
-            shape.stream_instances(rows)
+            if len(rows):
+                shape.stream_instances(rows)
+        if not any(counts.values()):
+            return
         self._program.use(to_clip=to_clip, eye=eye, light=light, gloss=0.6, glow=0.45)
         gl.glEnable(gl.GL_CULL_FACE)
         gl.glEnable(gl.GL_BLEND)
@@ -49,16 +53,12 @@ class MarkLayer:
 
     def _draw_hidden(self, counts: dict[str, int]) -> None:
         """What lies behind a body, each pixel once: blended marks on top of each other would be a blur."""
-        gl.glClear(gl.GL_STENCIL_BUFFER_BIT)
-        gl.glEnable(gl.GL_STENCIL_TEST)
-        gl.glStencilFunc(gl.GL_EQUAL, 0, 0xFF)
-        gl.glStencilOp(gl.GL_KEEP, gl.GL_KEEP, gl.GL_INCR)
         gl.glDepthMask(False)
         gl.glDepthFunc(gl.GL_GREATER)
-        self._draw(counts, HIDDEN_OPACITY)
+        with once(HIDDEN):
+            self._draw(counts, HIDDEN_OPACITY)
         gl.glDepthMask(True)
         gl.glDepthFunc(gl.GL_LESS)
-        gl.glDisable(gl.GL_STENCIL_TEST)
 
     def _draw(self, counts: dict[str, int], opacity: float) -> None:
         self._program.set(opacity=opacity)

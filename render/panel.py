@@ -9,16 +9,44 @@ It shows a `PanelState` and returns what the operator asks for; it decides nothi
 
 from __future__ import annotations
 
+import ctypes
 import importlib
-from typing import Any
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from render.gl import RenderUnavailable
 from render.panel_state import PanelState
 from render.requests import Request
 
 SENTENCE = "the panel needs imgui-bundle, which is not available here ({}); install the extra palpo[window]."
+PERIOD = 0.1
+"""Seconds after which a panel that nobody touches is drawn anew: nobody reads numbers faster."""
+SETTLED = 0.5
+"""Seconds after an event for which it is drawn in every frame."""
+VERTEX_FLOATS = 5
+"""Words in a vertex of imgui: place, place in the atlas, colour."""
 NOWHERE = -1e30
 """Where the pointer is for imgui when it is not over the window."""
+
+
+class _Kept(NamedTuple):
+    """Lists of drawings in pixels already, in the place of imgui's own."""
+
+    cmd_lists: list[Any]
+
+    def scale_clip_rects(self, scale: Any) -> None:
+        """Nothing: imgui's were scaled when they were drawn first."""
+
+
+def _leftmost(drawn: Any) -> float:
+    """The smallest x [points] of what a list draws; imgui's vertices begin with their x."""
+    vertices = drawn.vtx_buffer
+    if not vertices.size():
+        return np.inf
+    block = (ctypes.c_float * (VERTEX_FLOATS * vertices.size())).from_address(vertices.data_address())
+    return float(np.frombuffer(block, np.float32)[::VERTEX_FLOATS].min())
 
 
 class Panel:
@@ -35,6 +63,8 @@ class Panel:
             raise RenderUnavailable(SENTENCE.format(str(error).strip().rstrip("."))) from error
         self._renderer: Any = None
         self._scale = 1.0
+        self._drawn = self._heard = -1e30
+        self._help = False
 
     @staticmethod
     def missing() -> str:
@@ -68,8 +98,16 @@ class Panel:
         self._chain(backend.glfw, window)
         self._dress(self._density())
 
+    @property
+    def due(self) -> bool:
+        """While somebody is at it in every frame, else from time to time."""
+        now = time.perf_counter()
+        touched = self.wants_pointer() or self.wants_keys() or now - self._heard < SETTLED
+        return touched or now - self._drawn >= PERIOD
+
     def begin(self) -> None:
-        """Take over the events since the last frame, and begin a new one."""
+        """Take over the events since the last time, and begin anew."""
+        self._drawn = time.perf_counter()
         self._enter()
         self._renderer.process_inputs()
         if self._density() != self._scale:
@@ -78,6 +116,7 @@ class Panel:
 
     def draw(self, state: PanelState) -> list[Request]:
         """Show the state; what the operator asked for since the last frame. Between `begin` and `end`."""
+        self._help = state.help
         requests: list[Request] = self._parts.draw(state)
         return requests
 
@@ -94,6 +133,15 @@ class Panel:
         self._enter()
         self._imgui.render()
         self._renderer.render(self._imgui.get_draw_data())
+
+    def again(self, width: int, height: int) -> None:
+        """Draw what lies over the scene as `end` left it: the legend, a list that is open."""
+        self._enter()
+        # the panel's own edge is smoothed into the scene by half a point
+        left = self._imgui.get_io().display_size.x - self._parts.width - 1.0
+        over = [drawn for drawn in self._imgui.get_draw_data().cmd_lists if _leftmost(drawn) < left]
+        if over:
+            self._renderer.render(_Kept(over))
 
     def detach(self) -> None:
         """Give everything back; the context is still current. Callbacks of a window in use stay harmless."""
@@ -142,6 +190,8 @@ class Panel:
                 if self._renderer is not None:
                     self._enter()
                     hear(w, *event)
+                    if hear != self._on_move:
+                        self._heard = time.perf_counter()
                 for listener in before:
                     listener(w, *event)
 
@@ -151,6 +201,9 @@ class Panel:
 
     def _on_move(self, _: Any, x: float, y: float) -> None:
         self._imgui.get_io().add_mouse_pos_event(x, y)
+        over = x >= self._imgui.get_io().display_size.x - self._parts.width
+        if over or self._help or self.wants_pointer():
+            self._heard = time.perf_counter()
 
     def _on_presence(self, _: Any, inside: int) -> None:
         if not inside:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from physics.exchange.snapshot import SceneState
 from render import gl, palette
 from render.program import Program, VertexArray
+from render.stencil import PATCHES, once
 from render.surfaces import shares
 
 Floats = NDArray[np.float64]
@@ -21,7 +22,7 @@ class PatchLayer:
     """The patches of the newest frame on the graphics card."""
 
     def __init__(self) -> None:
-        self._lit = Program("surface", "lit")
+        self._lit = Program("surface", "lit", "MAPPED")
         self._array = VertexArray((3, 3, 1))
         self._count = 0
 
@@ -39,20 +40,16 @@ class PatchLayer:
         self._lit.set(colour_map=palette.COLOUR_MAP)
         gl.glEnable(gl.GL_BLEND)
         # Each pixel once: both walls of a cavity on top of each other would hide what is before them.
-        gl.glClear(gl.GL_STENCIL_BUFFER_BIT)
-        gl.glEnable(gl.GL_STENCIL_TEST)
-        gl.glStencilFunc(gl.GL_EQUAL, 0, 0xFF)
-        gl.glStencilOp(gl.GL_KEEP, gl.GL_KEEP, gl.GL_INCR)
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(OFFSET, OFFSET)
-        self._pass(1.0)
-        gl.glDepthMask(False)
-        gl.glDepthFunc(gl.GL_GREATER)
-        self._pass(HIDDEN_OPACITY)
+        with once(PATCHES):
+            self._pass(1.0)
+            gl.glDepthMask(False)
+            gl.glDepthFunc(gl.GL_GREATER)
+            self._pass(HIDDEN_OPACITY)
         gl.glDepthFunc(gl.GL_LESS)
         gl.glDepthMask(True)
         gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
-        gl.glDisable(gl.GL_STENCIL_TEST)
         gl.glDisable(gl.GL_BLEND)
 
     def delete(self) -> None:

@@ -17,10 +17,11 @@ FLOAT_BYTES = 4
 class Program:
     """A vertex and a fragment shader, linked; `set` gives its uniforms their values by name."""
 
-    def __init__(self, vertex: str, fragment: str) -> None:
+    def __init__(self, vertex: str, fragment: str, *defined: str) -> None:
+        """defined: names that the shaders' preprocessor knows."""
         self.handle = gl.glCreateProgram()
         stages = ((gl.GL_VERTEX_SHADER, f"{vertex}.vert"), (gl.GL_FRAGMENT_SHADER, f"{fragment}.frag"))
-        shaders = [_compile(stage, name) for stage, name in stages]
+        shaders = [_compile(stage, name, defined) for stage, name in stages]
         for shader in shaders:
             gl.glAttachShader(self.handle, shader)
         gl.glLinkProgram(self.handle)
@@ -139,9 +140,10 @@ class VertexArray:
         gl.glBufferData(gl.GL_ARRAY_BUFFER, data.nbytes, data, gl.GL_STREAM_DRAW)
 
 
-def _compile(stage: int, name: str) -> int:
+def _compile(stage: int, name: str, defined: tuple[str, ...]) -> int:
     shader = gl.glCreateShader(stage)
-    gl.glShaderSource(shader, (SHADERS / name).read_text(encoding="utf-8"))
+    version, rest = (SHADERS / name).read_text(encoding="utf-8").split("\n", 1)
+    gl.glShaderSource(shader, "\n".join([version, *(f"#define {what}" for what in defined), rest]))
     gl.glCompileShader(shader)
     if not gl.glGetShaderiv(shader, gl.GL_COMPILE_STATUS):
         raise RuntimeError(f"{name}: {_text(gl.glGetShaderInfoLog(shader))}")

@@ -37,13 +37,25 @@ class SceneView:
 
     def draw(self, state: SceneState, camera: Camera, width: int, height: int, overlays: Overlays) -> float:
         """Draw one frame of `width` x `height` pixels; returns the arrows' scale [m/N] that was used."""
+        self.draw_backdrop(camera, width, height, overlays)
+        return self.draw_bodies(state, camera, width, height, overlays)
+
+    def draw_backdrop(self, camera: Camera, width: int, height: int, overlays: Overlays) -> None:
+        """Draw what only the camera changes: background and ground. It may be kept and copied."""
+        self._clear(width, height)
+        if overlays.grid:
+            self._ground.draw(camera.matrix(width / height), camera.eye, overlays.axes)
+        gl.check()
+
+    def draw_bodies(
+        self, state: SceneState, camera: Camera, width: int, height: int, overlays: Overlays
+    ) -> float:
+        """Draw everything else over the backdrop; returns the arrows' scale [m/N] that was used."""
         scale = force_scale(self.geometry, state) if overlays.force_scale is None else overlays.force_scale
         to_clip, eye = camera.matrix(width / height), camera.eye
         self._surfaces.update(state, overlays.coloured(state))
         self._patches.update(state)
-        self._clear(width, height)
-        if overlays.grid:
-            self._ground.draw(to_clip, eye, overlays.axes)
+        _begin(width, height)
         plane = self._ground.plane
         if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
             self._surfaces.draw_shadow(to_clip, plane, LIGHT)
@@ -67,11 +79,7 @@ class SceneView:
         gl.glDeleteVertexArrays(1, np.array([self._empty], np.uint32))
 
     def _clear(self, width: int, height: int) -> None:
-        gl.glViewport(0, 0, width, height)
-        gl.glEnable(gl.GL_MULTISAMPLE)
-        gl.glDepthFunc(gl.GL_LESS)
-        gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
-        gl.glDisable(gl.GL_BLEND)
+        _begin(width, height)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT | gl.GL_STENCIL_BUFFER_BIT)
         gl.glDisable(gl.GL_DEPTH_TEST)
         self._background.use(bottom=palette.BACKGROUND_BOTTOM, top=palette.BACKGROUND_TOP)
@@ -89,6 +97,16 @@ class SceneView:
         self._marks.draw(self._axes, camera.matrix(1.0), camera.eye, LIGHT)
         gl.glDisable(gl.GL_SCISSOR_TEST)
         gl.glViewport(0, 0, width, height)
+
+
+def _begin(width: int, height: int) -> None:
+    """The state in which every part of a frame finds OpenGL, whatever was drawn before."""
+    gl.glViewport(0, 0, width, height)
+    gl.glEnable(gl.GL_MULTISAMPLE)
+    gl.glEnable(gl.GL_DEPTH_TEST)
+    gl.glDepthFunc(gl.GL_LESS)
+    gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
+    gl.glDisable(gl.GL_BLEND)
 
 
 def triad_corner(width: int, height: int) -> tuple[int, int, int]:

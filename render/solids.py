@@ -94,8 +94,8 @@ def unit_shapes() -> dict[str, tuple[NDArray[np.float32], Indices]]:
     cone_n = np.array([[0, -1], [0, -1], [slope, slope], [slope, slope]])
     return {
         BALL: _turned(ball, ball, 20),
-        ROD: _turned(rod, rod_n, 20),
-        CONE: _turned(cone, cone_n, 28),
+        ROD: _turned(rod, rod_n, 12),
+        CONE: _turned(cone, cone_n, 16),
         CUBE: _cube(),
     }
 
@@ -111,7 +111,11 @@ def _turned(profile: Floats, normal: Floats, sides: int) -> tuple[NDArray[np.flo
     ring, s = sides * np.arange(len(profile) - 1)[:, None], np.arange(sides)
     i, j = ring + s, ring + (s + 1) % sides
     triangles = np.stack([i, j, j + sides, i, j + sides, i + sides], axis=-1).reshape(-1, 3)
-    return np.hstack([turn(profile), turn(normal)]).astype(np.float32), triangles.astype(np.int32)
+    points = turn(profile)
+    # at a pole and between two normals of one ring triangles have no area, but they cost as others do
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    flat = np.linalg.norm(np.cross(b - a, c - a), axis=1) < 1e-9
+    return np.hstack([points, turn(normal)]).astype(np.float32), triangles[~flat].astype(np.int32)
 
 
 def _cube() -> tuple[NDArray[np.float32], Indices]:

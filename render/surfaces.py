@@ -9,6 +9,8 @@ from physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from render import gl, palette
 from render.normals import SmoothSurface
 from render.program import Program, VertexArray
+from render.stencil import REST, once
+from render.stencil import SHADOW as SHADOWED
 from render.tubes import Tube
 
 Floats = NDArray[np.float64]
@@ -77,33 +79,32 @@ class SurfaceLayer:
     """All surfaces and tubes of a scene; creases are those of the shape at rest."""
 
     def __init__(self, geometry: SceneGeometry) -> None:
-        self._lit = Program("surface", "lit")
+        self._plain, self._mapped = Program("surface", "lit"), Program("surface", "lit", "MAPPED")
+        self._lit = self._plain
         self._flat = Program("surface", "flat")
         self._bodies = [_Body(d, geometry.rest) for d in geometry.drawables if d.kind != "plane"]
 
     def update(self, state: SceneState, coloured: bool) -> None:
         """Take over the vertices of a frame, and its scalar if `coloured`."""
         values = shares(state, state.scalar) if coloured else None
+        self._lit = self._mapped if coloured else self._plain
         for body in self._bodies:
             body.update(state.vertices, values)
 
     def draw_shadow(self, to_clip: Floats, plane: Floats, light: Floats) -> None:
         """Darken where the bodies stand between `light` (3,) and the `plane` (4,): n . x = d as (n, d).
 
-        The stencil lets each pixel be darkened once, whatever number of faces lies above it.
+        Each pixel is darkened once.
         """
         self._flat.use(to_clip=to_clip @ shadow_matrix(plane, light), colour=SHADOW)
-        gl.glEnable(gl.GL_STENCIL_TEST)
-        gl.glStencilFunc(gl.GL_EQUAL, 0, 0xFF)
-        gl.glStencilOp(gl.GL_KEEP, gl.GL_KEEP, gl.GL_INCR)
         gl.glDepthMask(False)
         gl.glDisable(gl.GL_DEPTH_TEST)
         gl.glEnable(gl.GL_BLEND)
-        for body in self._bodies:
-            body.faces()
+        with once(SHADOWED):
+            for body in self._bodies:
+                body.faces()
         gl.glEnable(gl.GL_DEPTH_TEST)
         gl.glDepthMask(True)
-        gl.glDisable(gl.GL_STENCIL_TEST)
 
     def draw(self, to_clip: Floats, eye: Floats, light: Floats, wireframe: bool) -> None:
         """Draw the bodies, and their edges if `wireframe`."""
@@ -111,7 +112,8 @@ class SurfaceLayer:
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(1.0, 1.0)
         self._lit.use(to_clip=to_clip, eye=eye, light=light, gloss=1.0, glow=0.0)
-        self._lit.set(colour_map=palette.COLOUR_MAP)
+        if self._lit is self._mapped:
+            self._lit.set(colour_map=palette.COLOUR_MAP)
         for body in self._bodies:
             self._lit.set(colour=(*body.colour, 1.0))
             body.faces()
@@ -126,15 +128,11 @@ class SurfaceLayer:
     def draw_rest(self, to_clip: Floats) -> None:
         """A veil with edges where the bodies were at rest, where nothing else stands before it."""
         self._flat.use(to_clip=to_clip, colour=(*palette.REST, GHOST_FACES))
-        gl.glClear(gl.GL_STENCIL_BUFFER_BIT)
-        gl.glEnable(gl.GL_STENCIL_TEST)
-        gl.glStencilFunc(gl.GL_EQUAL, 0, 0xFF)
-        gl.glStencilOp(gl.GL_KEEP, gl.GL_KEEP, gl.GL_INCR)
         gl.glDepthMask(False)
         gl.glEnable(gl.GL_BLEND)
-        for body in self._bodies:
-            body.ghost(faces=True)
-        gl.glDisable(gl.GL_STENCIL_TEST)
+        with once(REST):
+            for body in self._bodies:
+                body.ghost(faces=True)
         self._flat.set(colour=(*palette.REST, GHOST_EDGES))
         for body in self._bodies:
             body.ghost(faces=False)
@@ -142,8 +140,8 @@ class SurfaceLayer:
 
     def delete(self) -> None:
         """Give everything back to the driver."""
-        self._lit.delete()
-        self._flat.delete()
+        for program in (self._plain, self._mapped, self._flat):
+            program.delete()
         for body in self._bodies:
             body.delete()
 

@@ -1,7 +1,8 @@
 """The operator's window: draws snapshots at its own pace, and hands pointer and keys to `Controls`.
 
 Each frame is drawn into a framebuffer, as offscreen pictures are, and then copied to the window: a screenshot
-is whole also where another window covers this one. Everything here belongs to the main thread.
+is whole also where another window covers this one, and what has not changed since the last frame need not be
+drawn again: what is behind the bodies, and the panel. Everything here belongs to the main thread.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
 
 SOFTWARE_SHARE = 0.7
 """Part of the time that such a renderer may take for drawing."""
+
+SOFTWARE_HZ = 30.0
+"""Pictures a second that such a renderer draws at most: more would take the time from the loops."""
 
 
 class Window:
@@ -56,8 +60,14 @@ class Window:
         """Width and height of the scene's part of the last frame [pixels]: what the layer does not cover."""
         self.arrow_scale = 0.0
         """Length of the force arrows in the last frame [m/N]."""
-        self._pace = Pace(render_hz, SOFTWARE_SHARE if software else 1.0)
+        self.most_hz = min(render_hz, SOFTWARE_HZ) if software else render_hz
+        """Frames a second at most."""
+        self._pace = Pace(self.most_hz, SOFTWARE_SHARE if software else 1.0)
         self._frame: Framebuffer | None = None
+        self._backdrop: Framebuffer | None = None
+        """What is behind the bodies, kept until the camera moves."""
+        self._behind: object = None
+        """What the backdrop was drawn from."""
         self._view: SceneView | None = None
         self._restored: tuple[int, int, int, int] | None = None  # place and size before full screen
         self._layer = layer
@@ -117,11 +127,13 @@ class Window:
         width, height = self.size
         if width and height:
             self._context.make_current()
-            if self._layer is not None:
+            fresh = self._fit(width, height)
+            if self._layer is not None and (fresh or self._layer.due):
+                fresh = True
                 self._layer.begin()
                 if ui is not None:
                     ui()
-            self._draw(self._view, state, controls, width, height)
+            self._draw(self._view, state, controls, fresh)
             self._glfw.swap_buffers(self.handle)
         self._pace.shown(began, time.perf_counter_ns(), state.published_ns)
         self._heed()
@@ -151,29 +163,45 @@ class Window:
         self._context.make_current()
         if self._layer is not None:
             self._layer.detach()
-        for owned in (self._view, self._frame):
-            if owned is not None:
-                owned.delete()
+        if self._view is not None:
+            self._view.delete()
+        self._give_back()
         self._context.close()
 
-    def _draw(self, view: SceneView, state: SceneState, controls: Controls, width: int, height: int) -> None:
-        beside = max(1, width - (self._layer.covered if self._layer is not None else 0))
+    def _draw(self, view: SceneView, state: SceneState, controls: Controls, fresh: bool) -> None:
+        """Draw the scene beside the layer, then the layer: whole if it is `fresh`."""
+        assert self._frame is not None and self._backdrop is not None
+        width, height, layer = self._frame.width, self._frame.height, self._layer
+        beside = max(1, width - (layer.covered if layer is not None else 0))
         self.scene_size = beside, height
         self._events.scene_share = beside / width
         controls.see(partial(visible_points, view.geometry, state), beside / height)
-        self._frame_of(width, height).bind()
-        self.arrow_scale = view.draw(state, controls.camera, beside, height, controls.overlays)
-        if self._layer is not None:
-            self._layer.end(width, height)
-        self._frame_of(width, height).show()
+        camera, overlays = controls.camera, controls.overlays
+        backdrop = view, camera, beside, overlays.grid, overlays.axes
+        if backdrop != self._behind:
+            self._backdrop.bind()
+            view.draw_backdrop(camera, beside, height, overlays)
+            self._behind = backdrop
+        self._frame.take(self._backdrop, beside)
+        self.arrow_scale = view.draw_bodies(state, camera, beside, height, overlays)
+        if layer is not None:
+            (layer.end if fresh else layer.again)(width, height)
+        self._frame.show()
 
-    def _frame_of(self, width: int, height: int) -> Framebuffer:
-        """The framebuffer; another one if the size is another."""
-        if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
-            if self._frame is not None:
-                self._frame.delete()
-            self._frame = Framebuffer(width, height, self._samples)
-        return self._frame
+    def _fit(self, width: int, height: int) -> bool:
+        """Have framebuffers of this size; whether they are new ones."""
+        if self._frame is not None and (self._frame.width, self._frame.height) == (width, height):
+            return False
+        self._give_back()
+        self._frame = Framebuffer(width, height, self._samples)
+        self._backdrop = Framebuffer(width, height, self._samples)
+        return True
+
+    def _give_back(self) -> None:
+        for buffer in (self._frame, self._backdrop):
+            if buffer is not None:
+                buffer.delete()
+        self._frame = self._backdrop = self._behind = None
 
     def _heed(self) -> None:
         """Sleep and heed events until the next frame is due, at least once."""

@@ -12,7 +12,7 @@ uniform float opacity;
 out vec3 world;
 out vec3 normal;
 out vec4 tint;
-out float value;
+out vec4 base;  // the same as light
 
 void main() {
     world = origin + axis_x * position.x + axis_y * position.y + axis_z * position.z;
@@ -20,6 +20,6 @@ void main() {
     normal = cross(axis_y, axis_z) * direction.x + cross(axis_z, axis_x) * direction.y
            + cross(axis_x, axis_y) * direction.z;
     tint = vec4(colour, opacity);
-    value = -1.0;
+    base = vec4(pow(colour, vec3(2.2)), opacity);
     gl_Position = to_clip * vec4(world, 1.0);
 }

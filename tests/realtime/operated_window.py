@@ -49,7 +49,7 @@ def ball(colour):
 class Stripe:
     """A layer that covers the right edge, where the pointer is its own; keys are its own on request."""
 
-    covered = STRIPE
+    covered, due = STRIPE, True
 
     def __init__(self):
         self.calls, self.keys, self.inside = [], False, False
@@ -80,6 +80,9 @@ class Stripe:
         gl.glClearColor(*MAGENTA, 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT)
         gl.glDisable(gl.GL_SCISSOR_TEST)
+
+    def again(self, width, height):
+        self.calls.append("again")
 
     def detach(self):
         self.calls.append("detach")
@@ -249,6 +252,22 @@ def share(operator, layer, out):
     out["ui_after"], out["then"] = filled, layer.calls[-1]
 
 
+def keep(operator, layer, out, pictures):
+    """Frames in which only the bodies move."""
+    window, state = operator.window, operator.state
+    operator.begin()
+    pictures["drawn"] = window.screenshot()
+    layer.due, before = False, len(layer.calls)
+    operator.frames(1)
+    out["kept"] = layer.calls[before:]
+    pictures["kept"] = window.screenshot()
+    for name, shift in (("moved_away", 0.05), ("moved_back", 0.0)):
+        moved = replace(state, vertices=state.vertices + shift)
+        window.frame(moved, operator.controls)
+        pictures[name] = window.screenshot()
+    layer.due = True
+
+
 def change_size(operator, out, pictures):
     window = operator.window
     operator.begin()
@@ -297,6 +316,7 @@ def main(folder):
         go_away(operator, out)
         share(operator, layer, out)
         fail(operator, out)
+        keep(operator, layer, out, pictures)
         change_size(operator, out, pictures)
         out["close"] = [window.should_close]
         ask_to_close(window)

@@ -244,3 +244,13 @@ def test_a_driver_without_opengl_3_3_is_one_sentence(operated, display):
     said = sentence(OPEN, DISPLAY=display, MESA_GL_VERSION_OVERRIDE="2.1")
     assert "OpenGL through x11 is not available" in said
     assert "3.3" in said
+
+
+def test_a_layer_that_is_not_due_stays_in_the_picture_and_is_drawn_again_over_the_scene_only(seen, pictures):
+    assert seen["kept"] == ["again"]
+    np.testing.assert_array_equal(pictures["kept"], pictures["drawn"])
+
+
+def test_the_bodies_leave_no_trace_on_the_kept_backdrop(pictures):
+    np.testing.assert_array_equal(pictures["moved_back"], pictures["drawn"])
+    assert (pictures["moved_away"] != pictures["drawn"]).any()
