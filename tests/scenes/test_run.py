@@ -140,8 +140,9 @@ def test_a_run_of_another_kind_of_processor_is_repeated_within_the_stated_tolera
     assert again.status == FINISHED
     if os.environ.get("OPENBLAS_CORETYPE") != processor and made_elsewhere(read_recording(path).meta):
         assert found["made_elsewhere"].startswith("rounding ")
-        # a smooth contact: what 240 ticks make of roundings is nowhere near the tolerance
-        assert found["off"] < 1e-6
+        # a smooth contact: roundings may choose other columns for the reduced models, and any two of these
+        # differ by no more than a model from the whole scene: 0.06% here (palpo study multirate-accuracy)
+        assert found["off"] < 6e-4
     else:
         assert found["equal"]
 

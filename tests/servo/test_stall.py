@@ -144,7 +144,8 @@ class Waiting:
         self.words = np.append(port_addresses(self.port), self.numbers.ctypes.data)
         self.servo = make_servo(
             waiting_wall.address, self.words.ctypes.data, self.port, external(),
-            make_limits(1e9, max_rate=1e15, fade_in=0.0, recovery=RECOVERY), make_workspace(scale),
+            make_limits(1e9, max_rate=1e15, fade_in=0.0, recovery=RECOVERY, hand_speed=np.inf),
+            make_workspace(scale),
         )  # fmt: skip
 
     def go(self, points, wait=False):
