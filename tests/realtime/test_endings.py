@@ -39,9 +39,17 @@ def command(path):
     return [sys.executable, "-m", "app.cli", "run", "probe", *options, *changes]
 
 
+def hear_interrupts():
+    """What is started by a shell in the background is born deaf to SIGINT, and so are its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(path, **options):
     """`palpo run` with the probe pressed on its block."""
-    program = subprocess.Popen(command(path), stderr=subprocess.PIPE, text=True, cwd=ROOT, **options)
+    program = subprocess.Popen(
+        command(path), stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        **{"preexec_fn": hear_interrupts} | options,
+    )  # fmt: skip
     # whoever opens the recording before the run begins keeps it from being made
     for line in program.stderr:
         if "first tick" in line:

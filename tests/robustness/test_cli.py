@@ -106,7 +106,11 @@ def test_an_interrupted_run_fades_and_ends_in_order(tmp_path):
     out = tmp_path / "run.json"
     command = [sys.executable, "-m", "app.cli", "run", "beams", "--device", "mock"]
     command += ["--duration", "600", "--json", str(out)]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ)
+    process = subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ,
+        # a test run in the background of a shell is born deaf to SIGINT, and so would be its children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("first tick"):
