@@ -1,7 +1,6 @@
 """Every shipped scene runs, whatever the last bits of its generated coordinates are on this processor."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ SNAP = sorted(scene for scene in list_scenes() if scene.startswith("snap"))
 TICKS = 60
 """Three low periods."""
 SHORT = Options("", device="mock", lock_step=True, baseline=False, duration=1e-3 * TICKS)
-"""Kinds of processor that OpenBLAS can be told to compute as."""
 pytestmark = pytest.mark.slow
 
 
