@@ -29,21 +29,27 @@ studies: PURPOSE = tests
 studies: system $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(ALL_CORES) $(STUDIES)
 
+# mypy and import-linter look for the folders of a package inside it: links give them such a tree.
+ROOMS := app benchmarks config haptics physics render studies
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@rm -rf .lint && mkdir -p .lint/palpo
+	@for room in $(ROOMS); do ln -s "../../$$room" ".lint/palpo/$$room"; done
+	@ln -s ../../palpo/__init__.py ../../palpo/__main__.py ../../palpo/py.typed .lint/palpo/
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	cd .lint && ../$(BIN)/lint-imports --config ../pyproject.toml
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.installed-dev
-	$(BIN)/python -m config.reference docs/scenes.md
+	$(BIN)/python -m palpo.config.reference docs/scenes.md
 
 pictures: system $(VENV)/.installed-demo
-	$(BIN)/python -m app.gallery docs/pictures
+	$(BIN)/python -m palpo.app.report.gallery docs/pictures
 
 system:
 	@sh scripts/system-libs.sh $(PURPOSE)
@@ -59,5 +65,5 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find app config haptics physics render tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .lint build
+	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +

@@ -8,13 +8,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from palpo.config.schema.base import choose
+from palpo.config.schema.hapco import HapcoScene
+from palpo.config.schema.scene import BaseScene, Key, Origin, SceneSpec
+from palpo.config.schema.snap import SnapScene
+from palpo.config.schema.suction import SuctionScene
 from pydantic import TypeAdapter, ValidationError
-
-from config.schema.base import choose
-from config.schema.hapco import HapcoScene
-from config.schema.scene import BaseScene, Key, Origin, SceneSpec
-from config.schema.snap import SnapScene
-from config.schema.suction import SuctionScene
 
 SYSTEMS: dict[str, type[BaseScene]] = {
     "multirate": SceneSpec,
@@ -124,7 +123,9 @@ def _item(items: list[Any], part: str, override: str) -> int:
 
 
 def _shipped() -> list[Path]:
-    return sorted(Path(str(files("config"))).joinpath("scenes").glob("*.toml"), key=lambda path: path.stem)
+    return sorted(
+        Path(str(files("palpo.config"))).joinpath("scenes").glob("*.toml"), key=lambda path: path.stem
+    )
 
 
 def _find(name: str) -> Path:

@@ -1,18 +1,17 @@
-"""docs/scenes.md, written from the specifications: `python -m config.reference docs/scenes.md`."""
+"""docs/scenes.md, written from the specifications: `python -m palpo.config.reference docs/scenes.md`."""
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from palpo.config.load import SYSTEMS, list_scenes
+from palpo.config.schema.base import kind_of
+from palpo.config.schema.material import Material, library
+from palpo.config.schema.scene import SceneSpec
+from palpo.config.schema.units import UNITS, Quantity, in_words
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-
-from config.load import SYSTEMS, list_scenes
-from config.schema.base import kind_of
-from config.schema.material import Material, library
-from config.schema.scene import SceneSpec
-from config.schema.units import UNITS, Quantity, in_words
 
 PREFACE = """\
 # Scenes

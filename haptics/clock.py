@@ -16,8 +16,7 @@ import time
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
-
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""

@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from haptics.workspace import pose_to_scene
-from physics.exchange.port import Port
-from physics.kernels import inlined, kernel
+from palpo.haptics.workspace import pose_to_scene
+from palpo.physics.exchange.port import Port
+from palpo.physics.kernels import inlined, kernel
 
 TURN_BACK = 0.3
 """Time constant [s] in which an offset of the orientation decays."""

@@ -20,12 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from haptics.errors import HapticsError
-from haptics.path import Way, upright
-from physics.exchange.ahead import ROWS, Ahead, row_at
-from physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
-from physics.kernels import inlined, kernel
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.path import Way, upright
+from palpo.physics.exchange.ahead import ROWS, Ahead, row_at
+from palpo.physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
+from palpo.physics.kernels import inlined, kernel
 
 TABLE, MAILBOX, RECORDED, EXTERNAL = 0, 1, 2, 3
 """Where a device's target comes from: a table of one row a tick, the newest message, or a recording whose
@@ -66,7 +65,7 @@ class DeviceSpec:
     max_rate: float = 5000.0
     """Fastest change of the force that may be sent to it [N/s]."""
     torques: bool = False
-    """Whether it renders torques; those that it does not are accounted for by `haptics.passivity`."""
+    """Whether it renders torques; those that it does not are accounted for by `palpo.haptics.passivity`."""
 
 
 # HDAPI states -210 -110 -85 to 210 205 130 mm for the PHANTOM Omni and the Touch, which has its arm.

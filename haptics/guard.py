@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from haptics.errors import HapticsError
-from physics.kernels import inlined
+from palpo.haptics.errors import HapticsError
+from palpo.physics.kernels import inlined
 
 EDGE_RELAXATION = 5e-3
 """Damping of the edge over its stiffness [s]."""

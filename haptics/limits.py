@@ -26,12 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from haptics.errors import HapticsError
-from haptics.guard import GuardParams, make_guard
-from haptics.passivity import PassivityParams, make_passivity
-from haptics.plausible import HAND_SPEED, HAND_TURN
-from physics.exchange.port import (
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.guard import GuardParams, make_guard
+from palpo.haptics.passivity import PassivityParams, make_passivity
+from palpo.haptics.plausible import HAND_SPEED, HAND_TURN
+from palpo.physics.exchange.port import (
     LIVE_FORCE_SCALE,
     LIVE_MAX_FORCE,
     OK,
@@ -40,7 +39,7 @@ from physics.exchange.port import (
     STATUS_FLAGS,
     WAITING,
 )
-from physics.kernels import inlined, kernel
+from palpo.physics.kernels import inlined, kernel
 
 # Flags of a tick
 CLAMPED = 1
@@ -126,7 +125,7 @@ COUNTERS = (
 
 LET_GO = 2000.0
 """Stiffness with which a force that no frame renews gives way to the hand [N/m], above that of the stiffest
-honest wall of a device (haptics.device.DeviceSpec.max_stiffness), whose energy it must not exceed."""
+honest wall of a device (palpo.haptics.device.DeviceSpec.max_stiffness), whose energy it must not exceed."""
 
 
 class LimitParams(NamedTuple):

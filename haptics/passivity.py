@@ -24,9 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from haptics.errors import HapticsError
-from physics.kernels import kernel
+from palpo.haptics.errors import HapticsError
+from palpo.physics.kernels import kernel
 
 OFF, OBSERVE, CONTROL = 0, 1, 2
 MODES = ("off", "observe", "control")

@@ -12,9 +12,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from haptics.errors import HapticsError
-from haptics.workspace import quaternion_from_axis_angle
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.workspace import quaternion_from_axis_angle
 
 Table = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Positions (n, 3) [m] and quaternions (n, 4) (w, x, y, z)."""

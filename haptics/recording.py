@@ -25,10 +25,9 @@ from typing import Any, Self
 import h5py
 import numpy as np
 from numpy.typing import NDArray
-
-from haptics.errors import HapticsError
-from haptics.row import COLUMNS, Column
-from haptics.servo import Servo, drain_rows
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.row import COLUMNS, Column
+from palpo.haptics.servo import Servo, drain_rows
 
 FORMAT = "palpo recording 2"
 EARLIER = "palpo recording 1"

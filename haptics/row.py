@@ -7,7 +7,7 @@ own pose and velocities, from which a replay starts, and the sent force in the d
 
 from dataclasses import dataclass
 
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ COLUMNS: tuple[Column, ...] = (
         ("rows", "constraint rows"),
         ("replayed", "ticks replayed to bring a new frame to the present"),
         ("tick_flags", "flags of the tick"),
-        ("flags", "flags of the limiter, haptics.limits.FLAG_NAMES"),
+        ("flags", "flags of the limiter, palpo.haptics.limits.FLAG_NAMES"),
     ),
     Column("late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"),
     Column("step_us", "us", "time from the tick's start to its record, 0 in lock-step"),

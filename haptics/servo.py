@@ -27,10 +27,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
-
-from haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
-from haptics.clutch import Clutch, follow_hand, make_clutch, slip, start_at_point, take_hold, take_start
-from haptics.device import (
+from palpo.haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
+from palpo.haptics.clutch import Clutch, follow_hand, make_clutch, slip, start_at_point, take_hold, take_start
+from palpo.haptics.device import (
     DEVICE_ERRED,
     DEVICE_GONE,
     DEVICE_OK,
@@ -40,8 +39,8 @@ from haptics.device import (
     device_read,
     device_write,
 )
-from haptics.guard import brake_near_limit, push_inward
-from haptics.limits import (
+from palpo.haptics.guard import brake_near_limit, push_inward
+from palpo.haptics.limits import (
     AT_EDGE,
     CLUTCHED,
     COUNT_AT_EDGE,
@@ -73,7 +72,7 @@ from haptics.limits import (
     slew_live,
     stop_reason,
 )
-from haptics.passivity import (
+from palpo.haptics.passivity import (
     DISSIPATED,
     ENERGY,
     HIGHEST,
@@ -85,9 +84,9 @@ from haptics.passivity import (
     observe_port,
     observe_torque,
 )
-from haptics.plausible import HELD_TICKS, PoseMemory, judge_pose, keep_pose, make_pose_memory
-from haptics.row import COLUMNS, write_row
-from haptics.statistics import (
+from palpo.haptics.plausible import HELD_TICKS, PoseMemory, judge_pose, keep_pose, make_pose_memory
+from palpo.haptics.row import COLUMNS, write_row
+from palpo.haptics.statistics import (
     LATE,
     MISSED,
     SKIPPED,
@@ -100,10 +99,10 @@ from haptics.statistics import (
     summarise,
     summarise_duration,
 )
-from haptics.workspace import Workspace, force_to_device, make_workspace
-from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
-from physics.exchange.handle import Handle
-from physics.exchange.port import (
+from palpo.haptics.workspace import Workspace, force_to_device, make_workspace
+from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import (
     LIVE_FORCE_SCALE,
     OK,
     STATUS_AGE,
@@ -114,7 +113,7 @@ from physics.exchange.port import (
     begin_tick,
     make_port,
 )
-from physics.exchange.ring import (
+from palpo.physics.exchange.ring import (
     make_ring,
     ring_available,
     ring_commit,
@@ -123,7 +122,7 @@ from physics.exchange.ring import (
     ring_release,
     ring_slot,
 )
-from physics.kernels import inlined, kernel
+from palpo.physics.kernels import inlined, kernel
 
 CATCH_UP = 10
 """Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""
@@ -240,7 +239,7 @@ def start_servo_at(servo: Servo, point: ArrayLike) -> None:
 
 @kernel
 def request_stop(servo, reason=STOP_REQUESTED):
-    """Ask the servo to fade and stop for a reason of `haptics.limits`; any thread may.
+    """Ask the servo to fade and stop for a reason of `palpo.haptics.limits`; any thread may.
 
     STOP_EMERGENCY has a word of its own, so that no later request can take it back.
     """

@@ -1,6 +1,6 @@
 """Counters and histograms of a servo: fixed arrays filled by the compiled loop, summarised outside.
 
-Durations go into the bins of `physics.exchange.durations`; the maximum is kept exactly.
+Durations go into the bins of `palpo.physics.exchange.durations`; the maximum is kept exactly.
 """
 
 import math
@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.durations import BINS, BINS_PER_DECADE, SMALLEST_NS, percentiles_us
-from physics.kernels import kernel
+from palpo.physics.exchange.durations import BINS, BINS_PER_DECADE, SMALLEST_NS, percentiles_us
+from palpo.physics.kernels import kernel
 
 STEPS, MISSED, STALE_STEPS, SKIPPED = 0, 1, 2, 3
 LATE, STEP = 0, 1

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from haptics.errors import HapticsError
-from physics.kernels import inlined
+from palpo.haptics.errors import HapticsError
+from palpo.physics.kernels import inlined
 
 
 class Workspace(NamedTuple):

@@ -40,8 +40,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
-
-from physics.cache import cache_folder
+from palpo.physics.cache import cache_folder
 
 FAST = {"contract", "nsz"}
 """fastmath of `fast_kernel`: products may fuse with sums; NaN and infinity keep their meaning. Sums keep
@@ -170,7 +169,10 @@ def _imports(path: Path) -> frozenset[Path]:
 @functools.cache
 def _files(module: str) -> frozenset[Path]:
     """The files that stand for a module of this project; none for anybody else's."""
-    path = _ROOT.joinpath(*module.split("."))
+    package, *parts = module.split(".")
+    if package != "palpo":
+        return frozenset()
+    path = _ROOT.joinpath(*parts)
     found = [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
     return frozenset(found)
 

@@ -7,7 +7,7 @@ allocates. The functions are also plain Python under NUMBA_DISABLE_JIT=1.
 
 import math
 
-from physics.kernels import inlined
+from palpo.physics.kernels import inlined
 
 SMALL_ANGLE = 1e-8
 """Below this angle [rad] the series of sin(a)/a and its inverse are exact to rounding."""

@@ -8,14 +8,13 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from numpy.typing import NDArray
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.render import palette
+from palpo.render.camera import Camera
+from palpo.render.legend import Entry, freest, legend_entries
+from palpo.render.overlays import Overlays
+from palpo.render.scene_view import triad_camera, triad_corner, visible_points
 from PIL import Image, ImageDraw, ImageFont
-
-from physics.exchange.snapshot import SceneGeometry, SceneState
-from render import palette
-from render.camera import Camera
-from render.legend import Entry, freest, legend_entries
-from render.overlays import Overlays
-from render.scene_view import triad_camera, triad_corner, visible_points
 
 Picture = NDArray[np.uint8]
 Ink = tuple[int, int, int]

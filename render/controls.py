@@ -12,11 +12,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from render.camera import Camera
-from render.overlays import Overlays
-from render.pointer import compose, recede, slide, trackball
-from render.requests import Request
+from palpo.render.camera import Camera
+from palpo.render.overlays import Overlays
+from palpo.render.pointer import compose, recede, slide, trackball
+from palpo.render.requests import Request
 
 Floats = NDArray[np.float64]
 Modifiers = frozenset[str]

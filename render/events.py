@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from render.controls import Controls, Modifiers
-from render.layer import Layer
+from palpo.render.controls import Controls, Modifiers
+from palpo.render.layer import Layer
 
 BUTTONS = ("left", "right", "middle")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from render import gl
-from render.gl import RenderUnavailable
+from palpo.render import gl
+from palpo.render.gl import RenderUnavailable
 
 Picture = NDArray[np.uint8]
 

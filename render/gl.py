@@ -83,5 +83,5 @@ def check() -> None:
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__") or _module is None:
-        raise AttributeError(f"{name}: call render.gl.load first")
+        raise AttributeError(f"{name}: call palpo.render.gl.load first")
     return getattr(_module, name)

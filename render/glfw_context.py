@@ -6,8 +6,8 @@ import importlib
 import os
 from typing import Any
 
-from render import gl
-from render.gl import RenderUnavailable
+from palpo.render import gl
+from palpo.render.gl import RenderUnavailable
 
 
 class GlfwContext:

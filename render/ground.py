@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.snapshot import SceneGeometry, plane_corners
-from render import gl, palette
-from render.overlays import round_number
-from render.program import Program, VertexArray
+from palpo.physics.exchange.snapshot import SceneGeometry, plane_corners
+from palpo.render import gl, palette
+from palpo.render.overlays import round_number
+from palpo.render.program import Program, VertexArray
 
 Floats = NDArray[np.float64]
 

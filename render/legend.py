@@ -7,12 +7,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.snapshot import CONTACT_STATES, SCALARS, SceneGeometry, SceneState
-from render import palette
-from render.camera import Camera
-from render.ground import grid_spacing
-from render.overlays import Overlays, round_number
+from palpo.physics.exchange.snapshot import CONTACT_STATES, SCALARS, SceneGeometry, SceneState
+from palpo.render import palette
+from palpo.render.camera import Camera
+from palpo.render.ground import grid_spacing
+from palpo.render.overlays import Overlays, round_number
 
 Floats = NDArray[np.float64]
 

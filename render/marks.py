@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from render import gl
-from render.program import Program, VertexArray
-from render.solids import Solids, unit_shapes
-from render.stencil import HIDDEN, once
+from palpo.render import gl
+from palpo.render.program import Program, VertexArray
+from palpo.render.solids import Solids, unit_shapes
+from palpo.render.stencil import HIDDEN, once
 
 Floats = NDArray[np.float64]
 

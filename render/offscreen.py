@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from physics.exchange.snapshot import SceneGeometry, SceneState
-from render import gl
-from render.annotate import annotate
-from render.camera import Camera
-from render.framebuffer import Framebuffer, Picture
-from render.gl import RenderUnavailable
-from render.glfw_context import GlfwContext
-from render.overlays import Overlays
-from render.scene_view import SceneView, visible_points
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.render import gl
+from palpo.render.annotate import annotate
+from palpo.render.camera import Camera
+from palpo.render.framebuffer import Framebuffer, Picture
+from palpo.render.gl import RenderUnavailable
+from palpo.render.glfw_context import GlfwContext
+from palpo.render.overlays import Overlays
+from palpo.render.scene_view import SceneView, visible_points
 
 __all__ = ["EglContext", "Framebuffer", "Offscreen", "RenderUnavailable", "render_picture"]
 

@@ -1,6 +1,6 @@
 """What is drawn on top of the bodies: contacts by state, forces, the hand and its hold, fixed nodes.
 
-Here it is only decided which mark goes where; `render.marks` draws them.
+Here it is only decided which mark goes where; `palpo.render.marks` draws them.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.snapshot import BILATERAL, NO_SCALAR, STRAIN, SceneGeometry, SceneState
-from render import palette
-from render.solids import Solids
+from palpo.physics.exchange.snapshot import BILATERAL, NO_SCALAR, STRAIN, SceneGeometry, SceneState
+from palpo.render import palette
+from palpo.render.solids import Solids
 
 Floats = NDArray[np.float64]
 

@@ -15,10 +15,9 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from render.gl import RenderUnavailable
-from render.panel_state import PanelState
-from render.requests import Request
+from palpo.render.gl import RenderUnavailable
+from palpo.render.panel_state import PanelState
+from palpo.render.requests import Request
 
 SENTENCE = "the panel needs imgui-bundle, which is not available here ({}); install the extra palpo[window]."
 PERIOD = 0.1
@@ -57,8 +56,8 @@ class Panel:
             # first of all: it brings the glfw library that it was built for
             self._imgui: Any = importlib.import_module("imgui_bundle").imgui
             self._implot: Any = importlib.import_module("imgui_bundle").implot
-            self._style: Any = importlib.import_module("render.panel_style")
-            self._module: Any = importlib.import_module("render.panel_parts")
+            self._style: Any = importlib.import_module("palpo.render.panel_style")
+            self._module: Any = importlib.import_module("palpo.render.panel_parts")
         except (ImportError, OSError, AttributeError) as error:
             raise RenderUnavailable(SENTENCE.format(str(error).strip().rstrip("."))) from error
         self._renderer: Any = None

@@ -1,6 +1,6 @@
 """The parts of the operator's panel, drawn anew in each frame from a `PanelState`.
 
-Needs imgui-bundle; `render.panel` imports it late. Lengths are in `em`, the height of the letters.
+Needs imgui-bundle; `palpo.render.panel` imports it late. Lengths are in `em`, the height of the letters.
 """
 
 from __future__ import annotations
@@ -12,14 +12,25 @@ from typing import NamedTuple
 
 import numpy as np
 from imgui_bundle import ImVec2, imgui, implot
-
-from render import palette
-from render.camera import STANDARD_VIEWS
-from render.legend import Entry, freest
-from render.overlays import Overlays
-from render.panel_state import Floats, Knob, LoopReading, PanelState, Plot, Reading
-from render.panel_style import ACCENT, FAINT, INK, LEVELS, LINE, PAPER, WHITE, Fonts, colour, ink, letters
-from render.requests import Request
+from palpo.render import palette
+from palpo.render.camera import STANDARD_VIEWS
+from palpo.render.legend import Entry, freest
+from palpo.render.overlays import Overlays
+from palpo.render.panel_state import Floats, Knob, LoopReading, PanelState, Plot, Reading
+from palpo.render.panel_style import (
+    ACCENT,
+    FAINT,
+    INK,
+    LEVELS,
+    LINE,
+    PAPER,
+    WHITE,
+    Fonts,
+    colour,
+    ink,
+    letters,
+)
+from palpo.render.requests import Request
 
 WIDTH = 25.0
 STRIP = 6.2

@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from render.legend import Entry
-from render.overlays import Overlays
+from palpo.render.legend import Entry
+from palpo.render.overlays import Overlays
 
 Floats = NDArray[np.float64]
 Level = Literal["plain", "good", "warn", "bad"]

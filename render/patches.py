@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.snapshot import SceneState
-from render import gl, palette
-from render.program import Program, VertexArray
-from render.stencil import PATCHES, once
-from render.surfaces import shares
+from palpo.physics.exchange.snapshot import SceneState
+from palpo.render import gl, palette
+from palpo.render.program import Program, VertexArray
+from palpo.render.stencil import PATCHES, once
+from palpo.render.surfaces import shares
 
 Floats = NDArray[np.float64]
 

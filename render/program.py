@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from render import gl
+from palpo.render import gl
 
 SHADERS = Path(__file__).parent / "shaders"
 FLOAT_BYTES = 4

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.snapshot import SceneGeometry, SceneState
-from render import gl, palette
-from render.camera import Camera
-from render.ground import GroundLayer
-from render.marks import MarkLayer
-from render.overlays import Overlays, axis_marks, fixed_marks, force_scale, place_marks
-from render.patches import PatchLayer
-from render.program import Program
-from render.surfaces import SurfaceLayer
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.render import gl, palette
+from palpo.render.camera import Camera
+from palpo.render.ground import GroundLayer
+from palpo.render.marks import MarkLayer
+from palpo.render.overlays import Overlays, axis_marks, fixed_marks, force_scale, place_marks
+from palpo.render.patches import PatchLayer
+from palpo.render.program import Program
+from palpo.render.surfaces import SurfaceLayer
 
 LIGHT = np.array([-0.42, 0.86, 0.29]) / np.linalg.norm([-0.42, 0.86, 0.29])  # direction to the key light
 TRIAD = 0.13  # side of the axes' corner, in heights of the picture

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from render import gl
+from palpo.render import gl
 
 SHADOW, PATCHES, REST, HIDDEN = 1, 2, 3, 4
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
-from render import gl, palette
-from render.normals import SmoothSurface
-from render.program import Program, VertexArray
-from render.stencil import REST, once
-from render.stencil import SHADOW as SHADOWED
-from render.tubes import Tube
+from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
+from palpo.render import gl, palette
+from palpo.render.normals import SmoothSurface
+from palpo.render.program import Program, VertexArray
+from palpo.render.stencil import REST, once
+from palpo.render.stencil import SHADOW as SHADOWED
+from palpo.render.tubes import Tube
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]

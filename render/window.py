@@ -12,15 +12,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from physics.exchange.snapshot import SceneGeometry, SceneState
-from render import gl
-from render.controls import Controls
-from render.events import Events
-from render.framebuffer import SAMPLES, Framebuffer, Picture
-from render.glfw_context import GlfwContext
-from render.layer import Layer
-from render.pace import Latency, Pace
-from render.scene_view import SceneView, visible_points
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.render import gl
+from palpo.render.controls import Controls
+from palpo.render.events import Events
+from palpo.render.framebuffer import SAMPLES, Framebuffer, Picture
+from palpo.render.glfw_context import GlfwContext
+from palpo.render.layer import Layer
+from palpo.render.pace import Latency, Pace
+from palpo.render.scene_view import SceneView, visible_points
 
 __all__ = ["Layer", "Window"]
 

@@ -7,23 +7,22 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
-
-from app.progress import Silent
-from app.refusal import Refusal
-from app.snap_build import build_model
-from app.snap_visual import SnapVisual
-from config.load import load_scene
-from config.schema.snap import SnapScene
-from physics.exchange.handle import Handle
-from physics.exchange.port import OK
-from physics.exchange.snapshot import COUNTERS
-from physics.math3 import quat_from_rotvec, quat_multiply
-from physics.mesh.connectors.connector import GIVE
-from physics.systems.snap_servo import make_servo
-from physics.systems.snap_tick import tick
-from render.camera import Camera
-from render.offscreen import Offscreen
-from render.scene_view import visible_points
+from palpo.app.build.snap import build_model
+from palpo.app.cli.progress import Silent
+from palpo.app.cli.refusal import Refusal
+from palpo.app.visual.snap import SnapVisual
+from palpo.config.load import load_scene
+from palpo.config.schema.snap import SnapScene
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import OK
+from palpo.physics.exchange.snapshot import COUNTERS
+from palpo.physics.math3 import quat_from_rotvec, quat_multiply
+from palpo.physics.mesh.connectors.connector import GIVE
+from palpo.physics.systems.snap_servo import make_servo
+from palpo.physics.systems.snap_tick import tick
+from palpo.render.camera import Camera
+from palpo.render.offscreen import Offscreen
+from palpo.render.scene_view import visible_points
 
 Floats = NDArray[np.float64]
 Observation = NDArray[np.float32]

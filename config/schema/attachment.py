@@ -2,13 +2,12 @@
 
 from typing import Annotated, Literal
 
+from palpo.config.schema.base import Flag, Kinds, Spec, at_most_one, refuse
+from palpo.config.schema.body import Place
+from palpo.config.schema.device import Waypoints
+from palpo.config.schema.units import Frequency, Length
+from palpo.config.schema.vectors import Direction
 from pydantic import Field, model_validator
-
-from config.schema.base import Flag, Kinds, Spec, at_most_one, refuse
-from config.schema.body import Place
-from config.schema.device import Waypoints
-from config.schema.units import Frequency, Length
-from config.schema.vectors import Direction
 
 
 class BodyPoint(Place):

@@ -3,10 +3,8 @@
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
-from config.schema.base import Count, Flag, Spec
-from config.schema.units import (
+from palpo.config.schema.base import Count, Flag, Spec
+from palpo.config.schema.units import (
     Angle,
     Damping,
     Force,
@@ -17,7 +15,8 @@ from config.schema.units import (
     Stiffness,
     Time,
 )
-from config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
+from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
+from pydantic import AfterValidator, Field
 
 
 def in_order(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

@@ -4,11 +4,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
+from palpo.config.schema.base import Count, Kinds, Spec
+from palpo.config.schema.units import Length, Number, in_words
+from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
 from pydantic import Field, ValidationInfo, field_validator
-
-from config.schema.base import Count, Kinds, Spec
-from config.schema.units import Length, Number, in_words
-from config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
 
 PositiveLength = Annotated[Length, Field(gt=0)]
 Factor = Annotated[Number, Field(gt=0)]

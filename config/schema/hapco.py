@@ -2,11 +2,9 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
-
-from config.schema.base import Flag, Kinds, Spec, refuse
-from config.schema.body import Colour, Name, Region
-from config.schema.geometry import (
+from palpo.config.schema.base import Flag, Kinds, Spec, refuse
+from palpo.config.schema.body import Colour, Name, Region
+from palpo.config.schema.geometry import (
     Block,
     Cylinder,
     Ellipsoid,
@@ -16,11 +14,12 @@ from config.schema.geometry import (
     VolumeFile,
     checked_file,
 )
-from config.schema.material import Material
-from config.schema.scene import BaseScene
-from config.schema.solver import PlainFriction, Sweeps
-from config.schema.tool import Grip
-from config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
+from palpo.config.schema.material import Material
+from palpo.config.schema.scene import BaseScene
+from palpo.config.schema.solver import PlainFriction, Sweeps
+from palpo.config.schema.tool import Grip
+from palpo.config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 BODY_FILES = (".h5", ".hdf5")
 

@@ -5,17 +5,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from palpo.config.schema.base import Spec, choose, refuse
+from palpo.config.schema.units import Density, Frequency, Number, Pressure, Time
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
-
-from config.schema.base import Spec, choose, refuse
-from config.schema.units import Density, Frequency, Number, Pressure, Time
 
 
 @cache
 def library() -> dict[str, dict[str, Any]]:
     """The materials of materials.toml: name -> constants."""
-    return tomllib.loads(files("config").joinpath("materials.toml").read_text("utf-8"))
+    return tomllib.loads(files("palpo.config").joinpath("materials.toml").read_text("utf-8"))
 
 
 class Material(Spec):

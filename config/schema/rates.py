@@ -1,9 +1,8 @@
 """The rates of the three loops."""
 
+from palpo.config.schema.base import Spec, refuse
+from palpo.config.schema.units import Frequency, in_words
 from pydantic import Field, model_validator
-
-from config.schema.base import Spec, refuse
-from config.schema.units import Frequency, in_words
 
 
 class Rates(Spec):

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
+from palpo.config.schema.base import Spec, choose, refuse
+from palpo.config.schema.body import BeamBody, Body, Place, RigidBody, TetBody
+from palpo.config.schema.device import Device, Safety, Workspace
+from palpo.config.schema.rates import Rates
+from palpo.config.schema.solver import Contact, Friction, Interface, Solver
+from palpo.config.schema.tool import Tool
+from palpo.config.schema.units import Acceleration
+from palpo.config.schema.view import View
 from pydantic import Field, PrivateAttr, model_validator
-
-from config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
-from config.schema.base import Spec, choose, refuse
-from config.schema.body import BeamBody, Body, Place, RigidBody, TetBody
-from config.schema.device import Device, Safety, Workspace
-from config.schema.rates import Rates
-from config.schema.solver import Contact, Friction, Interface, Solver
-from config.schema.tool import Tool
-from config.schema.units import Acceleration
-from config.schema.view import View
 
 Key = str | int
 

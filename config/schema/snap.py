@@ -2,15 +2,13 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
-
-from config.schema.base import Count, Flag, Kinds, Spec, refuse
-from config.schema.body import Colour, Region
-from config.schema.geometry import PositiveLength, SurfaceFile, VolumeFile, checked_file
-from config.schema.material import Material
-from config.schema.scene import BaseScene
-from config.schema.solver import PlainFriction, Sweeps
-from config.schema.units import (
+from palpo.config.schema.base import Count, Flag, Kinds, Spec, refuse
+from palpo.config.schema.body import Colour, Region
+from palpo.config.schema.geometry import PositiveLength, SurfaceFile, VolumeFile, checked_file
+from palpo.config.schema.material import Material
+from palpo.config.schema.scene import BaseScene
+from palpo.config.schema.solver import PlainFriction, Sweeps
+from palpo.config.schema.units import (
     Acceleration,
     Angle,
     Damping,
@@ -21,7 +19,8 @@ from config.schema.units import (
     Stiffness,
     Time,
 )
-from config.schema.vectors import NO_ROTATION, AxisAngle, Direction, Position, quaternion
+from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Direction, Position, quaternion
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 WEIGHTS_FILES = (".npz",)
 

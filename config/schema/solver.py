@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
+from palpo.config.schema.base import Count, Spec
+from palpo.config.schema.units import Acceleration, Length, Number, Time
 from pydantic import Field
-
-from config.schema.base import Count, Spec
-from config.schema.units import Acceleration, Length, Number, Time
 
 Sweeps = Annotated[Count, Field(ge=1, le=100_000)]
 

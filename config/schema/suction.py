@@ -5,12 +5,10 @@ docs/suction.md gives the reasons of the values that the thesis leaves open.
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-
-from config.schema.base import Count, Flag, Kinds, Spec, exactly_one, refuse
-from config.schema.body import Colour, Name, NodeIndex, Region
-from config.schema.device import Waypoints, in_order
-from config.schema.geometry import (
+from palpo.config.schema.base import Count, Flag, Kinds, Spec, exactly_one, refuse
+from palpo.config.schema.body import Colour, Name, NodeIndex, Region
+from palpo.config.schema.device import Waypoints, in_order
+from palpo.config.schema.geometry import (
     Block,
     Cells,
     Cylinder,
@@ -21,12 +19,12 @@ from config.schema.geometry import (
     SurfaceFile,
     VolumeFile,
 )
-from config.schema.material import Material
-from config.schema.rates import Rates
-from config.schema.scene import BaseScene
-from config.schema.solver import PlainFriction, Sweeps
-from config.schema.tool import Grip
-from config.schema.units import (
+from palpo.config.schema.material import Material
+from palpo.config.schema.rates import Rates
+from palpo.config.schema.scene import BaseScene
+from palpo.config.schema.solver import PlainFriction, Sweeps
+from palpo.config.schema.tool import Grip
+from palpo.config.schema.units import (
     Damping,
     Density,
     Force,
@@ -39,6 +37,7 @@ from config.schema.units import (
     Stiffness,
     Time,
 )
+from pydantic import AfterValidator, Field, model_validator
 
 Forces = Annotated[tuple[tuple[Time, Force], ...], AfterValidator(in_order)]
 Pressures = Annotated[tuple[tuple[Time, Pressure], ...], AfterValidator(in_order)]

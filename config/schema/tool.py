@@ -2,11 +2,10 @@
 
 from typing import Literal
 
+from palpo.config.schema.base import Flag, Spec
+from palpo.config.schema.body import Place
+from palpo.config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
 from pydantic import Field
-
-from config.schema.base import Flag, Spec
-from config.schema.body import Place
-from config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
 
 
 class Grip(Spec):

@@ -1,10 +1,9 @@
 """The camera."""
 
+from palpo.config.schema.base import Spec
+from palpo.config.schema.units import Angle
+from palpo.config.schema.vectors import Position
 from pydantic import Field
-
-from config.schema.base import Spec
-from config.schema.units import Angle
-from config.schema.vectors import Position
 
 
 class View(Spec):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from haptics.errors import HapticsError
+from palpo.haptics.errors import HapticsError
 
 DISMISSED = b"over"
 TRIES, PAUSE = 40, 0.05
@@ -21,7 +21,7 @@ class Guardian:
     """The process that watches this one. name: of the device to disable, None for the default one."""
 
     def __init__(self, name: str | None) -> None:
-        command = [sys.executable, "-m", "haptics.backends.guardian", *([] if name is None else [name])]
+        command = [sys.executable, "-m", "palpo.haptics.backends.guardian", *([] if name is None else [name])]
         # in a session of its own, so that what is typed at the terminal does not reach it
         detached = (
             {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined]
@@ -43,7 +43,7 @@ class Guardian:
 
 def take_force(name: str | None) -> str:
     """Disable the device; one sentence that says what became of it."""
-    from haptics.backends.openhaptics_library import explain, load
+    from palpo.haptics.backends.openhaptics_library import explain, load
 
     title = "the default device" if name is None else f'the device "{name}"'
     why = "it cannot be opened"

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-
-from haptics.backends.guardian import Guardian
-from haptics.backends.openhaptics_library import ERRORS, Library, explain, load
-from haptics.backends.openhaptics_tick import (
+from palpo.haptics.backends.guardian import Guardian
+from palpo.haptics.backends.openhaptics_library import ERRORS, Library, explain, load
+from palpo.haptics.backends.openhaptics_tick import (
     ENDED,
     FAULT_CODE,
     FAULT_INTERNAL,
@@ -27,12 +26,12 @@ from haptics.backends.openhaptics_tick import (
     touch_callback,
     touch_data,
 )
-from haptics.device import DEVICE_GONE, PHANTOM_DESKTOP, TOUCH, DeviceSpec
-from haptics.errors import HapticsError
-from haptics.limits import REASONS, STOP_DEVICE_LOST
-from haptics.servo import Servo, compile_servo, finished_reason, request_stop, servo_run, tick_count
-from haptics.statistics import SKIPPED, STEPS
-from physics.exchange.handle import Handle
+from palpo.haptics.device import DEVICE_GONE, PHANTOM_DESKTOP, TOUCH, DeviceSpec
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
+from palpo.haptics.servo import Servo, compile_servo, finished_reason, request_stop, servo_run, tick_count
+from palpo.haptics.statistics import SKIPPED, STEPS
+from palpo.physics.exchange.handle import Handle
 
 STARTING = 1.0
 """Seconds that the device's scheduler may take to its first tick."""

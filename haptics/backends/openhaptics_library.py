@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from haptics.errors import HapticsError
+from palpo.haptics.errors import HapticsError
 
 WARN, FATAL = 0, 1
 """Severity of an error: report it and go on, or fade and stop."""

@@ -21,23 +21,22 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
-
-from haptics.backends.openhaptics_library import (
+from palpo.haptics.backends.openhaptics_library import (
     BAD_HANDLE,
     BAD_READING,
     ERROR_DEPTH,
     ERRORS,
     FATAL,
 )
-from haptics.clock import now_ns
-from haptics.device import DEVICE_GONE, DEVICE_OK, EXTERNAL, make_virtual_device
-from haptics.limits import make_limits
-from haptics.servo import Servo, ServoState, make_servo, servo_step
-from haptics.statistics import LATE, MISSED, SKIPPED, count_duration
-from physics.exchange.atomics import store_release
-from physics.exchange.handle import Handle, HandleType
-from physics.exchange.port import make_port
-from physics.kernels import callback, inlined, kernel
+from palpo.haptics.clock import now_ns
+from palpo.haptics.device import DEVICE_GONE, DEVICE_OK, EXTERNAL, make_virtual_device
+from palpo.haptics.limits import make_limits
+from palpo.haptics.servo import Servo, ServoState, make_servo, servo_step
+from palpo.haptics.statistics import LATE, MISSED, SKIPPED, count_duration
+from palpo.physics.exchange.atomics import store_release
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import make_port
+from palpo.physics.kernels import callback, inlined, kernel
 
 FUNCTIONS = (
     "hdMakeCurrentDevice",

@@ -14,14 +14,20 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.arrays import copy, copy_rows
-from physics.dynamics.rigid import free_spin
-from physics.errors import InputError
-from physics.fem.beam import Section, add_beam, beam_energy, circular_section, element_constants, product
-from physics.fem.material import Material
-from physics.kernels import kernel
-from physics.math3 import rotate_by
+from palpo.physics.arrays import copy, copy_rows
+from palpo.physics.dynamics.rigid import free_spin
+from palpo.physics.errors import InputError
+from palpo.physics.fem.beam import (
+    Section,
+    add_beam,
+    beam_energy,
+    circular_section,
+    element_constants,
+    product,
+)
+from palpo.physics.fem.material import Material
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import rotate_by
 
 MassMatrix = Literal["lumped", "averaged", "consistent"]
 

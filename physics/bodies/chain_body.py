@@ -2,9 +2,8 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.body import Factor
-from physics.bodies.chain import (
+from palpo.physics.bodies.body import Factor
+from palpo.physics.bodies.chain import (
     ChainModel,
     ChainState,
     MassMatrix,
@@ -20,11 +19,11 @@ from physics.bodies.chain import (
     rest_state,
     rigid_model,
 )
-from physics.dynamics.implicit_euler import DenseFactor
-from physics.errors import InputError
-from physics.fem.beam import Section
-from physics.fem.material import Material
-from physics.mesh.beam import BeamLine
+from palpo.physics.dynamics.implicit_euler import DenseFactor
+from palpo.physics.errors import InputError
+from palpo.physics.fem.beam import Section
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.beam import BeamLine
 
 
 def _dense(D: NDArray, U: NDArray) -> NDArray:

@@ -7,13 +7,12 @@ now. Only u, in the body's axes, is elastic; forces enter as R^T F.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import node_volumes
-from physics.math3 import quat_normalise, quat_to_matrix
-from physics.mesh.hex import HexMesh
-from physics.mesh.tet import TetMesh
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import node_volumes
+from palpo.physics.math3 import quat_normalise, quat_to_matrix
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.tet import TetMesh
 
 ON_A_LINE = 1e-6
 """Width over length below which clamped nodes lie on a line, about which the body could turn [-]."""

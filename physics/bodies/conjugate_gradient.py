@@ -8,15 +8,14 @@ N. Talbi's thesis.
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.clamped import ClampedBody
-from physics.errors import InputError
-from physics.fem.hex8 import Integration
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import rest_stiffness
-from physics.kernels import fast_kernel
-from physics.mesh.hex import HexMesh
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.clamped import ClampedBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.hex8 import Integration
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import rest_stiffness
+from palpo.physics.kernels import fast_kernel
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.tet import TetMesh
 
 
 class ConjugateGradientBody(ClampedBody):

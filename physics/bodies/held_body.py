@@ -16,17 +16,16 @@ the factor ends with only a part of them until more do.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.tet_body import TetBody
-from physics.errors import InputError
-from physics.fem.assembly import BlockPattern, block_pattern
-from physics.fem.cholesky import CholeskyFactor, Symbolic, analyse
-from physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
-from physics.fem.material import Material
-from physics.fem.trailing import TrailingFactor
-from physics.kernels import kernel
-from physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.assembly import BlockPattern, block_pattern
+from palpo.physics.fem.cholesky import CholeskyFactor, Symbolic, analyse
+from palpo.physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.trailing import TrailingFactor
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
+from palpo.physics.mesh.tet import TetMesh
 
 BATCH = 16
 """Contact nodes are inverted in steps of so many: their number may waver without a new inverse."""

@@ -26,14 +26,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-from physics.arithmetic import arithmetic
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import elements_of
-from physics.mesh.checks import as_cells, as_points
-from physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
-from physics.mesh.tet import TetMesh, orient_tets, validate_tets
+from palpo.physics.arithmetic import arithmetic
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import elements_of
+from palpo.physics.mesh.checks import as_cells, as_points
+from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
+from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
 
 FORMAT, VERSION = "palpo-body", 1
 DEFAULT_DENSITY = 1000.0

@@ -2,14 +2,13 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.newton_body import NewtonBody
-from physics.errors import InputError
-from physics.fem import tet4
-from physics.fem.assembly import block_pattern
-from physics.fem.material import Material
-from physics.fem.saint_venant_kirchhoff import add_internal_forces, assemble_tangent, elastic_energy
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.newton_body import NewtonBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem import tet4
+from palpo.physics.fem.assembly import block_pattern
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.saint_venant_kirchhoff import add_internal_forces, assemble_tangent, elastic_energy
+from palpo.physics.mesh.tet import TetMesh
 
 
 class LargeStrainBody(NewtonBody):

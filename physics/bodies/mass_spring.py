@@ -9,13 +9,12 @@ quarter of the k l^2 of a face diagonal, with which a lattice of cubes is isotro
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.newton_body import NewtonBody
-from physics.fem import hex8
-from physics.fem.material import Material
-from physics.kernels import kernel
-from physics.mesh.hex import NEIGHBOURS, OUTWARD_FACES, HexMesh
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.newton_body import NewtonBody
+from palpo.physics.fem import hex8
+from palpo.physics.fem.material import Material
+from palpo.physics.kernels import kernel
+from palpo.physics.mesh.hex import NEIGHBOURS, OUTWARD_FACES, HexMesh
+from palpo.physics.mesh.tet import TetMesh
 
 TET_EDGES = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
 HEX_EDGES = np.array([[a, b] for a in range(8) for b in NEIGHBOURS[a] if a < b])

@@ -8,13 +8,12 @@ from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.clamped import ClampedBody
-from physics.errors import InputError
-from physics.fem.cholesky import CholeskyFactor, analyse
-from physics.fem.material import Material
-from physics.mesh.hex import HexMesh
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.clamped import ClampedBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.cholesky import CholeskyFactor, analyse
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.tet import TetMesh
 
 ARMIJO = 1e-4
 """Share of the decrease that the tangent predicts which a step must achieve [-]."""

@@ -11,23 +11,22 @@ from os import PathLike
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies import io
-from physics.bodies.boundary import (
+from palpo.physics.bodies import io
+from palpo.physics.bodies.boundary import (
     Boundary,
     add_displacement,
     add_surface_displacement,
     free_displacement,
     place_surface,
 )
-from physics.bodies.clamped import ClampedBody
-from physics.errors import InputError
-from physics.fem.cholesky import CholeskyFactor, analyse
-from physics.fem.hex8 import Integration
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import elements_of, lower_blocks, rest_stiffness
-from physics.mesh.hex import HexMesh
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.clamped import ClampedBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.cholesky import CholeskyFactor, analyse
+from palpo.physics.fem.hex8 import Integration
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import elements_of, lower_blocks, rest_stiffness
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.tet import TetMesh
 
 Progress = Callable[[float], None]
 """Called now and then with the share that is done, 0 to 1."""

@@ -5,14 +5,13 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.body import Factor
-from physics.errors import InputError
-from physics.fem import tet4
-from physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
-from physics.fem.block_product import neighbours
-from physics.fem.cholesky import CholeskyFactor, analyse, solve_one
-from physics.fem.corotational import (
+from palpo.physics.bodies.body import Factor
+from palpo.physics.errors import InputError
+from palpo.physics.fem import tet4
+from palpo.physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
+from palpo.physics.fem.block_product import neighbours
+from palpo.physics.fem.cholesky import CholeskyFactor, analyse, solve_one
+from palpo.physics.fem.corotational import (
     add_geometric_stiffness,
     add_internal_forces,
     assemble_warped_stiffness,
@@ -20,11 +19,11 @@ from physics.fem.corotational import (
     extract_rotation,
     largest_turn,
 )
-from physics.fem.material import Material
-from physics.fem.trailing import TrailingFactor
-from physics.kernels import kernel
-from physics.math3 import quat_to_matrix
-from physics.mesh.tet import TetMesh
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.trailing import TrailingFactor
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.mesh.tet import TetMesh
 
 
 class TetBody:

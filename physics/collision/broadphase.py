@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.closest import point_triangle, segment_segment
-from physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
-from physics.collision.topology import STATIC, Topology
-from physics.kernels import inlined, kernel
+from palpo.physics.collision.closest import point_triangle, segment_segment
+from palpo.physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.topology import STATIC, Topology
+from palpo.physics.kernels import inlined, kernel
 
 LEAF = 4
 """Most primitives in a leaf of the tree."""

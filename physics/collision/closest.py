@@ -2,10 +2,10 @@
 
 Source: C. Ericson, Real-Time Collision Detection (2005), sections 5.1.5 and 5.1.9. Both kernels say
 which *feature* of the simplex carries the closest point, because a contact is kept only where that
-feature is a local minimum of the distance (`physics.collision.proximity`).
+feature is a local minimum of the distance (`palpo.physics.collision.proximity`).
 """
 
-from physics.kernels import inlined, kernel
+from palpo.physics.kernels import inlined, kernel
 
 FACE, EDGE_AB, EDGE_BC, EDGE_CA, VERTEX_A, VERTEX_B, VERTEX_C = 0, 1, 2, 3, 4, 5, 6
 """Feature codes of a triangle (a, b, c)."""

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.kernels import inlined, kernel
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel
 
 
 class Clusters(NamedTuple):

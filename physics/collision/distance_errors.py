@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.distance_field import DistanceField, signed_distance
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.distance_field import DistanceField, signed_distance
+from palpo.physics.mesh.surface import SurfaceMesh
 
 
 class DistanceErrors(NamedTuple):

@@ -10,17 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.collision.grid_distance import GridDistance, grid_block, grid_distance, no_grid_distance
-from physics.collision.learned_distance import (
+from palpo.physics.collision.grid_distance import GridDistance, grid_block, grid_distance, no_grid_distance
+from palpo.physics.collision.learned_distance import (
     BLOCK,
     LearnedDistance,
     learned_block,
     make_layers,
     no_learned_distance,
 )
-from physics.collision.near_band import NearBand, everywhere, least_distance
-from physics.collision.signed_distance import (
+from palpo.physics.collision.near_band import NearBand, everywhere, least_distance
+from palpo.physics.collision.signed_distance import (
     Descent,
     ExactDistance,
     exact_block,
@@ -28,11 +27,11 @@ from physics.collision.signed_distance import (
     make_descent,
     no_exact_distance,
 )
-from physics.collision.solid import require_solid
-from physics.errors import InputError
-from physics.kernels import kernel
-from physics.mesh.checks import as_points
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.solid import require_solid
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
+from palpo.physics.mesh.checks import as_points
+from palpo.physics.mesh.surface import SurfaceMesh
 
 EXACT, GRID, LEARNED = 0, 1, 2
 """Kinds of a DistanceField."""

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.distance_errors import DistanceErrors
-from physics.collision.learned_distance import LearnedDistance, learned_distance
-from physics.errors import InputError
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.distance_errors import DistanceErrors
+from palpo.physics.collision.learned_distance import LearnedDistance, learned_distance
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.surface import SurfaceMesh
 
 SAME_MESH = 1e-9
 """Share of a mesh's longest side by which its coordinates may differ from those that a file holds."""

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.errors import InputError
-from physics.kernels import fast_kernel, kernel
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import fast_kernel, kernel
 
 BLOCK = 32
 """Points evaluated together: two or four registers."""

@@ -3,7 +3,7 @@
 Each vertex follows its closest triangle by walking over the fixed surface; those that do not touch are
 searched for anew in turn, so that no local minimum holds them for long and a tick's work stays bounded. A
 vertex that touches stays with its surface: it leaves by the face through which it came. Contacts that stuck
-in the last equilibrium keep their material points (physics.contact.anchors).
+in the last equilibrium keep their material points (palpo.physics.contact.anchors).
 
 A vertex has the smoothed normal of the point below it (or, as the thesis of N. Talbi has it, the facet's);
 outside a crease, where no face is below it, the direction in which it lies. Edges meet the ridges of the
@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.arrays import copy
-from physics.collision.closest import INTERIOR, segment_segment
-from physics.collision.contact_surface import (
+from palpo.physics.arrays import copy
+from palpo.physics.collision.closest import INTERIOR, segment_segment
+from palpo.physics.collision.contact_surface import (
     ContactSurface,
     crease_at,
     crease_normal,
@@ -27,11 +26,11 @@ from physics.collision.contact_surface import (
     walk,
     weighted_point,
 )
-from physics.contact.anchors import add_anchor, clear_anchors, find_anchor
-from physics.contact.laws import OPEN, STICK
-from physics.errors import InputError
-from physics.kernels import inlined, kernel
-from physics.math3 import dot3, matvec3_transposed, norm3, tangent_basis
+from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
+from palpo.physics.contact.laws import OPEN, STICK
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import dot3, matvec3_transposed, norm3, tangent_basis
 
 SEARCHED = 4096
 """Triangles times vertices that are searched in a tick: some 20 microseconds."""

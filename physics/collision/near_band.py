@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import inlined
+from palpo.physics.kernels import inlined
 
 
 class NearBand(NamedTuple):

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.closest import (
+from palpo.physics.collision.closest import (
     AT_END,
     AT_START,
     EDGE_AB,
@@ -30,8 +29,8 @@ from physics.collision.closest import (
     segment_segment,
     triangle_normal,
 )
-from physics.kernels import inlined, kernel
-from physics.math3 import norm3, tangent_basis
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import norm3, tangent_basis
 
 POINT_TRIANGLE, EDGE_EDGE, POINT_PLANE = 0, 1, 2
 """Kinds of candidate pair."""

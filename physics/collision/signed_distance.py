@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.broadphase import Primitives, build_tree, refit
-from physics.collision.closest import EDGE_AB, VERTEX_A, point_triangle
-from physics.kernels import inlined, kernel
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.broadphase import Primitives, build_tree, refit
+from palpo.physics.collision.closest import EDGE_AB, VERTEX_A, point_triangle
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.mesh.surface import SurfaceMesh
 
 DEEPEST = 64
 """Most levels of a tree; median splits of any mesh that fits in memory need fewer."""
@@ -23,7 +22,7 @@ ON_SURFACE = 1e-9
 
 
 class ExactDistance(NamedTuple):
-    """Triangles in the order of a tree's leaves, and the tree (`physics.collision.broadphase`)."""
+    """Triangles in the order of a tree's leaves, and the tree (`palpo.physics.collision.broadphase`)."""
 
     corners: NDArray[np.float64]  # (m, 3, 3) [m]
     normals: NDArray[np.float64]  # (m, 7, 3) outward unit pseudo-normal of each feature, by feature code
@@ -48,7 +47,7 @@ def make_descent() -> Descent:
 
 
 def exact_distance(surface: SurfaceMesh) -> ExactDistance:
-    """Model of a solid's surface; what is no solid, `physics.collision.solid.require_solid` refuses."""
+    """Model of a solid's surface; what is no solid, `palpo.physics.collision.solid.require_solid` refuses."""
     x, triangles = surface.vertices, surface.triangles
     tree = build_tree(x[triangles].mean(axis=1))
     none = np.full(triangles.shape, -1, np.int32)

@@ -2,11 +2,10 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.broadphase import Primitives, Tree, build_tree, refit
-from physics.errors import InputError
-from physics.kernels import inlined, kernel
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.broadphase import Primitives, Tree, build_tree, refit
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.mesh.surface import SurfaceMesh
 
 TOUCHING = 1e-9
 """Length over the surface's size below which two parts touch and do not cross [-]."""

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
+from palpo.physics.errors import InputError
 
 MOST_POINTS = 100_000
 

@@ -8,7 +8,7 @@ gap or offset u at the end of the step [m]: u = W r + b.
     together    K* contains u + mu |u_t| n  perp  r in K       (De Saxce & Feng 1998)
 """
 
-from physics.kernels import inlined
+from palpo.physics.kernels import inlined
 
 OPEN, STICK, SLIP = 0, 1, 2
 """Status of a contact."""

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 
 class ContactMemory(NamedTuple):

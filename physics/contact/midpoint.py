@@ -12,10 +12,9 @@ block would flip its velocity for ever. g < 0 parts a penetration at |g| / T, wh
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.contact.problem import ContactProblem
-from physics.errors import InputError
-from physics.kernels import kernel
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
 
 
 @kernel

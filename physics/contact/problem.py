@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-from physics.errors import InputError
+from palpo.physics.errors import InputError
 
 UNSYMMETRIC = 1e-8
 """Largest |W - W^T| over the largest |W| that rounding excuses."""
@@ -116,7 +115,7 @@ class Stop:
     """When a solver ends."""
 
     tolerance: float = 1e-8
-    """Relative natural-map residual (physics.contact.residual) at which it has converged."""
+    """Relative natural-map residual (palpo.physics.contact.residual) at which it has converged."""
     max_iterations: int = 5000
     """In the solver's own unit: sweeps, Newton steps, pivots."""
     seconds: float = math.inf

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.topology import LOW, TOOL
-from physics.exchange.constraint_frame import MOTION, N_NEAR, REDUCED
-from physics.kernels import inlined, kernel
-from physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
-from physics.reduction.interface_model import slot_compliance
+from palpo.physics.collision.topology import LOW, TOOL
+from palpo.physics.exchange.constraint_frame import MOTION, N_NEAR, REDUCED
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
+from palpo.physics.reduction.interface_model import slot_compliance
 
 POINT, ROTATION, SLIDE = 0, 1, 2
 """Kinds of attachment block: three translations, three rotations, two translations across a line."""

@@ -11,13 +11,12 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.boundary import Boundary
-from physics.bodies.displacement import DisplacementSolver
-from physics.contact.maps import ContactMap
-from physics.contact.problem import ContactProblem
-from physics.errors import InputError
-from physics.kernels import kernel
+from palpo.physics.bodies.boundary import Boundary
+from palpo.physics.bodies.displacement import DisplacementSolver
+from palpo.physics.contact.maps import ContactMap
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
 
 PROBE = 1e-2
 """Force with which a body is asked for its compliance [N]: what a fingertip feels, and still a small strain

@@ -28,11 +28,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.dynamics.passive_midpoint import refined_inverse, require_step
-from physics.errors import InputError
-from physics.kernels import kernel
-from physics.math3 import quat_difference, quat_normalise, rotate_by, turn_vector
+from palpo.physics.dynamics.passive_midpoint import refined_inverse, require_step
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import quat_difference, quat_normalise, rotate_by, turn_vector
 
 FORCES, TARGET, DAMPING = 0, 1, 2
 """Places in `PlugState.work` [J]: done on the plug by F, on the hold by the target, dissipated in D_ad."""

@@ -12,10 +12,9 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.errors import InputError
 from scipy.sparse.linalg import SuperLU, splu
-
-from physics.bodies.tet_body import TetBody
-from physics.errors import InputError
 
 REFINEMENTS = 2
 """Newton steps on an explicit inverse; convergence is quadratic, and Cholesky starts at 1e-11."""

@@ -11,7 +11,7 @@ Compare Catto, Numerical methods (GDC 2015), whose implicit torque has the same 
 
 import math
 
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 MAX_ITERATIONS = 20
 TOLERANCE = 1e-14

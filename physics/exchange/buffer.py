@@ -9,9 +9,8 @@ fills every field that the reader looks at.
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.atomics import CACHE_LINE, exchange, load_acquire, store_release
-from physics.kernels import kernel
+from palpo.physics.exchange.atomics import CACHE_LINE, exchange, load_acquire, store_release
+from palpo.physics.kernels import kernel
 
 SLOTS = 3
 """Leading dimension of every array that goes through a triple buffer."""

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.buffer import SLOTS
 
 HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 """How slots move between low steps."""
@@ -27,7 +26,7 @@ FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
 # Entries of ConstraintFrame.settings: what an operator may change while a scene runs. The hold's gains take
-# four (physics.systems.hold.Hold.gain), the device's side two (physics.exchange.port.Port.live).
+# four (palpo.physics.systems.hold.Hold.gain), the device's side two (palpo.physics.exchange.port.Port.live).
 SET_TOLERANCE, SET_SWEEPS, SET_HOLD, SET_LIVE = 0, 1, 2, 6
 SETTINGS = 8
 

@@ -7,16 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.buffer import SLOTS
-from physics.exchange.quasistatic_frame import SETTINGS
+from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.quasistatic_frame import SETTINGS
 
 
 class ContactFrame(NamedTuple):
     """Contacts found at one pose, slow loop to servo; see physics.collision.mobile_vertices.Contacts."""
 
     id: NDArray[np.int64]  # (3,) 1, 2, ...
-    settings: NDArray[np.float64]  # (3, SETTINGS) of physics.exchange.quasistatic_frame
+    settings: NDArray[np.float64]  # (3, SETTINGS) of palpo.physics.exchange.quasistatic_frame
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
     nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]

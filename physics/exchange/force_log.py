@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.ring import make_ring, ring_commit, ring_push_slot
-from physics.kernels import inlined
+from palpo.physics.exchange.ring import make_ring, ring_commit, ring_push_slot
+from palpo.physics.kernels import inlined
 
 
 class ForceLog(NamedTuple):

@@ -28,8 +28,7 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-
-from physics.kernels import layout
+from palpo.physics.kernels import layout
 
 
 class Handle:

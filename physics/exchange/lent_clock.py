@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.atomics import call_tick
-from physics.kernels import kernel
+from palpo.physics.exchange.atomics import call_tick
+from palpo.physics.kernels import kernel
 
 
 class LentClock(NamedTuple):

@@ -6,9 +6,9 @@ sends it lets it only fall, and lets the hand slip (haptics.limits.let_go, hapti
 no energy comes of it.
 """
 
-from physics.exchange.buffer import is_fresh
-from physics.exchange.port import OK, STATUS_FLAGS, WAITING, end_tick
-from physics.kernels import inlined
+from palpo.physics.exchange.buffer import is_fresh
+from palpo.physics.exchange.port import OK, STATUS_FLAGS, WAITING, end_tick
+from palpo.physics.kernels import inlined
 
 PATIENCE_PERIODS = 5
 """Low periods after which a frame is overdue."""

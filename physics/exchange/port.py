@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.atomics import view_f64, view_i64
-from physics.kernels import inlined
+from palpo.physics.exchange.atomics import view_f64, view_i64
+from palpo.physics.kernels import inlined
 
 # Entries of Port.status
 STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3

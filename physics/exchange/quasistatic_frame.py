@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.buffer import SLOTS, publish, writer_slot
+from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
 
 # Entries of Settings.value; those that end a range of several entries are followed by its length.
 SET_FRICTION = 0

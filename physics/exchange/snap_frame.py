@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.buffer import SLOTS, publish, writer_slot
+from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
 
 # Entries of SnapSettings.value
 SET_FRICTION, SET_RESTITUTION = 0, 1
@@ -40,7 +39,7 @@ WORK_TARGET, LOST_DAMPING = 7, 8
 ENERGIES = 9
 
 GAINS = 5
-"""Matrices of physics.dynamics.admittance.PlugModel: mass, damping, stiffness, inverse, follow."""
+"""Matrices of palpo.physics.dynamics.admittance.PlugModel: mass, damping, stiffness, inverse, follow."""
 
 
 class SnapSettings(NamedTuple):

@@ -14,9 +14,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.exchange.buffer import SLOTS
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import SLOTS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.buffer import SLOTS
 
 
 class ToolState(NamedTuple):

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.fem.assembly import BlockPattern
-from physics.kernels import fast_kernel, inlined, kernel
+from palpo.physics.fem.assembly import BlockPattern
+from palpo.physics.kernels import fast_kernel, inlined, kernel
 
 CHUNK = 32
 """Columns taken together: a row of them is four cache lines."""

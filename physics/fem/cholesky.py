@@ -13,9 +13,8 @@ import numpy as np
 import qdldl
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.kernels import fast_kernel, kernel
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import fast_kernel, kernel
 
 CHUNK = 32
 """Right-hand sides solved together: a row of them is four cache lines."""

@@ -17,8 +17,7 @@ Davenport's 4x4 matrix is taken.
 import math
 
 import numpy as np
-
-from physics.kernels import inlined, kernel
+from palpo.physics.kernels import inlined, kernel
 
 MAX_NEWTON = 8
 """From 60 degrees away Newton needs five iterations; more means a degenerate element."""

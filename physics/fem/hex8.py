@@ -14,9 +14,8 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.mesh.hex import CORNERS
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.hex import CORNERS
 
 Integration = Literal["bbar", "selective", "full"]
 

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import rest_stiffness
+from palpo.physics.mesh.tet import TetMesh
 from scipy.sparse.linalg import splu
-
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import rest_stiffness
-from physics.mesh.tet import TetMesh
 
 
 class Estimate(NamedTuple):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import isfinite
 
-from physics.errors import InputError
+from palpo.physics.errors import InputError
 
 
 @dataclass(frozen=True)

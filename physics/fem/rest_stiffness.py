@@ -1,17 +1,16 @@
 """Linear elasticity at rest: the stiffness and the volume shares of a whole mesh of either element.
 
-The element matrices are summed by nodes; `lower_blocks` hands the result to physics.fem.cholesky.
+The element matrices are summed by nodes; `lower_blocks` hands the result to palpo.physics.fem.cholesky.
 """
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-
-from physics.fem import hex8, tet4
-from physics.fem.hex8 import Integration
-from physics.fem.material import Material
-from physics.mesh.hex import HexMesh
-from physics.mesh.tet import TetMesh
+from palpo.physics.fem import hex8, tet4
+from palpo.physics.fem.hex8 import Integration
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.tet import TetMesh
 
 
 def elements_of(mesh: TetMesh | HexMesh) -> NDArray[np.int32]:

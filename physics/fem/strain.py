@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.fem.tet4 import gradients
-from physics.kernels import kernel
+from palpo.physics.fem.tet4 import gradients
+from palpo.physics.kernels import kernel
 
 
 class NodalStrain:

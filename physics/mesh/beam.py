@@ -5,9 +5,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.mesh.checks import as_points
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.checks import as_points
 
 SHORTEST_SEGMENT = 1e-9
 """Length of a segment over that of the whole line, below which two nodes count as one [-]."""

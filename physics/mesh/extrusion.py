@@ -2,9 +2,8 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.mesh.generate import THREE_TETS
-from physics.mesh.tet import TetMesh, orient_tets
+from palpo.physics.mesh.generate import THREE_TETS
+from palpo.physics.mesh.tet import TetMesh, orient_tets
 
 
 def stack(

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from palpo.physics.mesh.extrusion import stack
+from palpo.physics.mesh.tet import TetMesh
 from scipy.spatial import Delaunay
-
-from physics.mesh.extrusion import stack
-from physics.mesh.tet import TetMesh
 
 LENGTH = 0.24
 """Of the arm [m]."""

@@ -2,8 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.errors import InputError
+from palpo.physics.errors import InputError
 
 EDGE_TOLERANCE = 1e-9
 """How far outside a region's edge a node still counts, over the largest coordinate: placing a body rounds."""

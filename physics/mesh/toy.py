@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-
-from physics.mesh.beam import BeamLine
-from physics.mesh.generate import sphere_surface
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.beam import BeamLine
+from palpo.physics.mesh.generate import sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
 
 HEAD_RADIUS = 0.034
 """Of the figure [m]."""

@@ -21,10 +21,9 @@ vanishes.
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike, NDArray
-
-from physics.errors import InputError
-from physics.reduction.error_norm import error_norm
-from physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
+from palpo.physics.errors import InputError
+from palpo.physics.reduction.error_norm import error_norm
+from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
 
 GRAMIAN_DAMPING = (1e-4, 1e-5)
 """alpha [1/s] and beta [s] for the gramians of an undamped model: the paper's small damping (002, V-A)."""

@@ -9,9 +9,8 @@ synthesis, AIAA Journal 2001): of both families together, the `order` of lowest 
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
-
-from physics.errors import InputError
-from physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
+from palpo.physics.errors import InputError
+from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
 
 
 def craig_bampton(model: LinearModel, modes: Modes, inputs: ArrayLike, order: int) -> Basis:

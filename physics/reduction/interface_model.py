@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.constraint_frame import (
+from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXTRAPOLATED,
     MODE_FORCE,
@@ -30,8 +29,8 @@ from physics.exchange.constraint_frame import (
     REDUCED,
     Capacity,
 )
-from physics.kernels import inlined, kernel
-from physics.math3 import (
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import (
     cross3,
     matvec3,
     matvec3_transposed,

@@ -13,13 +13,12 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-
-from physics.dynamics.passive_midpoint import midpoint_inverse, require_step
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.tet import TetMesh
-from physics.reduction.linear_model import Basis, LinearModel, linear_model
-from physics.reduction.segments import Rows, SegmentedModel
+from palpo.physics.dynamics.passive_midpoint import midpoint_inverse, require_step
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.reduction.linear_model import Basis, LinearModel, linear_model
+from palpo.physics.reduction.segments import Rows, SegmentedModel
 
 RANK = 1e-9
 """Interface shapes of a basis below this share of the largest are rounding."""

@@ -11,12 +11,11 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-
-from physics.errors import InputError
-from physics.fem import tet4
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import assemble
-from physics.mesh.tet import TetMesh
+from palpo.physics.errors import InputError
+from palpo.physics.fem import tet4
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import assemble
+from palpo.physics.mesh.tet import TetMesh
 
 RIGID = 1e-9
 """Eigenvalues of (K, M) below this share of the largest belong to rigid motions [-]; their own errors are of

@@ -1,8 +1,7 @@
 """Modal truncation: the vibration modes of lowest frequency, as a measure of balanced reduction."""
 
 import numpy as np
-
-from physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
+from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
 
 
 def modal(model: LinearModel, modes: Modes, order: int) -> Basis:

@@ -15,16 +15,15 @@ ve = -(lambda + k_c xe) / s has no cancellation. Reduced segments x_i = V_i z_i 
 (15-18), where V^T M V = 1 and V^T K V is diagonal.
 
 A tick: `free`, contact, `apply`, `advance`; the same kernels for full, segmented and reduced bodies, whose
-constants `physics.reduction.joining.join` computes.
+constants `palpo.physics.reduction.joining.join` computes.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.atomics import view_flat
-from physics.kernels import fast_kernel, kernel
+from palpo.physics.exchange.atomics import view_flat
+from palpo.physics.kernels import fast_kernel, kernel
 
 
 class Rows(NamedTuple):

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import inlined, kernel
-from physics.suction.connectivity import Connectivity
-from physics.suction.labels import SEALED
-from physics.suction.patch import (
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.suction.connectivity import Connectivity
+from palpo.physics.suction.labels import SEALED
+from palpo.physics.suction.patch import (
     VERTICES,
     Patch,
     add_loop,

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 COUNT, VERTICES, TRIANGLES, CLAMPED, LOST = 0, 1, 2, 3, 4
 """Entries of `Cavities.size`."""

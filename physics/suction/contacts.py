@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import inlined, kernel
-from physics.math3 import tangent_basis
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import tangent_basis
 
 WORLD = -1
 """Number of what never moves."""
@@ -204,7 +203,7 @@ def remember_forces(rows, r, memory):
 
 
 class Points(NamedTuple):
-    """The points of one soft body in a problem's rows, as physics.bodies.boundary takes them."""
+    """The points of one soft body in a problem's rows, as palpo.physics.bodies.boundary takes them."""
 
     count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) points; those no node of which may yield
     contact: NDArray[np.int64]  # (c,)

@@ -2,14 +2,13 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.mesh.surface import SurfaceMesh
-from physics.suction.border import cut_patch, make_border_work, whole_patch
-from physics.suction.connectivity import connectivity
-from physics.suction.flood import CAVITIES, find_cavities, make_flood, require_outside
-from physics.suction.labels import Thresholds, distances_wanted, label_vertices
-from physics.suction.patch import Patch
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
+from palpo.physics.suction.connectivity import connectivity
+from palpo.physics.suction.flood import CAVITIES, find_cavities, make_flood, require_outside
+from palpo.physics.suction.labels import Thresholds, distances_wanted, label_vertices
+from palpo.physics.suction.patch import Patch
 
 
 class Detector:

@@ -6,24 +6,23 @@ Living cavities are closed surfaces (physics/suction/cavity.py) and the pockets 
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.kernels import kernel
-from physics.suction.border import whole_patch
-from physics.suction.cavity import CLAMPED, WALL_A, WALL_B
-from physics.suction.connectivity import connectivity
-from physics.suction.detection import Detector
-from physics.suction.flood import OUTSIDE, renumber
-from physics.suction.gaps import make_gaps, measure
-from physics.suction.gas import Air, leak, slot_conductance
-from physics.suction.labels import Thresholds
-from physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from physics.suction.patch import LOOPS, loop_length, place_points, wall_area
-from physics.suction.pockets import Pockets
-from physics.suction.sides import Side
-from physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
-from physics.suction.volume import volume_gradient
-from physics.suction.winding import NONE
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
+from palpo.physics.suction.border import whole_patch
+from palpo.physics.suction.cavity import CLAMPED, WALL_A, WALL_B
+from palpo.physics.suction.connectivity import connectivity
+from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.flood import OUTSIDE, renumber
+from palpo.physics.suction.gaps import make_gaps, measure
+from palpo.physics.suction.gas import Air, leak, slot_conductance
+from palpo.physics.suction.labels import Thresholds
+from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
+from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_area
+from palpo.physics.suction.pockets import Pockets
+from palpo.physics.suction.sides import Side
+from palpo.physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
+from palpo.physics.suction.volume import volume_gradient
+from palpo.physics.suction.winding import NONE
 
 
 class Enclosure:
@@ -35,7 +34,7 @@ class Enclosure:
 
     gaps: of the surface's vertices, in the partner's axes. volume (c,) [m3], gradient (c, n, 3) and
     partner_gradient (c, m, 3) [m2], in the partner's axes: dV/dx of both surfaces' vertices. tracks: see
-    physics.suction.tracking. active (k,): numbers of the cavities that have walls.
+    palpo.physics.suction.tracking. active (k,): numbers of the cavities that have walls.
     """
 
     def __init__(

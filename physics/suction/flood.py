@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.kernels import kernel
-from physics.suction.connectivity import Connectivity
-from physics.suction.labels import SEALED
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
+from palpo.physics.suction.connectivity import Connectivity
+from palpo.physics.suction.labels import SEALED
 
 OUTSIDE, RING = -1, -2
 """Entries of `Flood.cavity` besides the numbers of cavities."""

@@ -9,17 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.contact_surface import (
+from palpo.physics.collision.contact_surface import (
     ContactSurface,
     contact_surface,
     crease_at,
     crease_normal,
     faceted_normal,
 )
-from physics.kernels import kernel
-from physics.mesh.surface import SurfaceMesh
-from physics.suction.nearest import DEPTH, NearestTree, fit, nearest, nearest_tree
+from palpo.physics.kernels import kernel
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.suction.nearest import DEPTH, NearestTree, fit, nearest, nearest_tree
 
 TOUCHING = 1e-9
 """Distance [m] below which two points give no direction: the surface's normal takes its place."""

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.kernels import inlined, kernel
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel
 
 GAS_CONSTANT = 8.31446261815324
 """R [J/(mol K)] (CODATA 2018, exact)."""

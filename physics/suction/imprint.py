@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import inlined, kernel
-from physics.suction.ear_clipping import clip_ears
-from physics.suction.patch import LOST, add_loop, add_point, add_triangle, add_vertex, clear
-from physics.suction.winding import NONE
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.suction.ear_clipping import clip_ears
+from palpo.physics.suction.patch import LOST, add_loop, add_point, add_triangle, add_vertex, clear
+from palpo.physics.suction.winding import NONE
 
 CORNERS = 3
 """In a triangle, points 0, 1, 2 are its corners and the others those of the paths, as they come."""

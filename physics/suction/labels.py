@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-
-from physics.errors import InputError
-from physics.kernels import kernel
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
 
 FAR, NEAR, SEALED, TOUCHING = 0, 1, 2, 3
 """Labels of a vertex; air passes where it is less than SEALED."""

@@ -3,11 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-
-from physics.collision.broadphase import Primitives, Tree, build_tree, refit
-from physics.collision.closest import point_triangle
-from physics.kernels import inlined, kernel
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.broadphase import Primitives, Tree, build_tree, refit
+from palpo.physics.collision.closest import point_triangle
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.mesh.surface import SurfaceMesh
 
 DEPTH = 64
 """Most boxes that wait in a search: as many as the tree is deep, and it halves its triangles at each step."""

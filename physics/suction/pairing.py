@@ -9,18 +9,24 @@ such care, since the flood fill passes through the tunnel and back; over one mou
 from typing import NamedTuple
 
 import numpy as np
+import palpo.physics.suction.cavity as cavity
+import palpo.physics.suction.patch as wall_patch
 from numpy.typing import NDArray
-
-import physics.suction.cavity as cavity
-import physics.suction.patch as wall_patch
-from physics.kernels import inlined, kernel
-from physics.suction.cavity import Cavities, make_cavities, place_cavity
-from physics.suction.connectivity import Connectivity
-from physics.suction.imprint import Imprint, imprint, make_imprint
-from physics.suction.patch import Patch, clear, make_patch, place_points
-from physics.suction.projection import CLOSED, Path, WalkScratch, make_path, project_border, walk_scratch
-from physics.suction.volume import signed_volume
-from physics.suction.winding import (
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.suction.cavity import Cavities, make_cavities, place_cavity
+from palpo.physics.suction.connectivity import Connectivity
+from palpo.physics.suction.imprint import Imprint, imprint, make_imprint
+from palpo.physics.suction.patch import Patch, clear, make_patch, place_points
+from palpo.physics.suction.projection import (
+    CLOSED,
+    Path,
+    WalkScratch,
+    make_path,
+    project_border,
+    walk_scratch,
+)
+from palpo.physics.suction.volume import signed_volume
+from palpo.physics.suction.winding import (
     AT_RIM,
     BOUNDED,
     ESCAPED,

@@ -12,17 +12,16 @@ begin where the wall ends, and end at the vertices that never were wall.
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import kernel
-from physics.suction.border import cut_patch, make_border_work, whole_patch
-from physics.suction.connectivity import Connectivity
-from physics.suction.flood import OUTSIDE, RING
-from physics.suction.gaps import make_gaps, measure
-from physics.suction.labels import FAR, Thresholds
-from physics.suction.patch import TRIANGLES, VERTICES, border_length, place_points, wall_area
-from physics.suction.sides import Side
-from physics.suction.tracking import Tracks
-from physics.suction.volume import residual_gradient, residual_volume
+from palpo.physics.kernels import kernel
+from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
+from palpo.physics.suction.connectivity import Connectivity
+from palpo.physics.suction.flood import OUTSIDE, RING
+from palpo.physics.suction.gaps import make_gaps, measure
+from palpo.physics.suction.labels import FAR, Thresholds
+from palpo.physics.suction.patch import TRIANGLES, VERTICES, border_length, place_points, wall_area
+from palpo.physics.suction.sides import Side
+from palpo.physics.suction.tracking import Tracks
+from palpo.physics.suction.volume import residual_gradient, residual_volume
 
 BEYOND = 1.0
 """Gap [m] that stands for a rim in the cut: the pockets' border falls on their own vertices."""

@@ -15,7 +15,7 @@ x W x / 2 + b x - sum n R T log p.
 A sweep visits each contact, then all cavities until their laws hold together: whatever ends a solve, its
 pressures solve their equations. dn follows from the n of the step's start and the last volume, in `finish`
 alone: carried from sweep to sweep, as algorithm 2 prints it, it would let transients leak air for ever. The
-sweeps are extrapolated as in physics.contact.solvers.anderson.
+sweeps are extrapolated as in palpo.physics.contact.solvers.anderson.
 """
 
 import math
@@ -25,11 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.arrays import copy
-from physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
-from physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm
-from physics.contact.solvers.anderson import (
+from palpo.physics.arrays import copy
+from palpo.physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
+from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm
+from palpo.physics.contact.solvers.anderson import (
     CHUNK,
     CONTINUE,
     CONVERGED,
@@ -51,11 +50,11 @@ from physics.contact.solvers.anderson import (
     sweep,
     take_back,
 )
-from physics.contact.solvers.block import add_row, set_offset
-from physics.contact.solvers.relaxation import project_cones
-from physics.errors import InputError
-from physics.kernels import inlined, kernel
-from physics.suction.gas import Air, gas_law_error, held_amount, pressure_root
+from palpo.physics.contact.solvers.block import add_row, set_offset
+from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.suction.gas import Air, gas_law_error, held_amount, pressure_root
 
 SOLVED = 1e-10
 """Relative error of the gas law p V = n R T at which a pressure solves it."""

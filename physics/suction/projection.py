@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.collision.closest import segment_segment, triangle_normal
-from physics.kernels import inlined, kernel
-from physics.math3 import cross3, dot3, norm3
-from physics.suction.nearest import DEPTH, nearest
-from physics.suction.patch import LOOPS
+from palpo.physics.collision.closest import segment_segment, triangle_normal
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import cross3, dot3, norm3
+from palpo.physics.suction.nearest import DEPTH, nearest
+from palpo.physics.suction.patch import LOOPS
 
 POINTS, FALLBACKS, LOST = 0, 1, 2
 """Entries of `Path.size`."""

@@ -9,13 +9,19 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.boundary import GatherScratch, add_delassus, add_rows, gather_scratch
-from physics.bodies.chain_body import RigidBody
-from physics.bodies.held_body import HeldBody
-from physics.mesh.surface import SurfaceMesh
-from physics.suction.contacts import Points, Rows, add_nodal_forces, make_points, points_of_body, wrench_rows
-from physics.suction.gaps import Target, move_target, target
+from palpo.physics.bodies.boundary import GatherScratch, add_delassus, add_rows, gather_scratch
+from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.suction.contacts import (
+    Points,
+    Rows,
+    add_nodal_forces,
+    make_points,
+    points_of_body,
+    wrench_rows,
+)
+from palpo.physics.suction.gaps import Target, move_target, target
 
 Motion = Any
 """Velocities, or forces, in the shape that is a side's own."""

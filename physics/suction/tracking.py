@@ -23,10 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.kernels import kernel
-from physics.suction.connectivity import Connectivity
-from physics.suction.flood import CAVITIES, OUTSIDE, RING, Flood
+from palpo.physics.kernels import kernel
+from palpo.physics.suction.connectivity import Connectivity
+from palpo.physics.suction.flood import CAVITIES, OUTSIDE, RING, Flood
 
 ABSENT, LIVING, FLAT = 0, 1, 2
 """States of a cavity."""

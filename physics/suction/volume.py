@@ -11,9 +11,9 @@ the border's vertices, half to each body. Walls alone would leave the pair a for
 of the ribbon.
 """
 
-from physics.kernels import inlined, kernel
-from physics.suction.cavity import END, RIBBON, WALL_A
-from physics.suction.patch import TRIANGLES
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.suction.cavity import END, RIBBON, WALL_A
+from palpo.physics.suction.patch import TRIANGLES
 
 
 @inlined

@@ -2,19 +2,18 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain import ChainState, chain_work
-from physics.collision.proximity import make_contacts, make_proximity_work
-from physics.collision.topology import STATIC
-from physics.contact.memory import make_contact_memory
-from physics.contact.rows import make_point_state, make_rows
-from physics.exchange.buffer import make_control
-from physics.exchange.constraint_frame import ConstraintFrame
-from physics.exchange.force_log import ForceLog
-from physics.exchange.port import Port
-from physics.exchange.tool_state import ToolState, make_tool_state
-from physics.reduction.interface_model import make_interface_state
-from physics.systems.high_rate import (
+from palpo.physics.bodies.chain import ChainState, chain_work
+from palpo.physics.collision.proximity import make_contacts, make_proximity_work
+from palpo.physics.collision.topology import STATIC
+from palpo.physics.contact.memory import make_contact_memory
+from palpo.physics.contact.rows import make_point_state, make_rows
+from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.constraint_frame import ConstraintFrame
+from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.port import Port
+from palpo.physics.exchange.tool_state import ToolState, make_tool_state
+from palpo.physics.reduction.interface_model import make_interface_state
+from palpo.physics.systems.high_rate import (
     FEEDBACK,
     MAX_SWEEPS,
     PATIENCE,
@@ -24,8 +23,8 @@ from physics.systems.high_rate import (
     TOLERANCE,
     HighRate,
 )
-from physics.systems.hold import Hold, held_point
-from physics.systems.scene import Scene
+from palpo.physics.systems.hold import Hold, held_point
+from palpo.physics.systems.scene import Scene
 
 
 def make_high_rate(

@@ -6,18 +6,17 @@ and dtypes only, so that one compiled callback, cached on disk, serves every sce
 
 import numpy as np
 from numba import typeof, types
-
-from physics.bodies.chain import rest_state, rigid_model
-from physics.collision.topology import TOOL, Shape, join_shapes
-from physics.contact.rows import Attachments, ToolPoints
-from physics.exchange.ahead import Ahead
-from physics.exchange.constraint_frame import Capacity
-from physics.exchange.handle import Handle, HandleType
-from physics.kernels import callback
-from physics.systems.high_rate import HighRate, MovingPoints, tick
-from physics.systems.hold import make_hold
-from physics.systems.lock_step import make_exchange
-from physics.systems.scene import Numbers, Scene
+from palpo.physics.bodies.chain import rest_state, rigid_model
+from palpo.physics.collision.topology import TOOL, Shape, join_shapes
+from palpo.physics.contact.rows import Attachments, ToolPoints
+from palpo.physics.exchange.ahead import Ahead
+from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.kernels import callback
+from palpo.physics.systems.high_rate import HighRate, MovingPoints, tick
+from palpo.physics.systems.hold import make_hold
+from palpo.physics.systems.lock_step import make_exchange
+from palpo.physics.systems.scene import Numbers, Scene
 
 
 def smallest_scene() -> Scene:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.math3 import quat_to_matrix
-from physics.systems.members import Member
+from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.systems.members import Member
 
 KEPT = 4
 """Frames that the servo may still move by: the newest, the one it has, and room for a slow reader."""

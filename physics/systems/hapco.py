@@ -14,14 +14,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.boundary import add_delassus, gather_scratch
-from physics.bodies.clamped import ClampedBody
-from physics.bodies.displacement import DisplacementSolver
-from physics.bodies.increments import IncrementalBody, Increments, NodalForces, newton_raphson
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.collision.contact_surface import CREASE, contact_surface
-from physics.collision.mobile_vertices import (
+from palpo.physics.bodies.boundary import add_delassus, gather_scratch
+from palpo.physics.bodies.clamped import ClampedBody
+from palpo.physics.bodies.displacement import DisplacementSolver
+from palpo.physics.bodies.increments import IncrementalBody, Increments, NodalForces, newton_raphson
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.contact_surface import CREASE, contact_surface
+from palpo.physics.collision.mobile_vertices import (
     Contacts,
     body_axes,
     contact_forces,
@@ -34,14 +33,14 @@ from physics.collision.mobile_vertices import (
     mobile_features,
     starting_forces,
 )
-from physics.contact.anchors import clear_anchors, find_anchor, make_anchors
-from physics.contact.laws import OPEN, SLIP, STICK
-from physics.contact.maps import ContactMap
-from physics.contact.problem import ContactProblem, ContactResult, Stop
-from physics.contact.solvers import without_delassus
-from physics.contact.solvers.registry import find_solver
-from physics.contact.unassembled import UnassembledProblem
-from physics.errors import InputError
+from palpo.physics.contact.anchors import clear_anchors, find_anchor, make_anchors
+from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.maps import ContactMap
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
+from palpo.physics.contact.solvers import without_delassus
+from palpo.physics.contact.solvers.registry import find_solver
+from palpo.physics.contact.unassembled import UnassembledProblem
+from palpo.physics.errors import InputError
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
@@ -54,7 +53,7 @@ EDGE_CONTACTS = 64
 
 @dataclass(frozen=True)
 class Detection:
-    """How contacts are found; see physics.collision.mobile_vertices.
+    """How contacts are found; see palpo.physics.collision.mobile_vertices.
 
     Raises InputError for a negative tolerance and for a choice that there is not.
     """
@@ -192,7 +191,7 @@ class Interaction:
     mobile, fixed: a QuasistaticBody, a NewtonBody, or any ClampedBody that is a DisplacementSolver.
     mu: friction coefficient. solver: name in the registry, its `options`, and `stop`; or a function of a
     problem and a stop. assembled: False asks the bodies for displacements and forms no W; then `solver` is
-    `physics.contact.solvers.without_delassus.solve` with the options, or a function.
+    `palpo.physics.contact.solvers.without_delassus.solve` with the options, or a function.
     newton_tolerance: sum of |dX| of all nodes [m] at which the bodies are in equilibrium (2.59); inf does
     with one linearisation, exact for linear bodies unless detection is repeated.
     All of these but `assembled` may be changed between two steps.

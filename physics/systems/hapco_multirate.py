@@ -27,15 +27,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
-
-from physics.arrays import copy, copy_rows
-from physics.bodies.boundary import place_surface
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.collision.contact_surface import weighted_point
-from physics.contact.anchors import add_anchor, clear_anchors, find_anchor
-from physics.contact.laws import OPEN, STICK
-from physics.exchange.atomics import view_square
-from physics.exchange.buffer import (
+from palpo.physics.arrays import copy, copy_rows
+from palpo.physics.bodies.boundary import place_surface
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.contact_surface import weighted_point
+from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
+from palpo.physics.contact.laws import OPEN, STICK
+from palpo.physics.exchange.atomics import view_square
+from palpo.physics.exchange.buffer import (
     acquire,
     is_fresh,
     make_control,
@@ -45,17 +44,22 @@ from physics.exchange.buffer import (
     taken_count,
     writer_slot,
 )
-from physics.exchange.contact_frame import ContactFrame, Equilibrium, make_contact_frame, make_equilibrium
-from physics.exchange.durations import StepTimes
-from physics.exchange.handle import Handle, HandleType
-from physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
-from physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
-from physics.exchange.quasistatic_frame import SET_LIVE
-from physics.kernels import callback, inlined, kernel
-from physics.math3 import matvec3_transposed, quat_to_matrix
-from physics.systems.hapco import Detection
-from physics.systems.hapco_servo import Hold, make_servo, smallest_servo
-from physics.systems.hapco_tick import (
+from palpo.physics.exchange.contact_frame import (
+    ContactFrame,
+    Equilibrium,
+    make_contact_frame,
+    make_equilibrium,
+)
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
+from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
+from palpo.physics.exchange.quasistatic_frame import SET_LIVE
+from palpo.physics.kernels import callback, inlined, kernel
+from palpo.physics.math3 import matvec3_transposed, quat_to_matrix
+from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_servo import Hold, make_servo, smallest_servo
+from palpo.physics.systems.hapco_tick import (
     LOST_CONTACTS,
     SETTINGS_ID,
     TICK,
@@ -212,7 +216,7 @@ def frame_matrix(m, f):
 def tick(m):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on m.servo.port.
 
-    While a frame is overdue by far the scene's time stands still (physics.exchange.patience).
+    While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
     s, counter = m.servo, m.counter
     counter[CALLS] += 1
@@ -317,7 +321,7 @@ def make_multirate(
 ) -> tuple[MultirateServo, "ContactLoop"]:
     """The servo's side of two bodies where they stand now, and the slow loop's.
 
-    ratio: servo ticks in a low period; the rest as physics.systems.hapco_servo.make_servo.
+    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco_servo.make_servo.
     """
     m = _with_exchange(make_servo(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
     return m, ContactLoop(m, make_servo(mobile, fixed, detection, hold, settings, dt))
@@ -333,7 +337,7 @@ def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
 
 
 class ContactLoop:
-    """The slow loop's work (app.system.LowLoop): the frame at the newest equilibrium.
+    """The slow loop's work (palpo.app.runtime.system.LowLoop): the frame at the newest equilibrium.
 
     values: settings of the next frame, shape (SETTINGS,).
     """

@@ -10,19 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
-
-from physics.bodies.boundary import gather_scratch
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.collision.contact_surface import contact_surface
-from physics.collision.mobile_vertices import locate, make_contacts, make_tracker, mobile_features
-from physics.contact.anchors import make_anchors
-from physics.contact.solvers.anderson import make_acceleration
-from physics.errors import InputError
-from physics.exchange.buffer import make_control
-from physics.exchange.handle import Handle, HandleType
-from physics.exchange.lent_clock import make_clock
-from physics.exchange.port import Port, make_port
-from physics.exchange.quasistatic_frame import (
+from palpo.physics.bodies.boundary import gather_scratch
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.contact_surface import contact_surface
+from palpo.physics.collision.mobile_vertices import locate, make_contacts, make_tracker, mobile_features
+from palpo.physics.contact.anchors import make_anchors
+from palpo.physics.contact.solvers.anderson import make_acceleration
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.lent_clock import make_clock
+from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.quasistatic_frame import (
     SET_COLLISION,
     SET_FRICTION,
     SET_GAUSS_SEIDEL_ERROR,
@@ -39,11 +38,11 @@ from physics.exchange.quasistatic_frame import (
     make_picture,
     make_settings,
 )
-from physics.fem.material import Material
-from physics.kernels import callback
-from physics.mesh.generate import hex_block
-from physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
-from physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
+from palpo.physics.fem.material import Material
+from palpo.physics.kernels import callback
+from palpo.physics.mesh.generate import hex_block
+from palpo.physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
+from palpo.physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def default_settings(
     collision: float = 2e-3,
     gains: ArrayLike = Hold.gains,
 ) -> NDArray[np.float64]:
-    """Values of physics.exchange.quasistatic_frame.Settings, shape (SETTINGS,), to change some of.
+    """Values of palpo.physics.exchange.quasistatic_frame.Settings, shape (SETTINGS,), to change some of.
 
     time_cap: of the contact solver [s], 0 for none. The solver is ANDERSON; Uzawa's method, where it is
     chosen instead, has rho_min, the common residual as its stop, and the errors of 001 (chapter 3).

@@ -1,4 +1,4 @@
-"""The servo's step of HapCo: `physics.systems.hapco` as one compiled tick on W gathered from K^-1.
+"""The servo's step of HapCo: `palpo.physics.systems.hapco` as one compiled tick on W gathered from K^-1.
 
 Pose, settings, detection, free displacement, W, contact forces, equilibrium, feedback, picture. No low-rate
 loop takes part. The tick allocates nothing, asks nothing of the interpreter and reports by its status.
@@ -30,17 +30,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.arrays import all_finite, copy_rows
-from physics.bodies.boundary import (
+from palpo.physics.arrays import all_finite, copy_rows
+from palpo.physics.bodies.boundary import (
     Boundary,
     GatherScratch,
     add_delassus,
     add_surface_displacement,
     place_surface,
 )
-from physics.collision.contact_surface import ContactSurface
-from physics.collision.mobile_vertices import (
+from palpo.physics.collision.contact_surface import ContactSurface
+from palpo.physics.collision.mobile_vertices import (
     Contacts,
     MobileFeatures,
     Tracker,
@@ -51,12 +50,12 @@ from physics.collision.mobile_vertices import (
     hold_on,
     starting_forces,
 )
-from physics.contact.anchors import Anchors
-from physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
-from physics.contact.residual import RUNAWAY, natural_map_norm
-from physics.contact.solvers.anderson import CONTINUE, RESIDUAL, SWEEPS, Acceleration, advance, begin
-from physics.contact.solvers.block import set_offset
-from physics.contact.solvers.relaxation import (
+from palpo.physics.contact.anchors import Anchors
+from palpo.physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
+from palpo.physics.contact.residual import RUNAWAY, natural_map_norm
+from palpo.physics.contact.solvers.anderson import CONTINUE, RESIDUAL, SWEEPS, Acceleration, advance, begin
+from palpo.physics.contact.solvers.block import set_offset
+from palpo.physics.contact.solvers.relaxation import (
     DIVERGED,
     PHYSICAL,
     UZAWA,
@@ -65,11 +64,11 @@ from physics.contact.solvers.relaxation import (
     relative_residual,
     relax_sweeps,
 )
-from physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
-from physics.exchange.atomics import view_flat, view_square
-from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
-from physics.exchange.lent_clock import LentClock, read_clock
-from physics.exchange.port import (
+from palpo.physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
+from palpo.physics.exchange.atomics import view_flat, view_square
+from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
+from palpo.physics.exchange.lent_clock import LentClock, read_clock
+from palpo.physics.exchange.port import (
     CONTACTS_LOST,
     INFO_DEPTH,
     INFO_HELD,
@@ -89,7 +88,7 @@ from physics.exchange.port import (
     Port,
     end_tick,
 )
-from physics.exchange.quasistatic_frame import (
+from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
     SET_COLLISION,
     SET_ERROR_KIND,
@@ -113,8 +112,8 @@ from physics.exchange.quasistatic_frame import (
     Picture,
     Settings,
 )
-from physics.kernels import inlined, kernel
-from physics.math3 import (
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import (
     cross3,
     norm3,
     quat_difference,
@@ -405,7 +404,7 @@ def _start(s):
 
 @kernel
 def _bound(w, b, r, n):
-    """|r| past which a solve has diverged [N] (physics.contact.residual.runaway)."""
+    """|r| past which a solve has diverged [N] (palpo.physics.contact.residual.runaway)."""
     trace, free, warm = 0.0, 0.0, 0.0
     for i in range(n):
         trace += w[i, i]

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.body import Factor
-from physics.exchange.constraint_frame import ConstraintFrame
-from physics.systems.members import Member
+from palpo.physics.bodies.body import Factor
+from palpo.physics.exchange.constraint_frame import ConstraintFrame
+from palpo.physics.systems.members import Member
 
 
 class Motion(NamedTuple):

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.arrays import all_finite
-from physics.bodies.chain import (
+from palpo.physics.arrays import all_finite
+from palpo.physics.bodies.chain import (
     ChainModel,
     ChainState,
     ChainWork,
@@ -22,7 +21,7 @@ from physics.bodies.chain import (
     chain_reaction,
     chain_solve,
 )
-from physics.collision.proximity import (
+from palpo.physics.collision.proximity import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Contacts,
@@ -30,12 +29,12 @@ from physics.collision.proximity import (
     ProximityWork,
     find_contacts,
 )
-from physics.collision.topology import LOW, Topology
-from physics.contact.bilateral import eliminate, recover
-from physics.contact.laws import STICK
-from physics.contact.memory import ContactMemory, recall, remember
-from physics.contact.residual import natural_map_norm
-from physics.contact.rows import (
+from palpo.physics.collision.topology import LOW, Topology
+from palpo.physics.contact.bilateral import eliminate, recover
+from palpo.physics.contact.laws import STICK
+from palpo.physics.contact.memory import ContactMemory, recall, remember
+from palpo.physics.contact.residual import natural_map_norm
+from palpo.physics.contact.rows import (
     Attachments,
     PointState,
     Rows,
@@ -47,10 +46,10 @@ from physics.contact.rows import (
     block_force,
     contact_row,
 )
-from physics.contact.solvers.gauss_seidel import sweep_contacts
-from physics.exchange.ahead import row_at
-from physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
-from physics.exchange.constraint_frame import (
+from palpo.physics.contact.solvers.gauss_seidel import sweep_contacts
+from palpo.physics.exchange.ahead import row_at
+from palpo.physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
+from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXACT,
     FROZEN,
@@ -67,9 +66,9 @@ from physics.exchange.constraint_frame import (
     SET_TOLERANCE,
     ConstraintFrame,
 )
-from physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
-from physics.exchange.patience import is_overdue, wait
-from physics.exchange.port import (
+from palpo.physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
+from palpo.physics.exchange.patience import is_overdue, wait
+from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
@@ -86,10 +85,10 @@ from physics.exchange.port import (
     Port,
     end_tick,
 )
-from physics.exchange.tool_state import ToolState
-from physics.kernels import inlined, kernel
-from physics.math3 import dot3, quat_difference, quat_multiply, quat_rotate
-from physics.reduction.interface_model import (
+from palpo.physics.exchange.tool_state import ToolState
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import dot3, quat_difference, quat_multiply, quat_rotate
+from palpo.physics.reduction.interface_model import (
     InterfaceState,
     add_slot_force,
     adopt,
@@ -100,7 +99,7 @@ from physics.reduction.interface_model import (
     slot_position,
     slot_step,
 )
-from physics.systems.hold import Hold, apply_hold, coupling_force, held_point
+from palpo.physics.systems.hold import Hold, apply_hold, coupling_force, held_point
 
 CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
@@ -118,7 +117,9 @@ class MovingPoints(NamedTuple):
     """Points and frames of the world that follow a script (attachments to a moving frame)."""
 
     point: NDArray[np.int32]  # (m,) global point; its rotation is the next global number
-    x: NDArray[np.float64]  # (m, rows, 3) [m] at the end of each tick, as physics.exchange.ahead keeps them
+    x: NDArray[
+        np.float64
+    ]  # (m, rows, 3) [m] at the end of each tick, as palpo.physics.exchange.ahead keeps them
     q: NDArray[np.float64]  # (m, rows, 4)
     known: NDArray[np.int64]  # (1,) rows of the script so far
 
@@ -697,7 +698,7 @@ def _publish(s):
 def tick(s):
     """One high-rate step, H1 to H6. Returns OK or NOT_FINITE; the force is on s.port.
 
-    While a frame is overdue by far the scene's time stands still (physics.exchange.patience).
+    While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
     s.counter[CALLS] += 1
     age = s.counter[TICK] - s.counter[ADOPTED_AT]

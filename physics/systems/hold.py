@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain import chain_hold_direct
-from physics.kernels import inlined, kernel
-from physics.math3 import cross3, dot3, quat_difference, quat_rotate
+from palpo.physics.bodies.chain import chain_hold_direct
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import cross3, dot3, quat_difference, quat_rotate
 
 # Entries of Hold.gain
 STIFFNESS, DAMPING, TURN_STIFFNESS, TURN_DAMPING = range(4)

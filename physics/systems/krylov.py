@@ -7,16 +7,15 @@ Then it hands down their next Galerkin model, on the columns that L5 computes an
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.constraint_frame import REDUCED
-from physics.exchange.handle import Handle
-from physics.exchange.ring import ring_available, ring_release
-from physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
-from physics.systems.high_rate import HighRate
-from physics.systems.low_rate import LowRate
-from physics.systems.reduced_frame import Page
-from physics.systems.reductions import make_reduction
-from physics.systems.scene import Scene
+from palpo.physics.exchange.constraint_frame import REDUCED
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.ring import ring_available, ring_release
+from palpo.physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
+from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.reduced_frame import Page
+from palpo.physics.systems.reductions import make_reduction
+from palpo.physics.systems.scene import Scene
 
 LIFE = 2.5
 """Low periods that candidates must cover: a frame appears within one, serves for another; half in hand."""

@@ -6,11 +6,10 @@ bodies do not appear at high rate; their L6 forces go into x_soft_free^dt (EQUAT
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain import ChainState
-from physics.collision.topology import TOOL
-from physics.exchange.buffer import make_control, publish
-from physics.exchange.constraint_frame import (
+from palpo.physics.bodies.chain import ChainState
+from palpo.physics.collision.topology import TOOL
+from palpo.physics.exchange.buffer import make_control, publish
+from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXACT,
     EXTRAPOLATED,
@@ -20,17 +19,17 @@ from physics.exchange.constraint_frame import (
     N_CONTACTS,
     make_frame,
 )
-from physics.exchange.force_log import make_force_log
-from physics.exchange.handle import Handle
-from physics.exchange.port import make_port
-from physics.exchange.ring import ring_release
-from physics.exchange.tool_state import make_tool_state
-from physics.math3 import rotate_by
-from physics.systems.assembly import make_high_rate
-from physics.systems.held_frame import Motion, free_motions, write_held
-from physics.systems.high_rate import MAX_SWEEPS, REACH, STEP, TICK, HighRate, tick
-from physics.systems.low_rate import LowRate
-from physics.systems.scene import Scene
+from palpo.physics.exchange.force_log import make_force_log
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import make_port
+from palpo.physics.exchange.ring import ring_release
+from palpo.physics.exchange.tool_state import make_tool_state
+from palpo.physics.math3 import rotate_by
+from palpo.physics.systems.assembly import make_high_rate
+from palpo.physics.systems.held_frame import Motion, free_motions, write_held
+from palpo.physics.systems.high_rate import MAX_SWEEPS, REACH, STEP, TICK, HighRate, tick
+from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.scene import Scene
 
 
 class Paper(LowRate):

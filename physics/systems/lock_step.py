@@ -10,12 +10,11 @@ from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.buffer import make_control
-from physics.exchange.constraint_frame import make_frame
-from physics.exchange.force_log import make_force_log
-from physics.exchange.handle import Handle
-from physics.exchange.port import (
+from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.constraint_frame import make_frame
+from palpo.physics.exchange.force_log import make_force_log
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
@@ -25,12 +24,12 @@ from physics.exchange.port import (
     STATUS_SWEEPS,
     make_port,
 )
-from physics.exchange.tool_state import make_tool_state
-from physics.systems.assembly import make_high_rate
-from physics.systems.high_rate import HighRate, tick
-from physics.systems.low_rate import LowRate
-from physics.systems.multirate import READY_SHARE, make_low_rate
-from physics.systems.scene import Scene
+from palpo.physics.exchange.tool_state import make_tool_state
+from palpo.physics.systems.assembly import make_high_rate
+from palpo.physics.systems.high_rate import HighRate, tick
+from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.multirate import READY_SHARE, make_low_rate
+from palpo.physics.systems.scene import Scene
 
 LOG_TICKS = 2048
 """Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain import ChainState
-from physics.collision.broadphase import BroadPhase
-from physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
-from physics.collision.topology import LOW
-from physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
-from physics.exchange.constraint_frame import (
+from palpo.physics.bodies.chain import ChainState
+from palpo.physics.collision.broadphase import BroadPhase
+from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.topology import LOW
+from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     FRESH,
     GEOMETRY,
@@ -33,13 +32,13 @@ from physics.exchange.constraint_frame import (
     SET_TOLERANCE,
     ConstraintFrame,
 )
-from physics.exchange.durations import StepTimes
-from physics.exchange.ring import ring_available, ring_overflow, ring_release
-from physics.kernels import kernel
-from physics.math3 import quat_rotate
-from physics.systems.drawn_model import DrawnModels
-from physics.systems.high_rate import HighRate
-from physics.systems.scene import Scene
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import quat_rotate
+from palpo.physics.systems.drawn_model import DrawnModels
+from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.scene import Scene
 
 
 class LowRate:

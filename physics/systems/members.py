@@ -8,11 +8,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain_body import BeamBody, RigidBody
-from physics.bodies.tet_body import TetBody
-from physics.math3 import quat_to_matrix
-from physics.reduction.rational_krylov import rigid_motions
+from palpo.physics.bodies.chain_body import BeamBody, RigidBody
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.reduction.rational_krylov import rigid_motions
 
 
 class Member(Protocol):

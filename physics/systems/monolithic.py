@@ -5,12 +5,11 @@ the bodies take the tick's forces.
 """
 
 import numpy as np
-
-from physics.exchange.constraint_frame import EXACT
-from physics.systems.held_frame import Motion, free_motions, write_held
-from physics.systems.high_rate import HighRate
-from physics.systems.low_rate import LowRate
-from physics.systems.scene import Scene
+from palpo.physics.exchange.constraint_frame import EXACT
+from palpo.physics.systems.held_frame import Motion, free_motions, write_held
+from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.scene import Scene
 
 
 class Monolithic(LowRate):

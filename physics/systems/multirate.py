@@ -8,12 +8,12 @@
 The high-rate steps H1 to H6 are one tick for all of them, in high_rate.py.
 """
 
-from physics.systems.high_rate import HighRate
-from physics.systems.krylov import Krylov
-from physics.systems.literal import Extrapolated, Paper
-from physics.systems.low_rate import LowRate
-from physics.systems.monolithic import Monolithic
-from physics.systems.scene import Scene
+from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.krylov import Krylov
+from palpo.physics.systems.literal import Extrapolated, Paper
+from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.monolithic import Monolithic
+from palpo.physics.systems.scene import Scene
 
 KINDS: dict[str, type[LowRate]] = {k.kind: k for k in (Krylov, Paper, Extrapolated, Monolithic)}
 

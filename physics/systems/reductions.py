@@ -5,12 +5,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.body import Factor
-from physics.reduction.interface_model import InterfaceState
-from physics.systems.drawn_model import DrawnModel
-from physics.systems.members import BeamMember, Member, RigidMember, TetMember
-from physics.systems.reduced_frame import (
+from palpo.physics.bodies.body import Factor
+from palpo.physics.reduction.interface_model import InterfaceState
+from palpo.physics.systems.drawn_model import DrawnModel
+from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
+from palpo.physics.systems.reduced_frame import (
     Grams,
     Page,
     write_compliance,
@@ -18,7 +17,7 @@ from physics.systems.reduced_frame import (
     write_motion,
     write_points,
 )
-from physics.systems.tet_reduction import TetReduction
+from palpo.physics.systems.tet_reduction import TetReduction
 
 
 class Reduction(Protocol):

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain import ChainModel, ChainState
-from physics.collision.topology import Topology
-from physics.contact.rows import Attachments, ToolPoints
-from physics.exchange.ahead import Ahead
-from physics.exchange.constraint_frame import Capacity
-from physics.exchange.patience import PATIENCE_PERIODS
-from physics.systems.high_rate import MovingPoints
-from physics.systems.hold import Hold
+from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.collision.topology import Topology
+from palpo.physics.contact.rows import Attachments, ToolPoints
+from palpo.physics.exchange.ahead import Ahead
+from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.exchange.patience import PATIENCE_PERIODS
+from palpo.physics.systems.high_rate import MovingPoints
+from palpo.physics.systems.hold import Hold
 
 
 @dataclass(frozen=True)

@@ -32,28 +32,27 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.arrays import all_finite
-from physics.collision.clusters import Clusters, update_clusters
-from physics.collision.distance_field import evaluate
-from physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
-from physics.contact.midpoint import assemble
-from physics.contact.residual import RUNAWAY, natural_map_norm
-from physics.contact.solvers.block import add_row, set_offset
-from physics.contact.solvers.gauss_seidel import sweep_contacts
-from physics.contact.solvers.maximal_dissipation import (
+from palpo.physics.arrays import all_finite
+from palpo.physics.collision.clusters import Clusters, update_clusters
+from palpo.physics.collision.distance_field import evaluate
+from palpo.physics.contact.laws import BIPOTENTIAL, augment, contact_status, project_cone
+from palpo.physics.contact.midpoint import assemble
+from palpo.physics.contact.residual import RUNAWAY, natural_map_norm
+from palpo.physics.contact.solvers.block import add_row, set_offset
+from palpo.physics.contact.solvers.gauss_seidel import sweep_contacts
+from palpo.physics.contact.solvers.maximal_dissipation import (
     CONTINUE,
     CONVERGED,
     DIVERGED,
     Relaxation,
     solve_contacts,
 )
-from physics.dynamics.admittance import DAMPING, TARGET, plug_advance, plug_energy, plug_free
-from physics.errors import InputError
-from physics.exchange.atomics import view_flat, view_square
-from physics.exchange.handle import handle_like
-from physics.exchange.port import NOT_FINITE, OK
-from physics.exchange.snap_frame import (
+from palpo.physics.dynamics.admittance import DAMPING, TARGET, plug_advance, plug_energy, plug_free
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.atomics import view_flat, view_square
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.exchange.port import NOT_FINITE, OK
+from palpo.physics.exchange.snap_frame import (
     COUPLING,
     ELASTIC,
     KINETIC,
@@ -72,8 +71,8 @@ from physics.exchange.snap_frame import (
     WORK_NORMAL,
     WORK_TARGET,
 )
-from physics.kernels import inlined, kernel
-from physics.math3 import (
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import (
     cross3,
     dot3,
     matvec3,
@@ -83,7 +82,7 @@ from physics.math3 import (
     quat_to_matrix,
     tangent_basis,
 )
-from physics.reduction.segments import (
+from palpo.physics.reduction.segments import (
     advance,
     apply,
     dissipated,
@@ -94,7 +93,7 @@ from physics.reduction.segments import (
     point_value,
     surface_values,
 )
-from physics.systems.snap_model import ACTIVE, CODE, CONTACTS, LOST, ROUNDS, STEPS, SWEEPS, SnapModel
+from palpo.physics.systems.snap_model import ACTIVE, CODE, CONTACTS, LOST, ROUNDS, STEPS, SWEEPS, SnapModel
 
 LLOYD_SWEEPS = 4
 """Of k-means in one step; it goes on in the next."""
@@ -619,7 +618,9 @@ class Series(NamedTuple):
     residual: NDArray[np.float64]  # (n,)
     depth: NDArray[np.float64]  # (n,) largest penetration of a contact at the step's start [m]
     normal: NDArray[np.float64]  # (n,) sum of the normal forces [N]
-    energy: NDArray[np.float64]  # (n, 4) KINETIC, ELASTIC, COUPLING, PLUG of physics.exchange.snap_frame [J]
+    energy: NDArray[
+        np.float64
+    ]  # (n, 4) KINETIC, ELASTIC, COUPLING, PLUG of palpo.physics.exchange.snap_frame [J]
     work: NDArray[np.float64]  # (n, 4) WORK_NORMAL, WORK_FRICTION, WORK_CORRECTION, WORK_TARGET [J]
     lost: NDArray[np.float64]  # (n,) taken by all dampings [J]
 

@@ -16,15 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-
-from physics.collision.clusters import Clusters, make_clusters
-from physics.collision.distance_field import DistanceField, DistanceScratch, exact_field, make_scratch
-from physics.collision.surface_points import SurfacePoints, surface_points
-from physics.contact.solvers.maximal_dissipation import Progress, make_progress
-from physics.dynamics.admittance import PlugModel, PlugState, make_plug
-from physics.errors import InputError
-from physics.exchange.handle import Handle
-from physics.exchange.snap_frame import (
+from palpo.physics.collision.clusters import Clusters, make_clusters
+from palpo.physics.collision.distance_field import DistanceField, DistanceScratch, exact_field, make_scratch
+from palpo.physics.collision.surface_points import SurfacePoints, surface_points
+from palpo.physics.contact.solvers.maximal_dissipation import Progress, make_progress
+from palpo.physics.dynamics.admittance import PlugModel, PlugState, make_plug
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.snap_frame import (
     ENERGIES,
     MAXIMAL_DISSIPATION,
     SET_CLUSTERS,
@@ -37,12 +36,12 @@ from physics.exchange.snap_frame import (
     SET_TOLERANCE,
     SETTINGS,
 )
-from physics.mesh.connectors.connector import Connector, Prong
-from physics.reduction.balanced import balanced
-from physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut, join, nodal_map
-from physics.reduction.linear_model import Basis, LinearModel, vibration_modes
-from physics.reduction.partition import by_graph, surface_and_inside
-from physics.reduction.segments import (
+from palpo.physics.mesh.connectors.connector import Connector, Prong
+from palpo.physics.reduction.balanced import balanced
+from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut, join, nodal_map
+from palpo.physics.reduction.linear_model import Basis, LinearModel, vibration_modes
+from palpo.physics.reduction.partition import by_graph, surface_and_inside
+from palpo.physics.reduction.segments import (
     SegmentedModel,
     SegmentedState,
     SegmentedWork,
@@ -60,7 +59,7 @@ MOST_CLUSTERS = 32
 STEPS, CONTACTS, ACTIVE, ROUNDS, SWEEPS, LOST, CODE = range(7)
 """Steps done; of the last, its contacts, its active points, its rounds of detection and solution, and their
 sweeps; points without room since the start; how the last solve ended
-(physics.contact.solvers.maximal_dissipation)."""
+(palpo.physics.contact.solvers.maximal_dissipation)."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +98,11 @@ class Numerics:
     restitution: float = 1.0
     """eps [-]. At 1 the contact law is on the mean velocity of the step, and contacts feed nothing in,
     whatever rings in the prongs; the plug does not bounce, for what bounces is a prong's light skin. Below 1
-    skins that ring at the step's own frequency are pumped up (`physics.systems.snap`)."""
+    skins that ring at the step's own frequency are pumped up (`palpo.physics.systems.snap`)."""
     correction: float = 1.0
     """Share of a penetration that the contact law takes away within a step [-]: 1 in 002, 0 for none."""
     solver: int = MAXIMAL_DISSIPATION
-    """MAXIMAL_DISSIPATION or GAUSS_SEIDEL of physics.exchange.snap_frame."""
+    """MAXIMAL_DISSIPATION or GAUSS_SEIDEL of palpo.physics.exchange.snap_frame."""
     tolerance: float = 1e-4
     """Natural-map residual at which the solver ends."""
     sweeps: int = 100
@@ -228,7 +227,7 @@ class SnapState(NamedTuple):
     stretch: NDArray[np.float64]  # (6,) of the hold in the middle of the step [m], [rad]
     hand: NDArray[np.float64]  # (6,) of the hold on the hand [N], [N m]
     floor: NDArray[np.float64]  # (3,) of all prongs on what they stand on [N]
-    books: NDArray[np.float64]  # (ENERGIES,) [J], see physics.exchange.snap_frame
+    books: NDArray[np.float64]  # (ENERGIES,) [J], see palpo.physics.exchange.snap_frame
     counter: NDArray[np.int64]
     residual: NDArray[np.float64]  # (1,) of the last solve
 
@@ -260,7 +259,7 @@ def reduced_bases(prong: Prong, models: Sequence[LinearModel], numerics: Numeric
 
 
 def default_settings(connector: Connector, numerics: Numerics) -> NDArray[np.float64]:
-    """Values of physics.exchange.snap_frame.SnapSettings, shape (SETTINGS,)."""
+    """Values of palpo.physics.exchange.snap_frame.SnapSettings, shape (SETTINGS,)."""
     values = np.full(SETTINGS, np.nan)
     values[SET_FRICTION] = connector.friction if numerics.friction is None else numerics.friction
     values[SET_RESTITUTION], values[SET_CORRECTION] = numerics.restitution, numerics.correction
@@ -271,7 +270,7 @@ def default_settings(connector: Connector, numerics: Numerics) -> NDArray[np.flo
 
 
 class SnapModel:
-    """A connector ready to be stepped by `physics.systems.snap.step`.
+    """A connector ready to be stepped by `palpo.physics.systems.snap.step`.
 
     field: distance of the plug in its own frame; exact by default, within a band of the interference and
     twice the spacing. bases: of each prong's segments, as `reduced_bases` gives and computes them by default.

@@ -7,24 +7,23 @@ dtypes only, so that one compiled function, cached on disk, serves every connect
 import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
-
-from physics.collision.distance_field import EXACT, DistanceField
-from physics.collision.grid_distance import no_grid_distance
-from physics.collision.learned_distance import no_learned_distance
-from physics.collision.near_band import everywhere
-from physics.collision.signed_distance import no_exact_distance
-from physics.dynamics.admittance import PlugModel
-from physics.errors import InputError
-from physics.exchange.buffer import make_control
-from physics.exchange.handle import Handle, HandleType
-from physics.exchange.port import Port, make_port
-from physics.exchange.snap_frame import make_snap_picture, make_snap_settings
-from physics.fem.material import Material
-from physics.kernels import callback
-from physics.mesh.connectors.connector import Admittance, Connector, make_prong
-from physics.mesh.generate import block
-from physics.systems.snap_model import Numerics, SnapModel
-from physics.systems.snap_tick import SUBSTEPS, TURNS, SnapServo, tick
+from palpo.physics.collision.distance_field import EXACT, DistanceField
+from palpo.physics.collision.grid_distance import no_grid_distance
+from palpo.physics.collision.learned_distance import no_learned_distance
+from palpo.physics.collision.near_band import everywhere
+from palpo.physics.collision.signed_distance import no_exact_distance
+from palpo.physics.dynamics.admittance import PlugModel
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.snap_frame import make_snap_picture, make_snap_settings
+from palpo.physics.fem.material import Material
+from palpo.physics.kernels import callback
+from palpo.physics.mesh.connectors.connector import Admittance, Connector, make_prong
+from palpo.physics.mesh.generate import block
+from palpo.physics.systems.snap_model import Numerics, SnapModel
+from palpo.physics.systems.snap_tick import SUBSTEPS, TURNS, SnapServo, tick
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 

@@ -1,6 +1,6 @@
 """The servo's tick of a snap connector: the hand's pose is the target that the admittance controller follows.
 
-Everything is computed at the servo's rate (`physics.systems.snap.step`), in substeps if there are any,
+Everything is computed at the servo's rate (`palpo.physics.systems.snap.step`), in substeps if there are any,
 along which the target goes evenly from one pose of the hand to the next. The hand feels the pull of the
 hold, D_ad (V - W) + K_ad eh, in the mean of the tick: its work on the hand's way is the energy that the
 books say the hand gave, so that the coupling is passive. The tick allocates nothing, asks nothing of the
@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.contact.solvers.maximal_dissipation import CONVERGED, DIVERGED
-from physics.dynamics.admittance import TARGET, plug_energy
-from physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
-from physics.exchange.handle import handle_like
-from physics.exchange.port import (
+from palpo.physics.contact.solvers.maximal_dissipation import CONVERGED, DIVERGED
+from palpo.physics.dynamics.admittance import TARGET, plug_energy
+from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.exchange.port import (
     CONTACTS_LOST,
     INFO_DEPTH,
     INFO_HELD,
@@ -35,11 +34,11 @@ from physics.exchange.port import (
     Port,
     end_tick,
 )
-from physics.exchange.snap_frame import SET_LIVE, SnapPicture, SnapSettings
-from physics.kernels import inlined, kernel
-from physics.math3 import dot3, norm3, quat_difference, quat_multiply, quat_normalise, rotate_by
-from physics.systems.snap import BOUNDED, measure, step
-from physics.systems.snap_model import CODE, CONTACTS, LOST, SWEEPS, SnapState
+from palpo.physics.exchange.snap_frame import SET_LIVE, SnapPicture, SnapSettings
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import dot3, norm3, quat_difference, quat_multiply, quat_normalise, rotate_by
+from palpo.physics.systems.snap import BOUNDED, measure, step
+from palpo.physics.systems.snap_model import CODE, CONTACTS, LOST, SWEEPS, SnapState
 
 # Entries of SnapServo.counter
 TICK, SETTINGS_ID, SUBSTEPS, TURNS, SWEEP_CAPS, DIVERGENCES = range(6)

@@ -22,13 +22,12 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.held_body import HeldBody
-from physics.contact.problem import Stop
-from physics.contact.solvers.anderson import DIVERGED, SWEEPS
-from physics.contact.solvers.relaxation import project_cones
-from physics.errors import InputError
-from physics.suction.contacts import (
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.contact.problem import Stop
+from palpo.physics.contact.solvers.anderson import DIVERGED, SWEEPS
+from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.errors import InputError
+from palpo.physics.suction.contacts import (
     COUNT,
     add_bulge_rows,
     add_ground_rows,
@@ -38,13 +37,13 @@ from physics.suction.contacts import (
     recall_forces,
     remember_forces,
 )
-from physics.suction.enclosure import Enclosure
-from physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
-from physics.suction.gas import Air
-from physics.suction.labels import Thresholds
-from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
-from physics.suction.sides import Motion, Side, SoftSide
-from physics.suction.tracking import FLAT
+from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import Thresholds
+from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
+from palpo.physics.suction.sides import Motion, Side, SoftSide
+from palpo.physics.suction.tracking import FLAT
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
 """Columns of `Suction.times`."""
@@ -91,7 +90,7 @@ class Suction:
 
     partner: a FixedSide, RigidSide or SoftSide (physics/suction/sides.py), made with the same `capacity`, the
     most rows. leak [m]: height of the slot under rims, 0 for tight ones. exact: borders on the iso-line.
-    stop: of the solver. accelerated: see physics.suction.pressure.
+    stop: of the solver. accelerated: see palpo.physics.suction.pressure.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
     is shut in; mu (cups,); the handles and loads of the bodies.

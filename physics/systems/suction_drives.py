@@ -6,9 +6,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.bodies.chain_body import RigidBody
-from physics.bodies.held_body import HeldBody
+from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.bodies.held_body import HeldBody
 
 Course = Callable[[float], float]
 """A quantity over time [s]."""

@@ -3,7 +3,7 @@
 Where nobody holds a cup a step is `Suction.step`. A held cup's step is split where the hand's pose enters:
 
     prepare     collision, cavities, and the problem of a handle that stays, from rest and with its momentum;
-                condensed and grouped (physics.systems.suction_multirate) it is the servo's frame
+                condensed and grouped (palpo.physics.systems.suction_multirate) it is the servo's frame
     complete    when the next step is due: the pose that the hand has then, the handle on its spring and
                 damper, contacts, friction and gas laws of all rows, correction; the air is committed
 
@@ -14,16 +14,15 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
-
-from physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
-from physics.exchange.durations import StepTimes
-from physics.exchange.suction_frame import SET_STEP
-from physics.math3 import quat_difference
-from physics.suction.contacts import LOST
-from physics.systems.suction import HISTORY, STAGES, Suction
-from physics.systems.suction_drives import Drive
-from physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
-from physics.systems.suction_servo import TICK, SuctionServo
+from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.suction_frame import SET_STEP
+from palpo.physics.math3 import quat_difference
+from palpo.physics.suction.contacts import LOST
+from palpo.physics.systems.suction import HISTORY, STAGES, Suction
+from palpo.physics.systems.suction_drives import Drive
+from palpo.physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
+from palpo.physics.systems.suction_servo import TICK, SuctionServo
 
 Gains = tuple[float, float, float, float]
 
@@ -150,7 +149,7 @@ def _symmetric(a: Floats) -> Floats:
 
 
 class SuctionLoop:
-    """The slow loop's work (app.system.LowLoop).
+    """The slow loop's work (palpo.app.runtime.system.LowLoop).
 
     settings (SETTINGS,) of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
     held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,

@@ -6,7 +6,7 @@ damper, implicit in the step,
     (S + C) d = F + C e - (b / h) e_0 + B^T x,    C = k + b / h
 
 with e from handle to hand at the step's end if the handle stayed, and e_0 the same at its start. So d leaves
-the unknowns: W becomes W + B (S + C)^-1 B^T, as in HapCo (physics.systems.hapco_tick).
+the unknowns: W becomes W + B (S + C)^-1 B^T, as in HapCo (palpo.physics.systems.hapco_tick).
 
 **Groups.** Where there are more contacts than the servo has time for, neighbours share one force: with
 x = P x_g it obeys the laws of the group's mean gap and slip, W_g = P^T W P. Each group's force is spread
@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.exchange.suction_frame import SuctionFrame
+from palpo.physics.exchange.suction_frame import SuctionFrame
 
 Floats = NDArray[np.float64]
 

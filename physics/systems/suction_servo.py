@@ -1,6 +1,6 @@
 """The servo's tick of a held suction cup: the slow loop's own problem, solved with the hand's present pose.
 
-A step of the slow loop (physics.systems.suction) is linear in the twist d by which its held frame, the
+A step of the slow loop (palpo.physics.systems.suction) is linear in the twist d by which its held frame, the
 handle, moves until the step's end, but for the laws of contact, friction and air. So a frame carries
 
     u = W x + b + B d,    wrench on what holds the handle = S d - F - B^T x
@@ -28,16 +28,22 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
-
-from physics.arrays import all_finite, copy
-from physics.contact.residual import natural_map_norm
-from physics.contact.solvers.anderson import CONTINUE, CONVERGED, DIVERGED, RESIDUAL, SWEEPS, Acceleration
-from physics.contact.solvers.relaxation import project_cones
-from physics.exchange.atomics import view_square
-from physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
-from physics.exchange.handle import Handle, HandleType
-from physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
-from physics.exchange.port import (
+from palpo.physics.arrays import all_finite, copy
+from palpo.physics.contact.residual import natural_map_norm
+from palpo.physics.contact.solvers.anderson import (
+    CONTINUE,
+    CONVERGED,
+    DIVERGED,
+    RESIDUAL,
+    SWEEPS,
+    Acceleration,
+)
+from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.exchange.atomics import view_square
+from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
+from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
@@ -57,7 +63,7 @@ from physics.exchange.port import (
     end_tick,
     make_port,
 )
-from physics.exchange.suction_frame import (
+from palpo.physics.exchange.suction_frame import (
     SET_ATMOSPHERE,
     SET_LARGEST,
     SET_LIVE,
@@ -70,9 +76,9 @@ from physics.exchange.suction_frame import (
     make_hand_state,
     make_suction_frame,
 )
-from physics.kernels import callback, inlined, kernel
-from physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
-from physics.suction.pressure import Gas, advance, begin, finish, make_workspace
+from palpo.physics.kernels import callback, inlined, kernel
+from palpo.physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
+from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
 
 LATEST = 2.0
 """Most steps for which the start velocities are followed when a frame is late."""
@@ -82,7 +88,7 @@ TICK, FRAME, ADOPTED_AT, SWEEP_CAPS, DIVERGENCES, HELD, TURNS, CALLS, WAITED, PA
 
 
 class Air(NamedTuple):
-    """The cavities' air in the present tick, room for k of them (physics.suction.pressure.Gas)."""
+    """The cavities' air in the present tick, room for k of them (palpo.physics.suction.pressure.Gas)."""
 
     pressure: NDArray[np.float64]  # (k,) [Pa]
     amount: NDArray[np.float64]  # (k,) [mol]
@@ -314,7 +320,7 @@ def _publish(s):
 def tick(s):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port.
 
-    While a frame is overdue by far the scene's time stands still (physics.exchange.patience).
+    While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
     counter, flags = s.counter, 0
     feels = counter[HELD] == 1

@@ -14,16 +14,15 @@ from concurrent.futures import Executor
 import numpy as np
 import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
+from palpo.physics.fem.block_product import multiply, turn_blocks
+from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.kernels import fast_kernel
+from palpo.physics.reduction.interface_model import InterfaceState
+from palpo.physics.reduction.rational_krylov import best_rotation, rigid_motions
+from palpo.physics.systems.drawn_model import DrawnModel
+from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
 from scipy.spatial.transform import Rotation
-
-from physics.fem.block_product import multiply, turn_blocks
-from physics.fem.cholesky import CholeskyFactor
-from physics.kernels import fast_kernel
-from physics.reduction.interface_model import InterfaceState
-from physics.reduction.rational_krylov import best_rotation, rigid_motions
-from physics.systems.drawn_model import DrawnModel
-from physics.systems.members import TetMember
-from physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
 
 SLOW = 12
 """Slowest modes of the body at rest, turned with it, in every basis: without them what rings freely would be

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
-
-from physics import kernels
-from physics.kernels import GENERATIONS, inlined, kernel
+from palpo.physics import kernels
+from palpo.physics.kernels import GENERATIONS, inlined, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
@@ -25,15 +24,15 @@ NEEDED = (
     "physics/exchange/atomics.py",
 )
 HELPER = """
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 @kernel
 def factor(x):
     return {factor} * x
 """
 CALLER = """
-from physics.helper import factor
-from physics.kernels import kernel
+from palpo.physics.helper import factor
+from palpo.physics.kernels import kernel
 
 @kernel
 def law(x):
@@ -48,7 +47,7 @@ class State(NamedTuple):
     {second}: np.ndarray
 """
 READER = """
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 @kernel
 def read(state):
@@ -62,11 +61,13 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder / "project", folder / "cache"
         for name in NEEDED:
-            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, self.folder / name)
+            copy = self.folder / "palpo" / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy)
+        (self.folder / "palpo/__init__.py").touch()
 
     def write(self, name: str, text: str) -> None:
-        (self.folder / "physics" / name).write_text(text)
+        (self.folder / "palpo/physics" / name).write_text(text)
 
     def start(self, code: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -92,7 +93,7 @@ def project(tmp_path):
 
 
 LAW = """
-    from physics.caller import law
+    from palpo.physics.caller import law
     print(law(2.0), sum(law.stats.cache_hits.values()))
 """
 
@@ -110,9 +111,9 @@ def test_an_edited_helper_recompiles_its_callers_and_an_unchanged_one_nothing(pr
 
 def test_a_helper_of_a_helper_counts_also_through_a_package(project):
     project.write("helper.py", HELPER.format(factor=3.0))
-    (project.folder / "physics/room").mkdir()
+    (project.folder / "palpo/physics/room").mkdir()
     project.write("room/__init__.py", "from physics.helper import (  # where it stands\n    factor,\n)\n")
-    project.write("caller.py", CALLER.replace("physics.helper", "physics.room"))
+    project.write("caller.py", CALLER.replace("palpo.physics.helper", "palpo.physics.room"))
     assert project.run(LAW) == "7.0 0"
     project.write("helper.py", HELPER.format(factor=4.0))
     assert project.run(LAW) == "9.0 0"
@@ -124,9 +125,9 @@ def test_two_fields_that_change_places_are_read_by_their_names(project, wrap):
     state = wrap.format("State(**{'mass': np.array([1.0]), 'drag': np.array([2.0])})")
     code = f"""
     import numpy as np
-    from physics.exchange.handle import Handle
-    from physics.reader import read
-    from physics.state import State
+    from palpo.physics.exchange.handle import Handle
+    from palpo.physics.reader import read
+    from palpo.physics.state import State
     print(read({state}))
     """
     project.write("reader.py", READER)
@@ -142,7 +143,7 @@ def test_processes_that_compile_side_by_side_lose_nothing(project):
     calls = ["2.0", "2", "np.float32(2)", "np.int32(2)"]
     code = """
     import numpy as np
-    from physics.caller import law
+    from palpo.physics.caller import law
     for x in ({},):
         law(x)
     print(sum(law.stats.cache_hits.values()))
@@ -215,7 +216,7 @@ def test_a_kernel_keeps_its_error_model_whoever_compiles_it_first():
 
 def test_the_program_compiles_through_these_decorators_only():
     bare = re.compile(r"@(?:numba\.|nb\.)?(?:njit|jit|cfunc|vectorize|guvectorize)\b|=\s*(?:njit|cfunc)\(")
-    for package in ("app", "config", "haptics", "physics", "render"):
+    for package in ("app", "benchmarks", "config", "haptics", "physics", "render", "studies"):
         for path in sorted((ROOT / package).rglob("*.py")):
             if path != ROOT / "physics/kernels.py":
                 assert not bare.search(path.read_text("utf-8")), path.relative_to(ROOT)

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-from app.studies.squeezes import SQUEEZES, squeeze_problem
-from physics.fem.tet4 import gradients, stiffness
-from physics.mesh.generate import block as tet_block
+from palpo.physics.fem.tet4 import gradients, stiffness
+from palpo.physics.mesh.generate import block as tet_block
+from palpo.studies.squeezes import SQUEEZES, squeeze_problem
 
 FOLDER = Path(__file__).parent / "problems"
 Array = NDArray[np.float64]

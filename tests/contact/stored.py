@@ -8,9 +8,8 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from physics.contact.problem import ContactProblem
-from physics.contact.solvers.registry import find_solver, solver_names
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.contact.solvers.registry import find_solver, solver_names
 
 OWN = Path(__file__).parent / "problems"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "friction"

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from physics.contact.bilateral import REGULARISATION, eliminate, recover
+from palpo.physics.contact.bilateral import REGULARISATION, eliminate, recover
 
 
 def random_problem(m: int, n: int, seed: int):

@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from palpo.physics.contact.laws import SLIP
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.residual import judge
+from palpo.physics.contact.solvers.family import uzawa
+from palpo.physics.contact.solvers.registry import find_solver, solver_names
+from palpo.physics.contact.solvers.relaxation import stiffnesses
+from palpo.physics.errors import InputError
+from palpo.studies import dense_visits
 
-from app.studies import dense_visits
-from physics.contact.laws import SLIP
-from physics.contact.problem import ContactProblem, Stop
-from physics.contact.residual import judge
-from physics.contact.solvers.family import uzawa
-from physics.contact.solvers.registry import find_solver, solver_names
-from physics.contact.solvers.relaxation import stiffnesses
-from physics.errors import InputError
 from tests.contact.stored import CONSISTENT, NAMED, in_cones, offsets, stored
 
 RELAXATIONS = [

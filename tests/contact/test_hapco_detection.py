@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-
-from physics.collision.closest import point_triangle
-from physics.collision.contact_surface import (
+from palpo.physics.collision.closest import point_triangle
+from palpo.physics.collision.contact_surface import (
     contact_surface,
     crease_at,
     faceted_normal,
@@ -12,7 +11,7 @@ from physics.collision.contact_surface import (
     smooth_normal,
     walk,
 )
-from physics.collision.mobile_vertices import (
+from palpo.physics.collision.mobile_vertices import (
     find_contacts,
     hold_on,
     locate,
@@ -20,11 +19,11 @@ from physics.collision.mobile_vertices import (
     make_tracker,
     mobile_features,
 )
-from physics.contact.anchors import find_anchor, make_anchors
-from physics.contact.laws import OPEN, SLIP, STICK
-from physics.errors import InputError
-from physics.mesh.generate import box_surface, sphere_surface
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.contact.anchors import find_anchor, make_anchors
+from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import box_surface, sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
 
 BALL = sphere_surface(0.01, 2)
 BOX = box_surface((0.04, 0.02, 0.03), (4, 2, 3))

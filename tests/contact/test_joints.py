@@ -1,11 +1,10 @@
 """What an attachment takes out of contact, and what it does not."""
 
 import numpy as np
-
-from app.build import build_scene
-from config.load import parse_scene
-from physics.collision.proximity import POINT_PLANE
-from physics.systems.lock_step import LockStep
+from palpo.app.build.scene import build_scene
+from palpo.config.load import parse_scene
+from palpo.physics.collision.proximity import POINT_PLANE
+from palpo.physics.systems.lock_step import LockStep
 
 SCENE = """
 title = "Wire joined to a block over a plane"

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from physics.contact.laws import OPEN, SLIP, STICK
-from physics.contact.problem import ContactProblem, Stop
-from physics.contact.residual import natural_map_residual
-from physics.contact.solvers.maximal_dissipation import (
+from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.solvers.maximal_dissipation import (
     CONTINUE,
     CONVERGED,
     COULOMB,
@@ -20,8 +19,9 @@ from physics.contact.solvers.maximal_dissipation import (
     solve,
     solve_contacts,
 )
-from physics.contact.solvers.registry import find_solver
-from physics.errors import InputError
+from palpo.physics.contact.solvers.registry import find_solver
+from palpo.physics.errors import InputError
+
 from tests.contact.stored import HARD, in_cones, stored
 
 PLAIN = Relaxation()

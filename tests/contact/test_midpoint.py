@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-
-from physics.contact.midpoint import assemble, contact_problem
-from physics.contact.problem import Stop
-from physics.contact.solvers.maximal_dissipation import solve
-from physics.errors import InputError
+from palpo.physics.contact.midpoint import assemble, contact_problem
+from palpo.physics.contact.problem import Stop
+from palpo.physics.contact.solvers.maximal_dissipation import solve
+from palpo.physics.errors import InputError
 
 STEP, MASS, GRAVITY = 1e-3, 0.3, 9.81
 FREE = STEP / (2.0 * MASS) * np.eye(3)

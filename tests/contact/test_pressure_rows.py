@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import root
-
-from physics.contact.problem import ContactProblem, Stop
-from physics.contact.residual import natural_map_residual
-from physics.contact.solvers.gauss_seidel import solve as solve_contacts
-from physics.errors import InputError
-from physics.suction.gas import Air
-from physics.suction.pressure import (
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
+from palpo.physics.errors import InputError
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.pressure import (
     FIXED_SWEEPS,
     PressureProblem,
     advance,
@@ -24,6 +22,7 @@ from physics.suction.pressure import (
     make_workspace,
     solve,
 )
+from scipy.optimize import root
 
 AIR = Air(largest=1.08e5)
 VOLUME = 5e-6

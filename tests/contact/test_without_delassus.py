@@ -7,25 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from palpo.physics.bodies.boundary import add_delassus, gather_scratch
+from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
+from palpo.physics.bodies.large_strain import LargeStrainBody
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.closest import point_triangle
+from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.maps import ContactMap
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.solvers.family import uzawa
+from palpo.physics.contact.solvers.relaxation import OFTEN, stiffnesses
+from palpo.physics.contact.solvers.without_delassus import solve
+from palpo.physics.contact.unassembled import POWER_TOLERANCE, UnassembledProblem
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import block, hex_block
+from palpo.physics.mesh.io import read_tet_mesh
+from palpo.physics.mesh.tet import TetMesh
 from scipy.spatial.transform import Rotation
 
-from physics.bodies.boundary import add_delassus, gather_scratch
-from physics.bodies.conjugate_gradient import ConjugateGradientBody
-from physics.bodies.large_strain import LargeStrainBody
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.collision.closest import point_triangle
-from physics.contact.laws import OPEN, SLIP, STICK
-from physics.contact.maps import ContactMap
-from physics.contact.problem import ContactProblem, Stop
-from physics.contact.solvers.family import uzawa
-from physics.contact.solvers.relaxation import OFTEN, stiffnesses
-from physics.contact.solvers.without_delassus import solve
-from physics.contact.unassembled import POWER_TOLERANCE, UnassembledProblem
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.generate import block, hex_block
-from physics.mesh.io import read_tet_mesh
-from physics.mesh.tet import TetMesh
 from tests.contact.stored import in_cones
 
 TISSUE = Material(youngs_modulus=2e4, poisson_ratio=0.4, density=1000.0)

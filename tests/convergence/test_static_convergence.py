@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from palpo.physics.bodies.chain_body import BeamBody
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import generate
+from palpo.physics.mesh.beam import BeamLine
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
-
-from physics.bodies.chain_body import BeamBody
-from physics.bodies.tet_body import TetBody
-from physics.fem.material import Material
-from physics.mesh import generate
-from physics.mesh.beam import BeamLine
 
 STILL = (0.0, 0.0, 0.0)
 

@@ -1,9 +1,8 @@
 """Shapes, all their pairs and their contacts, for tests of the narrow phase."""
 
 import numpy as np
-
-from physics.collision.closest import point_triangle, segment_segment
-from physics.collision.proximity import (
+from palpo.physics.collision.closest import point_triangle, segment_segment
+from palpo.physics.collision.proximity import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Contacts,
@@ -12,7 +11,7 @@ from physics.collision.proximity import (
     make_contacts,
     make_proximity_work,
 )
-from physics.collision.topology import LOW, TOOL, Shape, Topology
+from palpo.physics.collision.topology import LOW, TOOL, Shape, Topology
 
 NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32)
 SKIN = 5e-4

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-from physics.collision.closest import (
+from palpo.physics.collision.closest import (
     AT_END,
     AT_START,
     EDGE_AB,

@@ -4,19 +4,18 @@ import math
 
 import numpy as np
 import pytest
+from palpo.physics.errors import InputError
+from palpo.physics.fem.rest_stiffness import rest_stiffness
+from palpo.physics.mesh.connectors import hooked_beam as beam
+from palpo.physics.mesh.connectors import two_prong
+from palpo.physics.mesh.connectors.connector import Connector, make_connector, make_prong
+from palpo.physics.mesh.connectors.lattice import bevelled, revolved
+from palpo.physics.mesh.connectors.registry import KINDS, generate
+from palpo.physics.mesh.connectors.two_prong import ABS, FRICTION, Cells, TwoProng
+from palpo.physics.mesh.connectors.winding import winding_numbers
+from palpo.physics.mesh.generate import block, sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
 from scipy.sparse.linalg import spsolve
-
-from physics.errors import InputError
-from physics.fem.rest_stiffness import rest_stiffness
-from physics.mesh.connectors import hooked_beam as beam
-from physics.mesh.connectors import two_prong
-from physics.mesh.connectors.connector import Connector, make_connector, make_prong
-from physics.mesh.connectors.lattice import bevelled, revolved
-from physics.mesh.connectors.registry import KINDS, generate
-from physics.mesh.connectors.two_prong import ABS, FRICTION, Cells, TwoProng
-from physics.mesh.connectors.winding import winding_numbers
-from physics.mesh.generate import block, sphere_surface
-from physics.mesh.surface import SurfaceMesh
 
 pytestmark = pytest.mark.portable
 

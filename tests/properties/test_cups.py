@@ -4,16 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.cups import CUPS, GRIDS, Cup, CupShape, Grid, cup, require_opening
+from palpo.physics.mesh.octopus_arm import CUPS as ARM_CUPS
+from palpo.physics.mesh.octopus_arm import HEIGHT, octopus_arm
+from palpo.physics.mesh.partners import bunny, half_cylinder, slab, tunnel_block
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.mesh.toy import toy
 from scipy.spatial.distance import pdist
-
-from physics.errors import InputError
-from physics.mesh.cups import CUPS, GRIDS, Cup, CupShape, Grid, cup, require_opening
-from physics.mesh.octopus_arm import CUPS as ARM_CUPS
-from physics.mesh.octopus_arm import HEIGHT, octopus_arm
-from physics.mesh.partners import bunny, half_cylinder, slab, tunnel_block
-from physics.mesh.surface import SurfaceMesh
-from physics.mesh.tet import TetMesh, validate_tets
-from physics.mesh.toy import toy
 
 MM = 1e-3
 ROUNDING = 1e-12  # sums of a few thousand terms of one sign

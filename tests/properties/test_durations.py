@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from physics.exchange.durations import RECENT, Durations, StepTimes
+from palpo.physics.exchange.durations import RECENT, Durations, StepTimes
 
 BIN = (10.0 ** (1 / 64) - 1.0) * (1 + 1e-9)
 """Width of a bin, relative to its lower edge, on which a value may lie; with the edge's rounding."""

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from physics.errors import InputError
-from physics.mesh.generate import (
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import (
     beam_line,
     block,
     box_surface,
@@ -18,7 +17,7 @@ from physics.mesh.generate import (
     sphere,
     sphere_surface,
 )
-from physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.mesh.tet import TetMesh, validate_tets
 
 lengths = st.floats(1e-3, 10.0)
 few = st.integers(1, 4)

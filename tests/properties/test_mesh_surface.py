@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import box_surface, cylinder, ellipsoid, sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
 from scipy.spatial.transform import Rotation
-
-from physics.errors import InputError
-from physics.mesh.generate import box_surface, cylinder, ellipsoid, sphere_surface
-from physics.mesh.surface import SurfaceMesh
 
 pytestmark = pytest.mark.portable
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from physics.errors import InputError
-from physics.mesh.generate import block, sphere
-from physics.mesh.tet import TetMesh, orient_tets, tet_qualities, validate_tets
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import block, sphere
+from palpo.physics.mesh.tet import TetMesh, orient_tets, tet_qualities, validate_tets
 
 REGULAR = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 import trimesh
-
-from physics.collision.distance_field import (
+from palpo.physics.collision.distance_field import (
     evaluate,
     exact_field,
     grid_field,
     make_scratch,
     signed_distance,
 )
-from physics.errors import InputError
-from physics.mesh.generate import box_surface, sphere_surface
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import box_surface, sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
 
 SIZE = np.array([0.3, 0.2, 0.4])
 RING, TUBE = 0.3, 0.1

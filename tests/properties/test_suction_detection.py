@@ -4,18 +4,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import box_surface, sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.flood import CAVITIES, FOOTPRINTS, LOST, OUTSIDE, RING
+from palpo.physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
+from palpo.physics.suction.patch import BORDER, LOOPS, TRIANGLES, VERTICES, place_points, wall_area
+from palpo.physics.suction.patch import LOST as OVERFLOW
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
-from physics.errors import InputError
-from physics.mesh.generate import box_surface, sphere_surface
-from physics.mesh.surface import SurfaceMesh
-from physics.suction.detection import Detector
-from physics.suction.flood import CAVITIES, FOOTPRINTS, LOST, OUTSIDE, RING
-from physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
-from physics.suction.patch import BORDER, LOOPS, TRIANGLES, VERTICES, place_points, wall_area
-from physics.suction.patch import LOST as OVERFLOW
 from tests.verification.suction_shapes import wall_areas
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)

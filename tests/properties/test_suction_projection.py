@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
+from palpo.physics.collision.closest import point_triangle
+from palpo.physics.mesh.generate import sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.suction.cavity import CLAMPED, COUNT, LOST
+from palpo.physics.suction.ear_clipping import clip_ears
+from palpo.physics.suction.nearest import DEPTH, nearest, nearest_tree
+from palpo.physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE, SEALED, WALLS
+from palpo.physics.suction.pairing import LOST as WALLS_LOST
+from palpo.physics.suction.patch import TRIANGLES, place_points
+from palpo.physics.suction.volume import volume_gradient
 from scipy.spatial.transform import Rotation
 
-from physics.collision.closest import point_triangle
-from physics.mesh.generate import sphere_surface
-from physics.mesh.surface import SurfaceMesh
-from physics.suction.cavity import CLAMPED, COUNT, LOST
-from physics.suction.ear_clipping import clip_ears
-from physics.suction.nearest import DEPTH, nearest, nearest_tree
-from physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE, SEALED, WALLS
-from physics.suction.pairing import LOST as WALLS_LOST
-from physics.suction.patch import TRIANGLES, place_points
-from physics.suction.volume import volume_gradient
 from tests.verification.suction_shapes import (
     Pairer,
     block_with_tunnel,

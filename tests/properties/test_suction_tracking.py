@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-
-from physics.mesh.generate import box_surface
-from physics.suction.detection import Detector
-from physics.suction.flood import CAVITIES, OUTSIDE, RING, renumber
-from physics.suction.labels import thresholds
-from physics.suction.patch import BORDER, LOOPS, place_points
-from physics.suction.tracking import (
+from palpo.physics.mesh.generate import box_surface
+from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.flood import CAVITIES, OUTSIDE, RING, renumber
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.patch import BORDER, LOOPS, place_points
+from palpo.physics.suction.tracking import (
     ABSENT,
     BORN,
     BORN_OPEN,

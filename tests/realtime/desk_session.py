@@ -12,12 +12,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-
-from app.operator import Operator
-from app.progress import Silent
-from app.session import Options
-from haptics.servo import is_frozen, tick_count
-from haptics.statistics import MISSED
+from palpo.app.cli.progress import Silent
+from palpo.app.runtime.operator import Operator
+from palpo.app.runtime.session import Options
+from palpo.haptics.servo import is_frozen, tick_count
+from palpo.haptics.statistics import MISSED
 
 PATIENCE = 120.0  # s
 

@@ -13,17 +13,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
+from palpo.render import gl
+from palpo.render.camera import Camera
+from palpo.render.controls import Controls
+from palpo.render.glfw_context import GlfwContext
+from palpo.render.offscreen import render_picture
+from palpo.render.overlays import Overlays
+from palpo.render.solids import BALL, unit_shapes
+from palpo.render.window import Window
 from PIL import ImageGrab
-
-from physics.exchange.snapshot import Drawable, SceneState, make_geometry
-from render import gl
-from render.camera import Camera
-from render.controls import Controls
-from render.glfw_context import GlfwContext
-from render.offscreen import render_picture
-from render.overlays import Overlays
-from render.solids import BALL, unit_shapes
-from render.window import Window
 
 WIDTH, HEIGHT = 560, 400  # of the scene's part of the window
 HELD = np.array([0.05, 0.12, 0.03])

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import llvmlite.binding
 import pytest
-
-from haptics import clock
+from palpo.haptics import clock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the POSIX waiters are tested here")
 WAITERS = [clock._sleep_until_nanosleep] + (

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from palpo.app.cli import main as cli
+from palpo.app.cli.summary import print_places
+from palpo.render.offscreen import EglContext, RenderUnavailable
 from PIL import Image
 
-from app import cli
-from app.summary import print_places
-from render.offscreen import EglContext, RenderUnavailable
 from tests.realtime.xserver import display  # noqa: F401  (a fixture)
 
 
@@ -46,13 +46,13 @@ def test_where_nothing_can_be_drawn_the_page_is_told_and_why(tmp_path, capsys):
 
 def test_in_a_window_the_hand_that_shows_it_is_followed_by_ones_own(display, tmp_path):  # noqa: F811
     pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
-    from app.operator import SHOWN_FIRST, YOURS
+    from palpo.app.runtime.operator import SHOWN_FIRST, YOURS
 
     code = (
         "import json, sys\n"
-        "from app.operator import Operator\n"
-        "from app.progress import Silent\n"
-        "from app.session import Options\n"
+        "from palpo.app.runtime.operator import Operator\n"
+        "from palpo.app.cli.progress import Silent\n"
+        "from palpo.app.runtime.session import Options\n"
         "shown = Options('probe', device='mock', duration=0.5, window=True, baseline=False)\n"
         "lent = Options('probe', device='auto', duration=0.5, window=True, baseline=False)\n"
         "with Operator(Silent()) as operator:\n"

@@ -11,10 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from app.endings import CTRL_CLOSE, CTRL_LOGOFF, CTRL_SHUTDOWN, HANGUP, SIGNALLED, Endings, watch_console
-from haptics.limits import EMERGENCY, STOPPING
-from haptics.recording import read_recording
+from palpo.app.runtime.endings import (
+    CTRL_CLOSE,
+    CTRL_LOGOFF,
+    CTRL_SHUTDOWN,
+    HANGUP,
+    SIGNALLED,
+    Endings,
+    watch_console,
+)
+from palpo.haptics.limits import EMERGENCY, STOPPING
+from palpo.haptics.recording import read_recording
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.realtime, pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
@@ -36,7 +43,7 @@ LONG = 60.0
 def command(path):
     changes = [word for change in PRESSED for word in ("--set", change)]
     options = ["--headless", "--device", "mock", "--duration", "100", "--record", str(path)]
-    return [sys.executable, "-m", "app.cli", "run", "probe", *options, *changes]
+    return [sys.executable, "-m", "palpo", "run", "probe", *options, *changes]
 
 
 def hear_interrupts():
@@ -148,9 +155,9 @@ def test_what_was_told_to_ignore_a_closed_terminal_goes_on(tmp_path):
 
 STUCK = """
 import ctypes, sys, threading, time
-from app.session import Options, Session
-from haptics.limits import RUNNING
-from haptics.servo import finished_reason, tick_count
+from palpo.app.runtime.session import Options, Session
+from palpo.haptics.limits import RUNNING
+from palpo.haptics.servo import finished_reason, tick_count
 
 session = Session(Options("probe", tuple(sys.argv[1:]), device="mock", baseline=False, duration=100))
 session.prepare()

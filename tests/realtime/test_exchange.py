@@ -5,10 +5,9 @@ import threading
 import numpy as np
 import pytest
 from numba import carray, cfunc, njit, types
-
-from physics.errors import InputError
-from physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
-from physics.exchange.buffer import (
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
+from palpo.physics.exchange.buffer import (
     SLOTS,
     acquire,
     make_control,
@@ -17,8 +16,8 @@ from physics.exchange.buffer import (
     taken_count,
     writer_slot,
 )
-from physics.exchange.port import make_port, port_addresses, port_view
-from physics.exchange.ring import (
+from palpo.physics.exchange.port import make_port, port_addresses, port_view
+from palpo.physics.exchange.ring import (
     make_ring,
     ring_available,
     ring_commit,

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from palpo.app.build.scene import build_scene
+from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.app.runtime.live import change_text, changed, live_keys, way_to
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session
+from palpo.config.load import ConfigError, load_scene
+from palpo.haptics.limits import FADING, PAUSING, RATE_LIMITED
+from palpo.haptics.recording import read_recording
+from palpo.haptics.servo import is_frozen, tick_count
+from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
+from palpo.physics.systems.lock_step import LockStep
 
-from app.build import build_scene
-from app.live import change_text, changed, live_keys, way_to
-from app.outcome import FAILED, FINISHED
-from app.replay import replay
-from app.session import Options, Session
-from config.load import ConfigError, load_scene
-from haptics.limits import FADING, PAUSING, RATE_LIMITED
-from haptics.recording import read_recording
-from haptics.servo import is_frozen, tick_count
-from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
-from physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
 
 PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9)
@@ -109,8 +109,8 @@ def test_what_cannot_be_changed_is_refused_in_words(text, said):
 def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
     spec = load_scene("probe", TOUCHING)
     lock = LockStep(build_scene(spec), "krylov", "none")
-    from app.build import change_scene
-    from physics.systems.high_rate import run_ticks
+    from palpo.app.build.scene import change_scene
+    from palpo.physics.systems.high_rate import run_ticks
 
     def ticks(n):
         run_ticks(lock.handle, n)

@@ -9,18 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from app.live import live_keys
-from app.operator import Operator
-from app.outcome import FAILED, FINISHED
-from app.publish import publish
-from app.replay import replay
-from app.session import Options, Session
-from config.load import list_scenes
-from haptics.limits import PAUSING
-from haptics.recording import read_recording
-from haptics.servo import is_frozen, tick_count
-from physics.contact.io import read_problem
+from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.app.report.publish import publish
+from palpo.app.runtime.live import live_keys
+from palpo.app.runtime.operator import Operator
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session
+from palpo.config.load import list_scenes
+from palpo.haptics.limits import PAUSING
+from palpo.haptics.recording import read_recording
+from palpo.haptics.servo import is_frozen, tick_count
+from palpo.physics.contact.io import read_problem
 
 SCENES = tuple(list_scenes())
 LASTS = 0.3

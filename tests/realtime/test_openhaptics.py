@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import cfunc, njit, types
+from palpo.app.runtime.multirate import MultirateRig
+from palpo.config.load import load_scene
+from palpo.haptics.backends import openhaptics_library, openhaptics_tick
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from palpo.haptics.backends.openhaptics_tick import convert_reading
+from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import make_limits
+from palpo.haptics.servo import Servo, drain_rows
+from palpo.haptics.workspace import make_workspace, quaternion_matrix
+from palpo.physics.exchange.port import make_port
 
-from app.multirate import MultirateRig
-from config.load import load_scene
-from haptics.backends import openhaptics_library, openhaptics_tick
-from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
-from haptics.backends.openhaptics_tick import convert_reading
-from haptics.device import PHANTOM_DESKTOP, TOUCH
-from haptics.errors import HapticsError
-from haptics.limits import make_limits
-from haptics.servo import Servo, drain_rows
-from haptics.workspace import make_workspace, quaternion_matrix
-from physics.exchange.port import make_port
 from tests.libhd.bench import (
     DEPTH,
     POSE,
@@ -352,7 +352,7 @@ def share_served(ticks):
 
 LOOK = """
 import sys
-from haptics.backends.openhaptics import find
+from palpo.haptics.backends.openhaptics import find
 assert "pyOpenHaptics" not in sys.modules, "imported before it was asked for"
 {before}
 found = find()

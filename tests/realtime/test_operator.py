@@ -5,16 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from palpo.app.runtime.replay import replay
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.recording import read_recording
+from palpo.render import palette
 from PIL import Image
 
-from app.replay import replay
-from haptics.errors import HapticsError
-from haptics.recording import read_recording
-from render import palette
 from tests.realtime.xserver import display  # noqa: F401  (a fixture)
 
 pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
@@ -29,7 +28,7 @@ def session(display, tmp_path_factory):  # noqa: F811
     done = subprocess.run(
         [sys.executable, "-m", "tests.realtime.desk_session", str(folder)],
         cwd=folder,
-        env=os.environ | {"DISPLAY": display, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"DISPLAY": display},
         capture_output=True,
         text=True,
         timeout=900,

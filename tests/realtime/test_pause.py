@@ -5,14 +5,13 @@ import time
 
 import numpy as np
 import pytest
-
-from app.outcome import FINISHED
-from app.replay import replay
-from app.session import Options, Session
-from haptics.backends.mock import make_mock
-from haptics.clutch import TURN_BACK
-from haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH
-from haptics.limits import (
+from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.clutch import TURN_BACK
+from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH
+from palpo.haptics.limits import (
     PAUSING,
     REASONS,
     RUNNING,
@@ -23,8 +22,8 @@ from haptics.limits import (
     STOPPING,
     make_limits,
 )
-from haptics.recording import read_recording
-from haptics.servo import (
+from palpo.haptics.recording import read_recording
+from palpo.haptics.servo import (
     ServoThread,
     finished_reason,
     grant_ticks,
@@ -34,13 +33,14 @@ from haptics.servo import (
     servo_run,
     tick_count,
 )
-from haptics.statistics import LATE
-from haptics.workspace import (
+from palpo.haptics.statistics import LATE
+from palpo.haptics.workspace import (
     make_workspace,
     quaternion_from_axis_angle,
     quaternion_matrix,
     quaternion_product,
 )
+
 from tests.servo.hand import along, columns, external, move
 from tests.servo.wall import make_wall
 

@@ -4,11 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-
-from haptics.backends.mock import make_mock
-from haptics.clock import make_scratch
-from haptics.device import TOUCH
-from haptics.limits import (
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.clock import make_scratch
+from palpo.haptics.device import TOUCH
+from palpo.haptics.limits import (
     REASONS,
     STOP_NON_FINITE,
     STOP_REQUESTED,
@@ -16,9 +15,9 @@ from haptics.limits import (
     STOPPING,
     make_limits,
 )
-from haptics.path import oscillation_path
-from haptics.row import COLUMNS, NAMES, write_row
-from haptics.servo import (
+from palpo.haptics.path import oscillation_path
+from palpo.haptics.row import COLUMNS, NAMES, write_row
+from palpo.haptics.servo import (
     ServoThread,
     baseline_loop,
     drain_rows,
@@ -29,7 +28,7 @@ from haptics.servo import (
     servo_summary,
     tick_count,
 )
-from haptics.statistics import (
+from palpo.haptics.statistics import (
     LATE,
     MISSED,
     SKIPPED,
@@ -37,9 +36,10 @@ from haptics.statistics import (
     make_statistics,
     summarise_duration,
 )
-from haptics.workspace import make_workspace
-from physics.exchange.durations import percentile_us
-from physics.exchange.port import make_port
+from palpo.haptics.workspace import make_workspace
+from palpo.physics.exchange.durations import percentile_us
+from palpo.physics.exchange.port import make_port
+
 from tests.servo.wall import make_wall
 
 SENT = [NAMES.index(f"sent_{axis}") for axis in "xyz"]

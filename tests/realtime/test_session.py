@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from app.outcome import FAILED, FINISHED
-from app.replay import replay
-from app.session import Options, Session, run
-from haptics.recording import read_recording
-from physics.exchange.port import WAITING
+from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session, run
+from palpo.haptics.recording import read_recording
+from palpo.physics.exchange.port import WAITING
 
 TOUCHING = (
     "bodies.probe.placement.position=[0, 0.041, 0]",

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from palpo.render.camera import Camera
+from palpo.render.controls import ORBIT, ZOOM
+from palpo.render.gl import RenderUnavailable
+from palpo.render.offscreen import EglContext, render_picture
+from palpo.render.pointer import recede, trackball
+from palpo.render.scene_view import visible_points
 
-from render.camera import Camera
-from render.controls import ORBIT, ZOOM
-from render.gl import RenderUnavailable
-from render.offscreen import EglContext, render_picture
-from render.pointer import recede, trackball
-from render.scene_view import visible_points
 from tests.realtime.operated_window import (
     CAMERA,
     GREENISH,
@@ -30,7 +30,7 @@ from tests.realtime.xserver import SCREEN, display
 
 __all__ = ["display"]
 
-OPEN = "from render.window import Window; Window('w', 200, 100).close(); print('opened')"
+OPEN = "from palpo.render.window import Window; Window('w', 200, 100).close(); print('opened')"
 
 
 def run_python(*arguments, **environment):
@@ -212,7 +212,7 @@ def test_the_close_button_asks_the_application_to_close(seen):
 def sentence(program, **environment):
     """The one line that a process prints about a window that it cannot have."""
     caught = f"""
-from render.gl import RenderUnavailable
+from palpo.render.gl import RenderUnavailable
 try:
     {program}
 except RenderUnavailable as why:

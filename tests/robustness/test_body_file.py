@@ -3,12 +3,11 @@
 import h5py
 import numpy as np
 import pytest
-
-from physics.bodies.io import BodyFile, read_body, write_body
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.generate import block, hex_block
+from palpo.physics.bodies.io import BodyFile, read_body, write_body
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import block, hex_block
 
 TISSUE = Material(youngs_modulus=2e4, poisson_ratio=0.4, density=1050.0)
 MESHES = {"tets": block((0.06, 0.03, 0.04), (2, 3, 2)), "hexes": hex_block((0.06, 0.03, 0.04), (2, 3, 2))}

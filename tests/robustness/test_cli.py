@@ -9,11 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-
-from app import cli
-from app.cli import main
-from app.refusal import Refusal, account
-from app.slow_loop import SlowLoop
+from palpo.app.cli import main as cli
+from palpo.app.cli.main import main
+from palpo.app.cli.refusal import Refusal, account
+from palpo.app.runtime.slow_loop import SlowLoop
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,7 +42,9 @@ def test_the_schema_is_json(capsys):
 
 
 def test_listing_scenes_needs_no_compiler():
-    code = "import sys; from app.cli import main; main(['scenes']); assert 'numba' not in sys.modules"
+    code = (
+        "import sys; from palpo.app.cli.main import main; main(['scenes']); assert 'numba' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
 
 
@@ -85,7 +86,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_run(capsys, tmp_pa
 
 
 def test_a_recording_without_a_run_is_refused(capsys, tmp_path):
-    from haptics.recording import Recorder
+    from palpo.haptics.recording import Recorder
 
     with Recorder(tmp_path / "empty.h5", {}):
         pass
@@ -104,7 +105,7 @@ def test_a_short_run_writes_json_and_report(capsys, tmp_path):
 
 def test_an_interrupted_run_fades_and_ends_in_order(tmp_path):
     out = tmp_path / "run.json"
-    command = [sys.executable, "-m", "app.cli", "run", "beams", "--device", "mock"]
+    command = [sys.executable, "-m", "palpo", "run", "beams", "--device", "mock"]
     command += ["--duration", "600", "--json", str(out)]
     process = subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ,

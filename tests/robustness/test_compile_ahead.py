@@ -4,10 +4,9 @@ import subprocess
 import sys
 
 import pytest
-
-from app import compile_ahead as ahead
-from app.cli import BAD_INPUT, main
-from app.progress import Silent
+from palpo.app.cli import compile_ahead as ahead
+from palpo.app.cli.main import BAD_INPUT, main
+from palpo.app.cli.progress import Silent
 
 
 @pytest.fixture

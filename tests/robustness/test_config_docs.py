@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
+from palpo.config.reference import schema_markdown
+from palpo.config.schema.base import Spec
 from pydantic import BaseModel
-
-from config.reference import schema_markdown
-from config.schema.base import Spec
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,9 +7,8 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from config.load import ConfigError, load_scene, parse_scene
-from config.schema.base import Spec, kind_of
+from palpo.config.load import ConfigError, load_scene, parse_scene
+from palpo.config.schema.base import Spec, kind_of
 
 SCENE = """
 title = "A ball, a block and a rod"

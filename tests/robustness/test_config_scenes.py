@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from palpo.config.load import SYSTEMS, json_schema, list_scenes, load_scene, parse_scene
+from palpo.config.schema.material import Material, library
+from palpo.config.schema.rates import Rates
 from pydantic import ValidationError
-
-from config.load import SYSTEMS, json_schema, list_scenes, load_scene, parse_scene
-from config.schema.material import Material, library
-from config.schema.rates import Rates
 
 SHIPPED = ["beams", "needle", "probe", "wire"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]

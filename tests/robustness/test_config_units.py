@@ -5,8 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from config.schema.units import UNITS, Quantity
+from palpo.config.schema.units import UNITS, Quantity
 
 # The conversion is one product of two doubles.
 ROUNDING = 1e-15

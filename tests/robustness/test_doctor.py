@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from app import doctor
-from app.machine import ask_realtime
+from palpo.app.cli import doctor
+from palpo.app.runtime.machine import ask_realtime
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,7 +103,7 @@ def test_a_driver_that_does_not_answer_is_not_waited_for(monkeypatch):
 def test_probes_find_the_program_from_any_folder(monkeypatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert doctor._tried("import app\nprint(app.__file__)") == (True, str(ROOT / "app" / "__init__.py"))
+    assert doctor._tried("import palpo\nprint(palpo.__file__)") == (True, str(ROOT / "palpo" / "__init__.py"))
 
 
 def test_without_a_display_there_is_no_window_and_runs_are_headless(monkeypatch):
@@ -143,9 +142,9 @@ def test_no_folder_for_compiled_code_names_the_variable_to_set(monkeypatch):
 
 def test_an_empty_cache_is_told_and_a_written_one_is_found(tmp_path: Path):
     code = """
-from app import doctor
+from palpo.app.cli import doctor
 print(doctor._compiled())
-import haptics.servo as servo
+import palpo.haptics.servo as servo
 folder = __import__("pathlib").Path(servo.servo_loop.stats.cache_path)
 (folder / "servo_loop-1.0123.nbc").touch()
 print(doctor._compiled())

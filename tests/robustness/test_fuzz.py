@@ -16,18 +16,17 @@ import h5py
 import meshio
 import numpy as np
 import pytest
-
-from app.refusal import speaks
-from app.session import Options, run
-from config.load import ConfigError, list_scenes, load_scene, parse_scene
-from haptics.backends.replay import read_trajectory, spline_path
-from haptics.device import make_virtual_device
-from haptics.recording import read_recording
-from physics.contact.io import read_problem, write_fclib
-from physics.contact.problem import ContactProblem, Stop
-from physics.contact.solvers.registry import find_solver
-from physics.mesh.generate import block
-from physics.mesh.io import read_solid_mesh, read_surface_mesh
+from palpo.app.cli.refusal import speaks
+from palpo.app.runtime.session import Options, run
+from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene
+from palpo.haptics.backends.replay import read_trajectory, spline_path
+from palpo.haptics.device import make_virtual_device
+from palpo.haptics.recording import read_recording
+from palpo.physics.contact.io import read_problem, write_fclib
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.solvers.registry import find_solver
+from palpo.physics.mesh.generate import block
+from palpo.physics.mesh.io import read_solid_mesh, read_surface_mesh
 
 DEPTH = float(os.environ.get("PALPO_FUZZ", "1"))
 SEED = 20261122

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from physics.errors import InputError
-from physics.mesh.generate import block, box_surface, hex_block, sphere_surface
-from physics.mesh.hex import HexMesh
-from physics.mesh.io import read_solid_mesh, read_surface_mesh, read_tet_mesh
-from physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.generate import block, box_surface, hex_block, sphere_surface
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.io import read_solid_mesh, read_surface_mesh, read_tet_mesh
+from palpo.physics.mesh.tet import TetMesh, validate_tets
 
 meshio = pytest.importorskip("meshio")
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from app.outcome import FAILED
-from app.progress import Silent
-from app.session import Options, run
-from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
-from haptics.backends.openhaptics_library import (
+from palpo.app.cli.progress import Silent
+from palpo.app.report.outcome import FAILED
+from palpo.app.runtime.session import Options, run
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from palpo.haptics.backends.openhaptics_library import (
     BAD_READING,
     ERRORS,
     WARN,
@@ -23,11 +22,12 @@ from haptics.backends.openhaptics_library import (
     let_find,
     library_folders,
 )
-from haptics.backends.openhaptics_tick import touch_callback
-from haptics.errors import HapticsError
-from haptics.limits import STOP_DEVICE_LOST
-from haptics.recording import read_recording
-from haptics.servo import drain_rows, finished_reason, tick_count
+from palpo.haptics.backends.openhaptics_tick import touch_callback
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import STOP_DEVICE_LOST
+from palpo.haptics.recording import read_recording
+from palpo.haptics.servo import drain_rows, finished_reason, tick_count
+
 from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
 from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, build, fresh_stand_in
 
@@ -315,8 +315,8 @@ def test_a_warning_at_every_tick_is_said_once_and_counted(stand_in, tmp_path):
 
 HANGING = """
 import sys, time
-from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
-from haptics.errors import HapticsError
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.errors import HapticsError
 from tests.libhd.bench import touch_wall, wait
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
 
@@ -356,7 +356,7 @@ def test_a_callback_that_never_returns_keeps_nobody_waiting_and_is_told():
 
 KILLED = """
 import sys, time
-from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
 from tests.libhd.bench import touch_wall, wait
 
 wall = touch_wall()

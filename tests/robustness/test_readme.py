@@ -5,11 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-
-from app.bench.registry import BENCHES
-from app.cli import _parser
-from app.studies.registry import STUDIES
-from config.load import list_scenes, load_scene
+from palpo.app.cli.main import _parser
+from palpo.benchmarks.registry import BENCHES
+from palpo.config.load import list_scenes, load_scene
+from palpo.studies.registry import STUDIES
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -11,14 +11,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from palpo.app.runtime.replay import replay
+from palpo.haptics import recording
+from palpo.haptics.device import make_virtual_device
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.recording import EARLIER, Recorder, read_recording
+from palpo.haptics.row import COLUMNS, NAMES, Column
+from palpo.haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 
-from app.replay import replay
-from haptics import recording
-from haptics.device import make_virtual_device
-from haptics.errors import HapticsError
-from haptics.recording import EARLIER, Recorder, read_recording
-from haptics.row import COLUMNS, NAMES, Column
-from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from tests.servo.wall import make_wall
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and lim
 # A program that records lock-step seconds for ever, and says after each flush how many rows are safe.
 PROGRAM = """
 import resource, sys
-from haptics.device import make_virtual_device
-from haptics.recording import Recorder
-from haptics.servo import servo_run, tick_count
+from palpo.haptics.device import make_virtual_device
+from palpo.haptics.recording import Recorder
+from palpo.haptics.servo import servo_run, tick_count
 from tests.servo.wall import make_wall
 
 path, limit = sys.argv[1], int(sys.argv[2])
@@ -124,7 +124,7 @@ def test_a_recording_can_be_read_while_it_is_written(tmp_path):
     with Recorder(tmp_path / "run.h5", {"scene": "wall"}) as recorder:
         servo_run(wall.servo, 500)
         recorder.drain(wall.servo)
-        reader = "import sys; from haptics.recording import read_recording as r; g = r(sys.argv[1]); "
+        reader = "import sys; from palpo.haptics.recording import read_recording as r; g = r(sys.argv[1]); "
         reader += "print(len(g.columns['tick']), g.closed)"
         command = [sys.executable, "-c", reader, str(tmp_path / "run.h5")]
         answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from haptics.backends.mock import make_mock
-from haptics.backends.replay import (
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.backends.replay import (
     make_recorded,
     make_replay,
     place,
@@ -15,10 +14,10 @@ from haptics.backends.replay import (
     recorded_start,
     resample,
 )
-from haptics.device import TOUCH, make_virtual_device
-from haptics.errors import HapticsError
-from haptics.guard import make_guard
-from haptics.limits import (
+from palpo.haptics.device import TOUCH, make_virtual_device
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.guard import make_guard
+from palpo.haptics.limits import (
     AT_EDGE,
     CLUTCHED,
     EMERGENCY,
@@ -27,12 +26,13 @@ from haptics.limits import (
     STARTING_PUSHED,
     make_limits,
 )
-from haptics.passivity import make_passivity
-from haptics.path import waypoint_path
-from haptics.recording import Recorder, read_recording
-from haptics.row import NAMES
-from haptics.servo import ServoThread, drain_rows, servo_run, tick_count
-from haptics.workspace import make_workspace, quaternion_from_axis_angle
+from palpo.haptics.passivity import make_passivity
+from palpo.haptics.path import waypoint_path
+from palpo.haptics.recording import Recorder, read_recording
+from palpo.haptics.row import NAMES
+from palpo.haptics.servo import ServoThread, drain_rows, servo_run, tick_count
+from palpo.haptics.workspace import make_workspace, quaternion_from_axis_angle
+
 from tests.servo.hand import UPRIGHT, external, move
 from tests.servo.wall import make_wall
 

@@ -3,14 +3,13 @@
 from importlib import import_module
 
 import pytest
-
-from app.refusal import Refusal
-from app.rig import check_kind
-from app.session import Options, Session
-from app.snap_connector import connector_of
-from config.load import ConfigError, load_scene, parse_scene
-from haptics.errors import HapticsError
-from physics.errors import InputError
+from palpo.app.build.snap_connector import connector_of
+from palpo.app.cli.refusal import Refusal
+from palpo.app.runtime.rig import check_kind
+from palpo.app.runtime.session import Options, Session
+from palpo.config.load import ConfigError, load_scene, parse_scene
+from palpo.haptics.errors import HapticsError
+from palpo.physics.errors import InputError
 
 SCENE = """
 system = "snap"
@@ -103,7 +102,7 @@ def without_torch(name, *others):
 
 def test_a_plug_without_a_network_and_without_pytorch_is_told_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("app.train_distance.importlib.import_module", without_torch)
+    monkeypatch.setattr("palpo.app.cli.train_distance.importlib.import_module", without_torch)
     session = Session(
         Options(
             "snap",

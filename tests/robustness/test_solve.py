@@ -8,15 +8,15 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from palpo.app.cli.main import main
+from palpo.physics.contact.io import read_problem, write_fclib
+from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
+from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.solvers import gauss_seidel
+from palpo.physics.contact.solvers.anderson import solve
+from palpo.physics.contact.solvers.registry import find_solver, solver_names
+from palpo.physics.errors import InputError
 
-from app.cli import main
-from physics.contact.io import read_problem, write_fclib
-from physics.contact.problem import ContactProblem, SparseProblem, Stop
-from physics.contact.residual import natural_map_residual
-from physics.contact.solvers import gauss_seidel
-from physics.contact.solvers.anderson import solve
-from physics.contact.solvers.registry import find_solver, solver_names
-from physics.errors import InputError
 from tests.contact.stored import SHARED
 
 OWN = Path(__file__).resolve().parents[1] / "contact" / "problems"
@@ -328,7 +328,7 @@ def test_contacts_of_bodies_that_do_not_meet_stay_apart_when_a_global_problem_is
 
 
 def test_a_dense_problem_without_room_is_refused_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr("physics.contact.io.MOST", 8.0 * 14**2)
+    monkeypatch.setattr("palpo.physics.contact.io.MOST", 8.0 * 14**2)
     write_fclib(tmp_path / "p.h5", problem(), "whole")
     assert "W of 5 contacts is filled to 100%" in refused(tmp_path / "p.h5")
 

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
-
-from config.load import ConfigError, parse_scene
-from config.schema.suction import CupModel, Resolution
-from physics.errors import InputError
-from physics.mesh.cups import CUPS, GRIDS, cup, require_opening
-from physics.mesh.generate import box_surface, sphere_surface
-from physics.mesh.partners import require_closed
-from physics.mesh.surface import SurfaceMesh
+from palpo.config.load import ConfigError, parse_scene
+from palpo.config.schema.suction import CupModel, Resolution
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.cups import CUPS, GRIDS, cup, require_opening
+from palpo.physics.mesh.generate import box_surface, sphere_surface
+from palpo.physics.mesh.partners import require_closed
+from palpo.physics.mesh.surface import SurfaceMesh
 
 SCENE = """
 system = "suction"

@@ -4,13 +4,12 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-
-from render.camera import STANDARD_VIEWS, Camera
-from render.controls import KEYS, Controls, key_list
-from render.overlays import Overlays
-from render.pace import Pace
-from render.pointer import BALL, compose, recede, slide, trackball
-from render.requests import Request
+from palpo.render.camera import STANDARD_VIEWS, Camera
+from palpo.render.controls import KEYS, Controls, key_list
+from palpo.render.overlays import Overlays
+from palpo.render.pace import Pace
+from palpo.render.pointer import BALL, compose, recede, slide, trackball
+from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 1280, 800
 POINT = np.array([0.03, 0.05, -0.02])

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from app.outcome import FINISHED
-from app.session import Options, run
-from config.load import list_scenes
-from haptics.recording import read_recording
-from physics.mesh.beam import BeamLine
-from physics.mesh.hex import HexMesh
-from physics.mesh.surface import SurfaceMesh
-from physics.mesh.tet import TetMesh
+from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.session import Options, run
+from palpo.config.load import list_scenes
+from palpo.haptics.recording import read_recording
+from palpo.physics.mesh.beam import BeamLine
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh
 
 SNAP = sorted(scene for scene in list_scenes() if scene.startswith("snap"))
 TICKS = 60
@@ -31,7 +30,9 @@ def own_cache(tmp_path_factory):
 
 def without_training(patch):
     """No scene may need PyTorch."""
-    patch.setattr("app.train_distance.train_distance", lambda *_, **__: pytest.fail("a network is trained"))
+    patch.setattr(
+        "palpo.app.cli.train_distance.train_distance", lambda *_, **__: pytest.fail("a network is trained")
+    )
 
 
 def nudged(points):

@@ -6,9 +6,9 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
+from palpo.app.cli.refusal import Refusal  # noqa: E402
 
 import app.gym  # noqa: E402, F401
-from app.refusal import Refusal  # noqa: E402
 
 COARSE = ("connector.mesh=coarse",)
 PUSH = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
@@ -91,14 +91,14 @@ def test_the_target_stays_in_its_box_whatever_is_asked_of_it(env):
 
 
 def test_another_scene_takes_its_own_place_and_one_of_another_system_is_refused():
-    lan = gymnasium.make("app.gym:palpo.snap-v0", scene="snap-lan")
+    lan = gymnasium.make("palpo.app.gym:palpo.snap-v0", scene="snap-lan")
     assert episode(lan, 120 * [PUSH], options=ALIGNED)[4]["latched"]
     with pytest.raises(Refusal, match='probe: system = "multirate"; this environment needs a snap scene'):
         gymnasium.make("palpo.snap-v0", scene="probe")
 
 
 def test_a_picture_shows_the_socket_and_the_plug():
-    from render.gl import RenderUnavailable
+    from palpo.render.gl import RenderUnavailable
 
     env = gymnasium.make("palpo.snap-v0", overrides=COARSE, render_mode="rgb_array")
     episode(env, 15 * [PUSH], options=ALIGNED)

@@ -5,28 +5,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from app.hapco_build import settings_of
-from app.live import change_text, changed, live_keys
-from app.outcome import FAILED, FINISHED
-from app.publish import take_pictures
-from app.replay import replay
-from app.session import Options, Session, run
-from app.studies.hapco_solvers import REFERENCE, reference
-from config.load import ConfigError, load_scene
-from haptics.device import DEVICES
-from haptics.errors import HapticsError
-from haptics.limits import PAUSING, STOPPING
-from haptics.recording import read_recording
-from haptics.servo import is_frozen, tick_count
-from physics.bodies.io import BodyFile, write_body
-from physics.cache import cache_folder
-from physics.contact.io import read_problem
-from physics.contact.residual import natural_map_residual
-from physics.contact.solvers.registry import find_solver
-from physics.exchange.port import CONTACTS_LOST, STATUS_FLAGS, SWEEPS_SPENT, TIME_SPENT
-from physics.exchange.snapshot import OPEN, SLIP, STICK
-from render.gl import RenderUnavailable
+from palpo.app.build.hapco import settings_of
+from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.app.report.publish import take_pictures
+from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session, run
+from palpo.config.load import ConfigError, load_scene
+from palpo.haptics.device import DEVICES
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import PAUSING, STOPPING
+from palpo.haptics.recording import read_recording
+from palpo.haptics.servo import is_frozen, tick_count
+from palpo.physics.bodies.io import BodyFile, write_body
+from palpo.physics.cache import cache_folder
+from palpo.physics.contact.io import read_problem
+from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.solvers.registry import find_solver
+from palpo.physics.exchange.port import CONTACTS_LOST, STATUS_FLAGS, SWEEPS_SPENT, TIME_SPENT
+from palpo.physics.exchange.snapshot import OPEN, SLIP, STICK
+from palpo.render.gl import RenderUnavailable
+from palpo.studies.hapco_solvers import REFERENCE, reference
 
 CONTACTS = {
     "hapco-16": 16,

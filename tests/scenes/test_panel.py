@@ -7,17 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from physics.exchange.snapshot import STRAIN, Drawable, SceneState, make_geometry
-from render import gl, palette
-from render.camera import Camera
-from render.framebuffer import Framebuffer
-from render.legend import ARROW, Entry, legend_entries
-from render.offscreen import EglContext
-from render.overlays import Overlays
-from render.panel import OffscreenPanel, Panel, RenderUnavailable
-from render.panel_state import Knob, LoopReading, PanelState, Plot, Reading
-from render.requests import Request
+from palpo.physics.exchange.snapshot import STRAIN, Drawable, SceneState, make_geometry
+from palpo.render import gl, palette
+from palpo.render.camera import Camera
+from palpo.render.framebuffer import Framebuffer
+from palpo.render.legend import ARROW, Entry, legend_entries
+from palpo.render.offscreen import EglContext
+from palpo.render.overlays import Overlays
+from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
+from palpo.render.panel_state import Knob, LoopReading, PanelState, Plot, Reading
+from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
 SECONDS = np.linspace(0.0, 4.0, 200)
@@ -378,7 +377,7 @@ def test_no_state_breaks_the_panel(desk, state):
 WITHOUT_IMGUI = """
 import sys
 sys.modules["imgui_bundle"] = None
-from render.panel import Panel, RenderUnavailable
+from palpo.render.panel import Panel, RenderUnavailable
 try:
     Panel()
 except RenderUnavailable as why:

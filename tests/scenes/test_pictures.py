@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from palpo.app.cli.progress import Silent
+from palpo.app.report import gallery
+from palpo.app.report.album import Film
+from palpo.app.report.animation import LAST, animated
+from palpo.config.load import list_scenes
+from palpo.physics.exchange.snapshot import SceneState
+from palpo.render.offscreen import EglContext, RenderUnavailable
 from PIL import Image
-
-from app import gallery
-from app.album import Film
-from app.animation import LAST, animated
-from app.progress import Silent
-from config.load import list_scenes
-from physics.exchange.snapshot import SceneState
-from render.offscreen import EglContext, RenderUnavailable
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 

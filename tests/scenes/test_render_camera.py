@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from render.camera import STANDARD_VIEWS, Camera
+from palpo.render.camera import STANDARD_VIEWS, Camera
 
 WIDTH, HEIGHT = 640, 400
 CLOUD = np.random.default_rng(7).uniform(-1, 1, (200, 3)) * [0.30, 0.05, 0.12] + [1.0, -2.0, 0.5]

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from physics.exchange.snapshot import (
+from palpo.physics.exchange.snapshot import (
     BILATERAL,
     OPEN,
     SLIP,
@@ -16,11 +15,11 @@ from physics.exchange.snapshot import (
     make_geometry,
     plane_corners,
 )
-from render import gl, palette
-from render.camera import Camera
-from render.offscreen import EglContext, Offscreen, RenderUnavailable, render_picture
-from render.overlays import Overlays
-from render.solids import BALL, unit_shapes
+from palpo.render import gl, palette
+from palpo.render.camera import Camera
+from palpo.render.offscreen import EglContext, Offscreen, RenderUnavailable, render_picture
+from palpo.render.overlays import Overlays
+from palpo.render.solids import BALL, unit_shapes
 
 WIDTH, HEIGHT = 480, 360
 BARE = Overlays(

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from physics.errors import InputError
-from physics.exchange import buffer
-from physics.exchange.snapshot import (
+from palpo.physics.errors import InputError
+from palpo.physics.exchange import buffer
+from palpo.physics.exchange.snapshot import (
     NO_SCALAR,
     OVERFLOW,
     SLIP,
@@ -21,13 +20,13 @@ from physics.exchange.snapshot import (
     view,
     write,
 )
-from render import palette
-from render.ground import plane_of
-from render.normals import SmoothSurface, face_normals
-from render.overlays import LONGEST_ARROW, Overlays, force_scale, place_marks, round_number
-from render.solids import BALL, CONE, ROD, Solids, unit_shapes
-from render.surfaces import shadow_matrix
-from render.tubes import SIDES, Tube, curve_matrix, transport_frames
+from palpo.render import palette
+from palpo.render.ground import plane_of
+from palpo.render.normals import SmoothSurface, face_normals
+from palpo.render.overlays import LONGEST_ARROW, Overlays, force_scale, place_marks, round_number
+from palpo.render.solids import BALL, CONE, ROD, Solids, unit_shapes
+from palpo.render.surfaces import shadow_matrix
+from palpo.render.tubes import SIDES, Tube, curve_matrix, transport_frames
 
 CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
 CUBE_FACES = np.array(

@@ -14,8 +14,8 @@ ctypes.CDLL.__init__ = absent
 found = ctypes.util.find_library
 ctypes.util.find_library = lambda name: None if "GL" in name else found(name)
 import numpy as np
-from physics.exchange.snapshot import Drawable, SceneState, make_geometry
-from render.offscreen import RenderUnavailable, render_picture
+from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
+from palpo.render.offscreen import RenderUnavailable, render_picture
 points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
 try:
     render_picture(make_geometry([Drawable("wire", "tube", 0, 2, radius=0.1)], points), SceneState(points))

@@ -4,16 +4,15 @@ import time
 
 import numpy as np
 import pytest
-
-from app.build import build_scene
-from app.visual import COLOURED, SMALLEST_STRAIN, Visual, colour_range
-from config.load import load_scene
-from physics.exchange.buffer import reader_slot
-from physics.exchange.constraint_frame import N_SLOTS
-from physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
-from physics.reduction.interface_model import slot_position
-from physics.systems.high_rate import run_ticks
-from physics.systems.lock_step import LockStep
+from palpo.app.build.scene import build_scene
+from palpo.app.visual.scene import COLOURED, SMALLEST_STRAIN, Visual, colour_range
+from palpo.config.load import load_scene
+from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.constraint_frame import N_SLOTS
+from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
+from palpo.physics.reduction.interface_model import slot_position
+from palpo.physics.systems.high_rate import run_ticks
+from palpo.physics.systems.lock_step import LockStep
 
 NOTHING = np.zeros(len(COUNTERS), np.int64)
 

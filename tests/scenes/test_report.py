@@ -5,12 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from palpo.app.report.animation import animated
+from palpo.app.report.page import ANIMATION, number, write_report
+from palpo.app.runtime.machine import machine_info, realtime_permission
+from palpo.physics.errors import InputError
 from PIL import Image
-
-from app.animation import animated
-from app.machine import machine_info, realtime_permission
-from app.report import ANIMATION, number, write_report
-from physics.errors import InputError
 
 T = np.arange(400) / 1000.0
 FORCE = np.c_[0 * T, np.sin(8 * T), 0 * T]

@@ -12,14 +12,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-
-from app.outcome import FAILED, FINISHED, plain
-from app.replay import DIFFERENT, made_elsewhere, replay
-from app.session import Options, Session, run
-from app.visual import capsule_surface, rotate
-from haptics.limits import STOPPING
-from haptics.recording import read_recording
-from physics.arithmetic import arithmetic
+from palpo.app.report.outcome import FAILED, FINISHED, plain
+from palpo.app.runtime.replay import DIFFERENT, made_elsewhere, replay
+from palpo.app.runtime.session import Options, Session, run
+from palpo.app.visual.scene import capsule_surface, rotate
+from palpo.haptics.limits import STOPPING
+from palpo.haptics.recording import read_recording
+from palpo.physics.arithmetic import arithmetic
 
 ROOT = Path(__file__).parents[2]
 DISTRIBUTION = {"p50", "p99", "p999", "max"}
@@ -126,7 +125,7 @@ def test_a_run_of_another_kind_of_processor_is_repeated_within_the_stated_tolera
     path = tmp_path / "run.h5"
     code = (
         "import sys; from dataclasses import replace; from pathlib import Path\n"
-        "from app.session import run; from tests.scenes.test_run import PROBE\n"
+        "from palpo.app.runtime.session import run; from tests.scenes.test_run import PROBE\n"
         "run(replace(PROBE, record=Path(sys.argv[1])))\n"
     )
     subprocess.run(

@@ -6,13 +6,7 @@ from dataclasses import fields, replace
 import meshio
 import numpy as np
 import pytest
-
-from app.live import change_text, changed, live_keys
-from app.outcome import FINISHED
-from app.progress import Silent
-from app.replay import replay
-from app.session import Options, Session, run
-from app.snap_build import (
+from palpo.app.build.snap import (
     build_model,
     field_of,
     matrices_of,
@@ -20,18 +14,23 @@ from app.snap_build import (
     settings_of,
     shipped_networks,
 )
-from app.snap_connector import connector_of
-from config.load import load_scene, parse_scene
-from config.schema import snap as schema
-from haptics.device import DEVICES
-from haptics.recording import read_recording
-from haptics.servo import tick_count
-from physics.collision.distance_errors import distance_errors, shell_points
-from physics.collision.distance_field import GRID, LEARNED, exact_field
-from physics.collision.io import read_network
-from physics.errors import InputError
-from physics.exchange.snap_frame import GAINS
-from physics.mesh.connectors.registry import KINDS, generate
+from palpo.app.build.snap_connector import connector_of
+from palpo.app.cli.progress import Silent
+from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session, run
+from palpo.config.load import load_scene, parse_scene
+from palpo.config.schema import snap as schema
+from palpo.haptics.device import DEVICES
+from palpo.haptics.recording import read_recording
+from palpo.haptics.servo import tick_count
+from palpo.physics.collision.distance_errors import distance_errors, shell_points
+from palpo.physics.collision.distance_field import GRID, LEARNED, exact_field
+from palpo.physics.collision.io import read_network
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.snap_frame import GAINS
+from palpo.physics.mesh.connectors.registry import KINDS, generate
 
 SCENES = {"snap": "two-prong", "snap-lan": "lan", "snap-cap": "cap", "snap-buckle": "buckle"}
 # Against the ramps of the hooks within a third of a second, on the coarser mesh.
@@ -227,8 +226,10 @@ def test_a_grid_is_computed_once_and_found_again_and_a_coarser_one_is_another(mo
     plug = generate("lan").plug
     first = sampled_field(plug, 1e-3, 1e-3)
     with monkeypatch.context() as patch:
-        patch.setattr("physics.collision.distance_field.signed_distance", lambda *_: pytest.fail("again"))
-        patch.setattr("physics.collision.distance_field._near_band", lambda *_: first.near)
+        patch.setattr(
+            "palpo.physics.collision.distance_field.signed_distance", lambda *_: pytest.fail("again")
+        )
+        patch.setattr("palpo.physics.collision.distance_field._near_band", lambda *_: first.near)
         again = sampled_field(plug, 1e-3, 1e-3)
         with pytest.raises(pytest.fail.Exception):
             sampled_field(plug, 1e-3, 1.1e-3)
@@ -263,7 +264,7 @@ def test_bases_are_computed_once_and_found_again_to_the_last_bit():
     for one, two in zip(first.prongs, again.prongs, strict=True):
         assert np.array_equal(one.model.compliance, two.model.compliance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.snap_build.reduced_bases", lambda *_: pytest.fail("computed again"))
+        patch.setattr("palpo.app.build.snap.reduced_bases", lambda *_: pytest.fail("computed again"))
         build_model(spec, Silent())
         stiffer = load_scene("snap", [*spec.origin.overrides, "damping.beta=2e-5"])
         with pytest.raises(pytest.fail.Exception):

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from app.live import changed, live_keys
-from app.outcome import FINISHED
-from app.replay import replay
-from app.session import Options, Session, run
-from config.load import ConfigError, list_scenes, load_scene
-from haptics.limits import STOPPING
-from haptics.recording import read_recording
-from physics.exchange.snapshot import PRESSURE
+from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.live import changed, live_keys
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session, run
+from palpo.config.load import ConfigError, list_scenes, load_scene
+from palpo.haptics.limits import STOPPING
+from palpo.haptics.recording import read_recording
+from palpo.physics.exchange.snapshot import PRESSURE
 
 # The coarsest cup shows the same outcomes as the reference one, of other sizes.
 COARSE = ("cups.cup.geometry.resolution=76",)

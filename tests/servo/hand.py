@@ -2,10 +2,9 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from haptics.device import EXTERNAL, VirtualDevice, make_virtual_device
-from haptics.row import NAMES
-from haptics.servo import Servo, drain_rows, servo_run
+from palpo.haptics.device import EXTERNAL, VirtualDevice, make_virtual_device
+from palpo.haptics.row import NAMES
+from palpo.haptics.servo import Servo, drain_rows, servo_run
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 

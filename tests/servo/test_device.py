@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
-
-from haptics.backends.mock import make_mock
-from haptics.backends.replay import make_replay
-from haptics.device import (
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.backends.replay import make_replay
+from palpo.haptics.device import (
     MAILBOX,
     TOUCH,
     device_read,
@@ -14,11 +12,13 @@ from haptics.device import (
     make_virtual_device,
     send_target,
 )
-from haptics.errors import HapticsError
-from haptics.path import oscillation_path
-from haptics.row import NAMES
-from haptics.servo import drain_rows, servo_run
-from physics.exchange.port import make_port
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.path import oscillation_path
+from palpo.haptics.row import NAMES
+from palpo.haptics.servo import drain_rows, servo_run
+from palpo.physics.exchange.port import make_port
+from scipy.linalg import expm
+
 from tests.servo.wall import make_wall
 
 T = 1e-3

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
-
-from app import tick_clock
-from app.studies import sampled_wall
-from haptics.backends import openhaptics_tick
-from haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
-from haptics.device import TOUCH
-from haptics.limits import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED, make_limits
-from haptics.row import NAMES
-from haptics.servo import (
+from palpo.app.runtime import tick_clock
+from palpo.haptics.backends import openhaptics_tick
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.device import TOUCH
+from palpo.haptics.limits import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED, make_limits
+from palpo.haptics.row import NAMES
+from palpo.haptics.servo import (
     Servo,
     ServoThread,
     compile_servo,
@@ -27,9 +25,11 @@ from haptics.servo import (
     servo_loop,
     servo_run,
 )
-from physics.exchange.atomics import call_tick
-from physics.exchange.port import OK, Port, make_port, port_addresses, port_view
-from physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
+from palpo.physics.exchange.atomics import call_tick
+from palpo.physics.exchange.port import OK, Port, make_port, port_addresses, port_view
+from palpo.physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
+from palpo.studies import sampled_wall
+
 from tests.libhd.bench import press, touch_wall
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
 from tests.servo.hand import along, columns, external, move

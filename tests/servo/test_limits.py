@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-from haptics.errors import HapticsError
-from haptics.limits import (
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import (
     CLAMPED,
     COUNT_CLAMPED,
     COUNT_NON_FINITE,
@@ -28,7 +27,7 @@ from haptics.limits import (
     request_fade,
     stop_reason,
 )
-from physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, make_port
+from palpo.physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, make_port
 
 TOUCH_FORCE = 3.3
 ROUNDING = 1e-12

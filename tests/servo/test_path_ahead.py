@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-
-from app.build import build_scene
-from app.devices import Choice, make_device
-from app.outcome import FINISHED
-from app.session import Options, run
-from app.suction_build import _path
-from config.load import load_scene
-from haptics.device import device_read, first_rows, make_virtual_device, path_ahead
-from haptics.path import oscillation, waypoints
-from physics.exchange.ahead import BATCH, ROWS, row_at
-from physics.exchange.port import make_port
-from physics.kernels import kernel
+from palpo.app.build.scene import build_scene
+from palpo.app.build.suction import _path
+from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.devices import Choice, make_device
+from palpo.app.runtime.session import Options, run
+from palpo.config.load import load_scene
+from palpo.haptics.device import device_read, first_rows, make_virtual_device, path_ahead
+from palpo.haptics.path import oscillation, waypoints
+from palpo.physics.exchange.ahead import BATCH, ROWS, row_at
+from palpo.physics.exchange.port import make_port
+from palpo.physics.kernels import kernel
 
 LONG = [[0.0, 0.0, 0.04, 0.0], [7.0, 0.02, 0.041, 0.0], [2e4, 0.0, 0.05, 0.01], [4.5e6, 0.0, 0.04, 0.0]]
 TURNS = [[0, 1, 0, 0.0], [0, 1, 0, 0.5], [1, 0, 0, -0.5], [0, 0, 1, 3.0]]

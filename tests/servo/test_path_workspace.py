@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-from haptics.errors import HapticsError
-from haptics.path import oscillation_path, waypoint_path
-from haptics.workspace import (
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.path import oscillation_path, waypoint_path
+from palpo.haptics.workspace import (
     force_to_device,
     make_workspace,
     orientations_to_device,
@@ -18,7 +17,7 @@ from haptics.workspace import (
     quaternion_matrix,
     quaternion_product,
 )
-from physics.exchange.port import make_port
+from palpo.physics.exchange.port import make_port
 
 WAYPOINTS = [[0.0, 0.0, 0.1, 0.0], [0.5, 0.02, 0.05, 0.0], [0.8, 0.02, 0.05, 0.03], [1.5, 0.0, 0.1, 0.0]]
 VECTOR = arrays(np.float64, 3, elements=st.floats(-5.0, 5.0))

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-from app.devices import limits_of, scripted_path, workspace_of
-from config.load import list_scenes, load_scene
-from haptics.backends.mock import make_mock
-from haptics.device import DEVICE_GONE, TOUCH, make_virtual_device
-from haptics.errors import HapticsError
-from haptics.guard import EDGE_RELAXATION, make_guard
-from haptics.limits import (
+from palpo.app.runtime.devices import limits_of, scripted_path, workspace_of
+from palpo.config.load import list_scenes, load_scene
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.device import DEVICE_GONE, TOUCH, make_virtual_device
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.guard import EDGE_RELAXATION, make_guard
+from palpo.haptics.limits import (
     AT_EDGE,
     DEVICE_LOST,
     EMERGENCY,
@@ -28,11 +27,12 @@ from haptics.limits import (
     buttons_mask,
     make_limits,
 )
-from haptics.path import oscillation_path
-from haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
-from haptics.servo import finished_reason, request_stop, servo_run, servo_summary
-from haptics.workspace import make_workspace, positions_to_device
-from physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
+from palpo.haptics.path import oscillation_path
+from palpo.haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
+from palpo.haptics.servo import finished_reason, request_stop, servo_run, servo_summary
+from palpo.haptics.workspace import make_workspace, positions_to_device
+from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
+
 from tests.servo.hand import along, columns, external, move
 from tests.servo.wall import make_wall
 

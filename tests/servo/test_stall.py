@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import carray, cfunc, types
-
-from app.bench.stall import CASES, SPEED, WAY, stalled
-from haptics.clutch import CATCH_UP_SPEED
-from haptics.limits import LET_GO, let_go, make_limit_state, make_limits
-from haptics.servo import make_servo
-from haptics.workspace import make_workspace
-from physics.exchange.atomics import view_f64
-from physics.exchange.port import (
+from palpo.benchmarks.stall import CASES, SPEED, WAY, stalled
+from palpo.haptics.clutch import CATCH_UP_SPEED
+from palpo.haptics.limits import LET_GO, let_go, make_limit_state, make_limits
+from palpo.haptics.servo import make_servo
+from palpo.haptics.workspace import make_workspace
+from palpo.physics.exchange.atomics import view_f64
+from palpo.physics.exchange.port import (
     OK,
     STATUS_FLAGS,
     WAITING,
@@ -25,6 +24,7 @@ from physics.exchange.port import (
     port_addresses,
     port_view,
 )
+
 from tests.servo.hand import external, move
 
 T = 1e-3

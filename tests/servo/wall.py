@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
-
-from haptics.device import VirtualDevice
-from haptics.limits import LimitParams, make_limits
-from haptics.servo import Servo, make_servo
-from physics.exchange.atomics import view_f64
-from physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.limits import LimitParams, make_limits
+from palpo.haptics.servo import Servo, make_servo
+from palpo.physics.exchange.atomics import view_f64
+from palpo.physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
 
 NEVER = -1
 PORT = len(Port._fields)

@@ -4,20 +4,19 @@ import math
 
 import numpy as np
 import pytest
-
-from app.bench import latency
-from app.bench.low_step import low_step
-from app.bench.memory import memory
-from app.bench.registry import BENCHES
-from app.bench.servo import servo
-from app.bench.soak import COLUMNS, SAMPLES, soak
-from app.bench.solve import solve
-from app.bench.start import start
-from app.bench.timing import STAGES, time_stages, time_ticks, well_timed
-from app.build import build_scene
-from app.registry import summary_of
-from config.load import load_scene
-from physics.systems.lock_step import LockStep
+from palpo.app.build.scene import build_scene
+from palpo.app.cli.registry import summary_of
+from palpo.benchmarks import latency
+from palpo.benchmarks.low_step import low_step
+from palpo.benchmarks.memory import memory
+from palpo.benchmarks.registry import BENCHES
+from palpo.benchmarks.servo import servo
+from palpo.benchmarks.soak import COLUMNS, SAMPLES, soak
+from palpo.benchmarks.solve import solve
+from palpo.benchmarks.start import start
+from palpo.benchmarks.timing import STAGES, time_stages, time_ticks, well_timed
+from palpo.config.load import load_scene
+from palpo.physics.systems.lock_step import LockStep
 
 PERCENTILES = ["p50", "p99", "p999", "max"]
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-
-from app.bench.hapco import SCENES, STAGES, rig_of, time_stages, time_ticks, timed_path
-from app.studies.hapco_benches import BENCHES, lead, make_interaction
-from app.studies.hapco_contacts import AT_ONE_RESIDUAL, TOLERANCE, build, fit_order, problems_along, refined
-from app.studies.hapco_delassus import _with_w, _without_w, assembled, unassembled
-from app.studies.hapco_haptic import (
+from palpo.benchmarks.hapco import SCENES, STAGES, rig_of, time_stages, time_ticks, timed_path
+from palpo.config.load import load_scene
+from palpo.haptics.clock import make_scratch
+from palpo.physics.contact.problem import ContactProblem
+from palpo.studies.hapco_benches import BENCHES, lead, make_interaction
+from palpo.studies.hapco_contacts import AT_ONE_RESIDUAL, TOLERANCE, build, fit_order, problems_along, refined
+from palpo.studies.hapco_delassus import _with_w, _without_w, assembled, unassembled
+from palpo.studies.hapco_haptic import (
     DEVICE,
     MODULI,
     STEPS,
@@ -25,11 +26,9 @@ from app.studies.hapco_haptic import (
     peak,
     trembling,
 )
-from app.studies.registry import run_study
-from app.studies.runs import scene_path
-from config.load import load_scene
-from haptics.clock import make_scratch
-from physics.contact.problem import ContactProblem
+from palpo.studies.registry import run_study
+from palpo.studies.runs import scene_path
+from rich.console import Console
 
 QUIET = Console(quiet=True)
 COARSE = replace(BENCHES["delassus-16"].mobile, cells=(2, 3, 2))

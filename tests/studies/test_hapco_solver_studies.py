@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-
-from app.studies import hapco_2008, hapco_solvers
-from app.studies.claims import Claim
-from app.studies.hapco_benches import (
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.solvers.registry import find_solver
+from palpo.studies import hapco_2008, hapco_solvers
+from palpo.studies.claims import Claim
+from palpo.studies.hapco_benches import (
     BENCHES,
     LEGS_2008,
     PAIRS,
@@ -21,7 +21,7 @@ from app.studies.hapco_benches import (
     side_nodes,
     sliding,
 )
-from app.studies.hapco_solvers import (
+from palpo.studies.hapco_solvers import (
     OURS,
     Recorded,
     Step,
@@ -32,10 +32,9 @@ from app.studies.hapco_solvers import (
     solve,
     tight_trial,
 )
-from app.studies.hapco_thesis import MUS, SYMBOLS, TABLES
-from app.studies.registry import run_study
-from physics.contact.problem import ContactProblem, Stop
-from physics.contact.solvers.registry import find_solver
+from palpo.studies.hapco_thesis import MUS, SYMBOLS, TABLES
+from palpo.studies.registry import run_study
+from rich.console import Console
 
 QUIET = Console(quiet=True)
 

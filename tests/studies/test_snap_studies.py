@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-
-from app.studies.claims import Claim
-from app.studies.registry import run_study
-from app.studies.snap_accuracy import floor_balance
-from app.studies.snap_clusters import noise
-from app.studies.snap_frequency import STAGES, timed
-from app.studies.snap_models import (
+from palpo.studies.claims import Claim
+from palpo.studies.registry import run_study
+from palpo.studies.snap_accuracy import floor_balance
+from palpo.studies.snap_clusters import noise
+from palpo.studies.snap_frequency import STAGES, timed
+from palpo.studies.snap_models import (
     MODELS,
     Case,
     build,
@@ -21,6 +19,7 @@ from app.studies.snap_models import (
     insert,
     path_of,
 )
+from rich.console import Console
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
-
-from app.studies import claims
-from app.studies.claims import Claim, Reported, Skipped, at_least, at_most, close_to
-from app.studies.multirate_accuracy import (
+from palpo.studies import claims
+from palpo.studies.claims import Claim, Reported, Skipped, at_least, at_most, close_to
+from palpo.studies.multirate_accuracy import (
     LANDING_CASE,
     Case,
     averaged,
@@ -20,10 +18,11 @@ from app.studies.multirate_accuracy import (
     compare,
     rest_and_motion,
 )
-from app.studies.multirate_wire import crosses, edge_distance, face_distance
-from app.studies.recording import DATA, data_folder, height_above_axis
-from app.studies.registry import ABOUT, STUDIES, run_study
-from app.studies.runs import Drive, Ledger, legs, scene_path
+from palpo.studies.multirate_wire import crosses, edge_distance, face_distance
+from palpo.studies.recording import DATA, data_folder, height_above_axis
+from palpo.studies.registry import ABOUT, STUDIES, run_study
+from palpo.studies.runs import Drive, Ledger, legs, scene_path
+from rich.console import Console
 
 QUIET = Console(quiet=True)
 RNG = np.random.default_rng(7)

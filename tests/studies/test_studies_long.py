@@ -4,11 +4,10 @@ import csv
 from pathlib import Path
 
 import pytest
+from palpo.studies.claims import Skipped
+from palpo.studies.recording import data_folder
+from palpo.studies.registry import run_study
 from rich.console import Console
-
-from app.studies.claims import Skipped
-from app.studies.recording import data_folder
-from app.studies.registry import run_study
 
 QUIET = Console(quiet=True)
 

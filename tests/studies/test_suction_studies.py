@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from palpo.benchmarks.suction import MESHES, suction
+from palpo.studies import suction_active, suction_mass
+from palpo.studies.claims import Claim
+from palpo.studies.registry import run_study
+from palpo.studies.suction_runs import PUSH, changes, lead, press_and_lift, rigid_cube
 from rich.console import Console
-
-from app.bench.suction import MESHES, suction
-from app.studies import suction_active, suction_mass
-from app.studies.claims import Claim
-from app.studies.registry import run_study
-from app.studies.suction_runs import PUSH, changes, lead, press_and_lift, rigid_cube
 
 QUIET = Console(quiet=True)
 

@@ -3,10 +3,9 @@
 from functools import cache
 
 import numpy as np
-
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.fem.material import Material
-from physics.mesh.generate import block, hex_block
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import block, hex_block
 
 TISSUE = Material(2e4, 0.4, 1000.0)
 STIFF = Material(2e5, 0.3, 1000.0)

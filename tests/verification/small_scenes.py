@@ -2,11 +2,10 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
-from app.build import build_scene
-from config.load import parse_scene
-from physics.systems.lock_step import LockStep
-from physics.systems.scene import Scene
+from palpo.app.build.scene import build_scene
+from palpo.config.load import parse_scene
+from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.scene import Scene
 
 SKIN = 5e-4  # the contact distance of a scene unless it says otherwise
 

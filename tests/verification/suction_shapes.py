@@ -1,12 +1,11 @@
 """Walls and partners of known cavities: bowls of revolution, grounds, a block with a tunnel."""
 
 import numpy as np
-
-from physics.mesh.surface import SurfaceMesh
-from physics.suction.connectivity import connectivity
-from physics.suction.nearest import fit, nearest_tree
-from physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from physics.suction.patch import TRIANGLES, Patch, add_loop, add_triangle, add_vertex, make_patch
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.suction.connectivity import connectivity
+from palpo.physics.suction.nearest import fit, nearest_tree
+from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
+from palpo.physics.suction.patch import TRIANGLES, Patch, add_loop, add_triangle, add_vertex, make_patch
 
 
 def bowl(profile, n_around, centre=(0.0, 0.0)):

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg as sl
-from scipy.optimize import brentq
-
-from physics.bodies.chain import (
+from palpo.physics.bodies.chain import (
     beam_model,
     chain_advance,
     chain_assemble,
@@ -17,10 +15,11 @@ from physics.bodies.chain import (
     chain_solve,
     chain_work,
 )
-from physics.bodies.chain_body import BeamBody
-from physics.fem.beam import circular_section
-from physics.fem.material import Material
-from physics.mesh.beam import BeamLine
+from palpo.physics.bodies.chain_body import BeamBody
+from palpo.physics.fem.beam import circular_section
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.beam import BeamLine
+from scipy.optimize import brentq
 
 LENGTH, RADIUS = 0.3, 0.01
 NYLON = Material(youngs_modulus=2e9, poisson_ratio=0.3, density=1150.0)

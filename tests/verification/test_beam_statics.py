@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
+from palpo.physics.bodies.chain import beam_model
+from palpo.physics.bodies.chain_body import BeamBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.beam import Section, circular_section
+from palpo.physics.fem.material import Material
+from palpo.physics.math3 import rotate_by
+from palpo.physics.mesh.beam import BeamLine
 from scipy.spatial.transform import Rotation
-
-from physics.bodies.chain import beam_model
-from physics.bodies.chain_body import BeamBody
-from physics.errors import InputError
-from physics.fem.beam import Section, circular_section
-from physics.fem.material import Material
-from physics.math3 import rotate_by
-from physics.mesh.beam import BeamLine
 
 LENGTH, RADIUS, LOAD = 0.3, 0.02, 1e-3
 STEEL = Material(youngs_modulus=2e11, poisson_ratio=0.3, density=7800.0)

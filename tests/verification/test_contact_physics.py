@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from palpo.app.build.scene import build_scene
+from palpo.config.load import load_scene
+from palpo.haptics.path import waypoint_path
+from palpo.physics.collision.closest import point_triangle
+from palpo.physics.exchange.port import STATUS_FRAME
+from palpo.physics.mesh.connectors.winding import winding_numbers
+from palpo.physics.systems.lock_step import LockStep
 from scipy.spatial.transform import Rotation
 
-from app.build import build_scene
-from config.load import load_scene
-from haptics.path import waypoint_path
-from physics.collision.closest import point_triangle
-from physics.exchange.port import STATUS_FRAME
-from physics.mesh.connectors.winding import winding_numbers
-from physics.systems.lock_step import LockStep
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.fem.corotational import extract_rotation
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import generate
+from palpo.physics.mesh.tet import TetMesh
 from scipy.spatial.transform import Rotation
-
-from physics.bodies.tet_body import TetBody
-from physics.fem.corotational import extract_rotation
-from physics.fem.material import Material
-from physics.mesh import generate
-from physics.mesh.tet import TetMesh
 
 SOFT = Material(youngs_modulus=2e4, poisson_ratio=0.35, density=1000.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0)

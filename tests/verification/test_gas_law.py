@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from palpo.physics.contact.problem import Stop
+from palpo.physics.errors import InputError
+from palpo.physics.suction.gas import VISCOSITY, Air, held_amount, leak, pressure_root, slot_conductance
+from palpo.physics.suction.pressure import PressureProblem, PressureResult, solve
 from scipy.integrate import solve_ivp
-
-from physics.contact.problem import Stop
-from physics.errors import InputError
-from physics.suction.gas import VISCOSITY, Air, held_amount, leak, pressure_root, slot_conductance
-from physics.suction.pressure import PressureProblem, PressureResult, solve
 
 ATMOSPHERE = 101325.0
 LOOSE = Air(largest=math.inf)

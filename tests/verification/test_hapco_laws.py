@@ -4,18 +4,18 @@ import math
 
 import numpy as np
 import pytest
+from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
+from palpo.physics.bodies.large_strain import LargeStrainBody
+from palpo.physics.bodies.mass_spring import MassSpringBody
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.problem import Stop
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.systems.hapco import FIXED, MOBILE, Detection, Interaction
 from scipy.spatial.transform import Rotation
 
-from physics.bodies.conjugate_gradient import ConjugateGradientBody
-from physics.bodies.large_strain import LargeStrainBody
-from physics.bodies.mass_spring import MassSpringBody
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.contact.laws import OPEN, SLIP, STICK
-from physics.contact.problem import Stop
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.hex import HexMesh
-from physics.systems.hapco import FIXED, MOBILE, Detection, Interaction
 from tests.verification.hapco_bench import BELOW, STIFF, TISSUE, bodies, bottom, meshes, side
 
 EXACT = Stop(1e-12, 100000)

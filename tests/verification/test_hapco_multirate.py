@@ -4,17 +4,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
-
-from app.replay import replay
-from app.session import Options, run
-from physics.exchange.buffer import acquire, reader_slot
-from physics.exchange.patience import PATIENCE_PERIODS
-from physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, STATUS_FRAME, WAITING
-from physics.exchange.quasistatic_frame import SET_FRICTION
-from physics.systems import hapco_tick as one_rate
-from physics.systems.hapco import Detection
-from physics.systems.hapco_multirate import (
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, run
+from palpo.physics.exchange.buffer import acquire, reader_slot
+from palpo.physics.exchange.patience import PATIENCE_PERIODS
+from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, STATUS_FRAME, WAITING
+from palpo.physics.exchange.quasistatic_frame import SET_FRICTION
+from palpo.physics.systems import hapco_tick as one_rate
+from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_multirate import (
     CALLS,
     ContactLock,
     make_multirate,
@@ -22,7 +20,9 @@ from physics.systems.hapco_multirate import (
     tick,
     tick_data,
 )
-from physics.systems.hapco_servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
+from scipy.spatial.transform import Rotation
+
 from tests.verification.hapco_bench import bodies, bottom
 
 SPEED = 1e-2

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from numba import carray, cfunc, types
 from numba.core.runtime import _nrt_python, rtsys
-from scipy.spatial.transform import Rotation
-
-from physics.bodies.conjugate_gradient import ConjugateGradientBody
-from physics.contact.laws import project_cone
-from physics.contact.problem import Stop
-from physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
-from physics.errors import InputError
-from physics.exchange.buffer import acquire
-from physics.exchange.handle import Handle
-from physics.exchange.port import (
+from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
+from palpo.physics.contact.laws import project_cone
+from palpo.physics.contact.problem import Stop
+from palpo.physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
@@ -30,7 +28,7 @@ from physics.exchange.port import (
     SWEEPS_SPENT,
     TIME_SPENT,
 )
-from physics.exchange.quasistatic_frame import (
+from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
     SET_ERROR_KIND,
     SET_FRICTION,
@@ -51,10 +49,12 @@ from physics.exchange.quasistatic_frame import (
     UZAWA_LOCAL,
     publish_settings,
 )
-from physics.fem.material import Material
-from physics.systems.hapco import Detection, Interaction
-from physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
-from physics.systems.hapco_tick import DIVERGENCES, TIME_CAPS, run_ticks, tick
+from palpo.physics.fem.material import Material
+from palpo.physics.systems.hapco import Detection, Interaction
+from palpo.physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
+from palpo.physics.systems.hapco_tick import DIVERGENCES, TIME_CAPS, run_ticks, tick
+from scipy.spatial.transform import Rotation
+
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.errors import InputError
-from physics.fem import hex8
-from physics.fem.material import Material
-from physics.fem.rest_stiffness import assemble, node_volumes, rest_stiffness
-from physics.mesh.generate import block, hex_block
-from physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem import hex8
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import assemble, node_volumes, rest_stiffness
+from palpo.physics.mesh.generate import block, hex_block
+from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 
 pytestmark = pytest.mark.portable
 

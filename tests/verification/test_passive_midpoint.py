@@ -5,10 +5,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.spatial.transform import Rotation
-
-from physics.bodies.tet_body import TetBody
-from physics.dynamics.admittance import (
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.dynamics.admittance import (
     DAMPING,
     FORCES,
     TARGET,
@@ -17,11 +15,12 @@ from physics.dynamics.admittance import (
     plug_energy,
     plug_free,
 )
-from physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody, midpoint_inverse
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh import generate
-from physics.reduction.linear_model import linear_model
+from palpo.physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody, midpoint_inverse
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import generate
+from palpo.physics.reduction.linear_model import linear_model
+from scipy.spatial.transform import Rotation
 
 NONE = np.zeros(6)
 MASS = np.array([0.5, 0.5, 0.5, 1e-3, 2e-3, 3e-3])

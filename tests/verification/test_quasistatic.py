@@ -4,18 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from palpo.physics.bodies.boundary import add_delassus, add_surface_displacement, gather_scratch
+from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
+from palpo.physics.bodies.displacement import DisplacementSolver
+from palpo.physics.bodies.increments import IncrementalBody
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import block, hex_block
+from palpo.physics.mesh.io import read_tet_mesh
 from scipy.spatial.transform import Rotation
-
-from physics.bodies.boundary import add_delassus, add_surface_displacement, gather_scratch
-from physics.bodies.conjugate_gradient import ConjugateGradientBody
-from physics.bodies.displacement import DisplacementSolver
-from physics.bodies.increments import IncrementalBody
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.bodies.tet_body import TetBody
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.generate import block, hex_block
-from physics.mesh.io import read_tet_mesh
 
 pytestmark = pytest.mark.portable
 

@@ -4,15 +4,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.constraint_frame import N_SLOTS
+from palpo.physics.fem.block_product import multiply, turn_blocks
+from palpo.physics.reduction.rational_krylov import krylov_modes
+from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.reduced_frame import Page
+from palpo.physics.systems.tet_reduction import TetReduction, slow_modes
 from scipy.spatial.transform import Rotation
 
-from physics.exchange.buffer import reader_slot
-from physics.exchange.constraint_frame import N_SLOTS
-from physics.fem.block_product import multiply, turn_blocks
-from physics.reduction.rational_krylov import krylov_modes
-from physics.systems.lock_step import LockStep
-from physics.systems.reduced_frame import Page
-from physics.systems.tet_reduction import TetReduction, slow_modes
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,
@@ -87,7 +87,7 @@ def test_modes_are_orthonormal_in_the_system_and_what_of_the_tangent_is_negative
 @pytest.mark.parametrize("low_hz", [50, 10])
 def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, monkeypatch):
     """x = c + R (X + V z) at every slot, but for rounding; the full body makes no step of its own here."""
-    monkeypatch.setattr("physics.systems.krylov.TAIL", 0)
+    monkeypatch.setattr("palpo.physics.systems.krylov.TAIL", 0)
     run = free_box(*LIMP, f"rates.low_hz={low_hz}")
     start = run.high.port.position.copy()
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.dynamics.rigid import free_spin
+from palpo.physics.errors import InputError
 from scipy.spatial.transform import Rotation
-
-from physics.bodies.chain_body import RigidBody
-from physics.dynamics.rigid import free_spin
-from physics.errors import InputError
 
 STILL = (0.0, 0.0, 0.0)
 

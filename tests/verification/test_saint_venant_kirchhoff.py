@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from physics.bodies.displacement import DisplacementSolver
-from physics.bodies.increments import IncrementalBody, newton_raphson
-from physics.bodies.large_strain import LargeStrainBody
-from physics.bodies.quasistatic import QuasistaticBody
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.fem.saint_venant_kirchhoff import stress
-from physics.mesh.generate import block, hex_block
+from palpo.physics.bodies.displacement import DisplacementSolver
+from palpo.physics.bodies.increments import IncrementalBody, newton_raphson
+from palpo.physics.bodies.large_strain import LargeStrainBody
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.saint_venant_kirchhoff import stress
+from palpo.physics.mesh.generate import block, hex_block
 
 RUBBER = Material(youngs_modulus=1e5, poisson_ratio=0.3, density=1000.0)
 SIZE = np.array([0.1, 0.03, 0.03])

@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 from numba import njit
-
-from physics.dynamics.passive_midpoint import LinearBody
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh import generate
-from physics.reduction.balanced import balanced
-from physics.reduction.joining import coupling_nodes, cut, join, nodal_map
-from physics.reduction.linear_model import linear_model, vibration_modes
-from physics.reduction.modal import modal
-from physics.reduction.partition import by_boxes, by_graph, surface_and_inside
-from physics.reduction.segments import (
+from palpo.physics.dynamics.passive_midpoint import LinearBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import generate
+from palpo.physics.reduction.balanced import balanced
+from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map
+from palpo.physics.reduction.linear_model import linear_model, vibration_modes
+from palpo.physics.reduction.modal import modal
+from palpo.physics.reduction.partition import by_boxes, by_graph, surface_and_inside
+from palpo.physics.reduction.segments import (
     advance,
     apply,
     dissipated,

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
-
-from physics.collision.distance_field import exact_field, grid_field
-from physics.dynamics.admittance import TARGET, make_plug
-from physics.errors import InputError
-from physics.exchange.buffer import acquire
-from physics.exchange.port import INFO_HELD, INFO_SUM, OK, STATUS_CONTACTS, STATUS_FRAME
-from physics.exchange.snap_frame import (
+from palpo.physics.collision.distance_field import exact_field, grid_field
+from palpo.physics.dynamics.admittance import TARGET, make_plug
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.port import INFO_HELD, INFO_SUM, OK, STATUS_CONTACTS, STATUS_FRAME
+from palpo.physics.exchange.snap_frame import (
     ELASTIC,
     SET_CLUSTERS,
     SET_FRICTION,
@@ -22,11 +21,11 @@ from physics.exchange.snap_frame import (
     WORK_FRICTION,
     publish_snap_settings,
 )
-from physics.mesh.connectors.registry import generate
-from physics.systems.snap import Insertion
-from physics.systems.snap_model import CONTACTS, Numerics, SnapModel
-from physics.systems.snap_servo import gains_of, make_servo, snap_tick, tick_data
-from physics.systems.snap_tick import TICK, tick
+from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.systems.snap import Insertion
+from palpo.physics.systems.snap_model import CONTACTS, Numerics, SnapModel
+from palpo.physics.systems.snap_servo import gains_of, make_servo, snap_tick, tick_data
+from palpo.physics.systems.snap_tick import TICK, tick
 
 DT, SPEED = 1e-3, 0.1
 PRESSED = 6.5e-3

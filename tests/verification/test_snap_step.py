@@ -4,15 +4,14 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-
-from physics.collision.distance_field import exact_field, signed_distance
-from physics.collision.surface_points import surface_points
-from physics.errors import InputError
-from physics.exchange.snap_frame import GAUSS_SEIDEL
-from physics.mesh.connectors.registry import generate
-from physics.systems.click import click
-from physics.systems.snap import Insertion, Series, step
-from physics.systems.snap_model import ROUNDS, Numerics, SnapModel
+from palpo.physics.collision.distance_field import exact_field, signed_distance
+from palpo.physics.collision.surface_points import surface_points
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.snap_frame import GAUSS_SEIDEL
+from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.systems.click import click
+from palpo.physics.systems.snap import Insertion, Series, step
+from palpo.physics.systems.snap_model import ROUNDS, Numerics, SnapModel
 
 REDUCED, SPEED = (6, 25), 0.1
 PRESSED = 6.5e-3

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
-
-from app.prompt_lock import PromptLock
-from physics.bodies.held_body import HeldBody
-from physics.contact.problem import Stop
-from physics.exchange.buffer import publish, writer_slot
-from physics.exchange.port import OK
-from physics.exchange.suction_frame import (
+from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.contact.problem import Stop
+from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.exchange.port import OK
+from palpo.physics.exchange.suction_frame import (
     SET_ATMOSPHERE,
     SET_LARGEST,
     SET_RT,
@@ -18,17 +17,17 @@ from physics.exchange.suction_frame import (
     SET_TOLERANCE,
     SETTINGS,
 )
-from physics.fem.material import Material
-from physics.mesh.cups import CUPS, GRIDS, cup
-from physics.mesh.partners import slab
-from physics.suction.gas import Air
-from physics.suction.labels import thresholds
-from physics.suction.pressure import PressureProblem, solve
-from physics.suction.sides import FixedSide
-from physics.systems.suction import CupSpec, Suction
-from physics.systems.suction_loop import Hand, SuctionLoop
-from physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
-from physics.systems.suction_servo import make_servo, tick, tick_data
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.cups import CUPS, GRIDS, cup
+from palpo.physics.mesh.partners import slab
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.pressure import PressureProblem, solve
+from palpo.physics.suction.sides import FixedSide
+from palpo.physics.systems.suction import CupSpec, Suction
+from palpo.physics.systems.suction_loop import Hand, SuctionLoop
+from palpo.physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
+from palpo.physics.systems.suction_servo import make_servo, tick, tick_data
 
 H, DT = 1e-2, 1e-3
 AIR = Air(largest=102e3)

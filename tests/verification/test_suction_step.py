@@ -4,24 +4,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-
-from physics.bodies.chain_body import RigidBody
-from physics.bodies.held_body import HeldBody
-from physics.contact.problem import Stop
-from physics.contact.solvers.anderson import DIVERGED
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, Cup, cup
-from physics.mesh.generate import block, box_surface, sphere_surface
-from physics.mesh.partners import slab
-from physics.mesh.tet import TetMesh
-from physics.suction.contacts import COUNT
-from physics.suction.gaps import choose_points, make_gaps, measure, target
-from physics.suction.gas import Air
-from physics.suction.labels import thresholds
-from physics.suction.pressure import SOLVED
-from physics.suction.sides import FixedSide, RigidSide, SoftSide
-from physics.systems.suction import CupSpec, Ground, Suction
+from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.contact.problem import Stop
+from palpo.physics.contact.solvers.anderson import DIVERGED
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, Cup, cup
+from palpo.physics.mesh.generate import block, box_surface, sphere_surface
+from palpo.physics.mesh.partners import slab
+from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.suction.contacts import COUNT
+from palpo.physics.suction.gaps import choose_points, make_gaps, measure, target
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.pressure import SOLVED
+from palpo.physics.suction.sides import FixedSide, RigidSide, SoftSide
+from palpo.physics.systems.suction import CupSpec, Ground, Suction
 
 H, G = 0.01, 9.81
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=2e-3)
@@ -277,7 +276,7 @@ def test_a_solution_that_diverges_lets_no_air_out_and_is_counted(monkeypatch):
 
     cups = Record(on_plane(small_cup())).run(lambda t: -2e-3 * t / 0.2, 0.2)
     system, amount = cups.system, cups.columns[2, -1]
-    monkeypatch.setattr("physics.systems.suction.advance", run_away)
+    monkeypatch.setattr("palpo.physics.systems.suction.advance", run_away)
     cups.run(lambda t: -2e-3, H)
     assert system.diverged > 0
     assert cups.columns[2, -1] == amount > 0.0

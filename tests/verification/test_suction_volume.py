@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from palpo.physics.mesh.cups import CUPS, GRIDS, cup
+from palpo.physics.suction.cavity import CLAMPED, COUNT, make_cavities, place_cavity
+from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.pairing import SEALED
+from palpo.physics.suction.patch import VERTICES, place_points
+from palpo.physics.suction.volume import residual_gradient, residual_volume, signed_volume, volume_gradient
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from physics.mesh.cups import CUPS, GRIDS, cup
-from physics.suction.cavity import CLAMPED, COUNT, make_cavities, place_cavity
-from physics.suction.detection import Detector
-from physics.suction.labels import thresholds
-from physics.suction.pairing import SEALED
-from physics.suction.patch import VERTICES, place_points
-from physics.suction.volume import residual_gradient, residual_volume, signed_volume, volume_gradient
 from tests.verification.suction_shapes import Pairer, bowl, bowl_volume, ground, quarter, wall, wall_areas
 
 RADIUS, GAP, AROUND = 0.02, 5e-4, 48

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
-
-from physics.bodies.tet_body import TetBody
-from physics.errors import InputError
-from physics.fem import tet4
-from physics.fem.material import Material
-from physics.mesh import generate
-from physics.mesh.tet import TetMesh
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem import tet4
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import generate
+from palpo.physics.mesh.tet import TetMesh
 
 pytestmark = pytest.mark.portable
 

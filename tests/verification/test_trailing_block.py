@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
+from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.errors import InputError
+from palpo.physics.fem.cholesky import analyse
+from palpo.physics.fem.material import Material
+from palpo.physics.fem.trailing import TrailingFactor
+from palpo.physics.mesh import generate
 from scipy.spatial.transform import Rotation
-
-from physics.bodies.boundary import add_delassus, add_rows, gather_scratch
-from physics.bodies.tet_body import TetBody
-from physics.errors import InputError
-from physics.fem.cholesky import analyse
-from physics.fem.material import Material
-from physics.fem.trailing import TrailingFactor
-from physics.mesh import generate
 
 pytestmark = pytest.mark.portable
 

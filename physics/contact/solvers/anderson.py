@@ -24,15 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.arrays import copy
-from physics.contact.laws import scale_to_disc
-from physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from physics.contact.residual import judge, natural_map_norm, runaway
-from physics.contact.solvers.block import set_offset
-from physics.contact.solvers.relaxation import starting_force
-from physics.errors import InputError
-from physics.kernels import inlined, kernel, reordering_kernel
+from palpo.physics.arrays import copy
+from palpo.physics.contact.laws import scale_to_disc
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.solvers.block import set_offset
+from palpo.physics.contact.solvers.relaxation import starting_force
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel, reordering_kernel
 
 DIFFERENCES = 40
 """Most differences m: 8 suffice for stacks of rigid bodies, squeezed soft bodies gain up to about 60."""

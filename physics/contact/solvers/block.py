@@ -5,7 +5,7 @@ date, so that the offset of a contact costs nine products, and a contact whose f
 the others nothing.
 """
 
-from physics.kernels import inlined
+from palpo.physics.kernels import inlined
 
 
 @inlined

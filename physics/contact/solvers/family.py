@@ -10,15 +10,14 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 import numpy as np
-
-from physics.contact.laws import (
+from palpo.physics.contact.laws import (
     BIPOTENTIAL,
     BIPOTENTIAL_PRINTED,
     PSEUDOPOTENTIAL,
     PSEUDOPOTENTIAL_PRINTED,
 )
-from physics.contact.problem import ContactProblem, ContactResult, Stop
-from physics.contact.solvers.relaxation import (
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
+from palpo.physics.contact.solvers.relaxation import (
     NEWTON,
     PHYSICAL,
     RELATIVE,
@@ -30,8 +29,8 @@ from physics.contact.solvers.relaxation import (
     relax,
     stiffnesses,
 )
-from physics.contact.solvers.uzawa import DISPLACEMENT, ONCE, PENETRATION
-from physics.errors import InputError
+from palpo.physics.contact.solvers.uzawa import DISPLACEMENT, ONCE, PENETRATION
+from palpo.physics.errors import InputError
 
 T = TypeVar("T")
 

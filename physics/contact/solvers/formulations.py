@@ -4,9 +4,9 @@
 contact sliding along its free offset) and only there: neither follows a contact from one status to the other.
 """
 
-from physics.contact.laws import scale_to_disc
-from physics.contact.solvers.newton import solve3
-from physics.kernels import inlined
+from palpo.physics.contact.laws import scale_to_disc
+from palpo.physics.contact.solvers.newton import solve3
+from palpo.physics.kernels import inlined
 
 
 @inlined

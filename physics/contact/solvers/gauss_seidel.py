@@ -3,12 +3,12 @@
 The kernel is what the servo calls; `solve` is the same on a `ContactProblem`, judged by the residual.
 """
 
-from physics.contact.laws import solve_contact
-from physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
-from physics.contact.solvers import sparse
-from physics.contact.solvers.block import close_block, open_block, set_offset
-from physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
-from physics.kernels import kernel
+from palpo.physics.contact.laws import solve_contact
+from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
+from palpo.physics.contact.solvers import sparse
+from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
+from palpo.physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
+from palpo.physics.kernels import kernel
 
 
 @kernel

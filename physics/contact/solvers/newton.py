@@ -8,8 +8,8 @@ only semi-smooth, so each step is halved until |Z| falls; where it does not fall
 one Uzawa step, r = Proj(r*), takes its place. It also ends the visit, and so leaves r in the cone.
 """
 
-from physics.contact.laws import BIPOTENTIAL, augment, correct, correction_slope
-from physics.kernels import inlined, kernel
+from palpo.physics.contact.laws import BIPOTENTIAL, augment, correct, correction_slope
+from palpo.physics.kernels import inlined, kernel
 
 HALVINGS = 8
 """Shortest step of the line search: 2^-8 of Newton's."""

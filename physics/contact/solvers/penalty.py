@@ -12,12 +12,11 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-
-from physics.contact.laws import PSEUDOPOTENTIAL, correct
-from physics.contact.problem import ContactProblem, ContactResult, Stop
-from physics.contact.residual import judge
-from physics.contact.solvers.gauss_seidel import solve
-from physics.contact.solvers.relaxation import stiffnesses
+from palpo.physics.contact.laws import PSEUDOPOTENTIAL, correct
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
+from palpo.physics.contact.residual import judge
+from palpo.physics.contact.solvers.gauss_seidel import solve
+from palpo.physics.contact.solvers.relaxation import stiffnesses
 
 
 def implicit(problem: ContactProblem, stop: Stop, *, stiffness: float = 100.0) -> ContactResult:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
-from physics.errors import InputError
+from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
+from palpo.physics.errors import InputError
 
 Solve = Callable[..., ContactResult]
 """solve(problem, stop, **options) -> ContactResult"""
@@ -77,7 +77,7 @@ def find_solver(name: str) -> Solver:
     raise InputError(f"solver {name}: there is no such solver; did you mean {', '.join(near)}?")
 
 
-_HERE = "physics.contact.solvers"
+_HERE = "palpo.physics.contact.solvers"
 
 
 def _uzawas() -> Iterator[Solver]:

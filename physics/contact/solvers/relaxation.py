@@ -10,16 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.arrays import copy
-from physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
-from physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
-from physics.contact.residual import judge, natural_map_norm, runaway
-from physics.contact.solvers.block import close_block, open_block, set_offset
-from physics.contact.solvers.formulations import slip_first, stick_first
-from physics.contact.solvers.newton import newton_contact
-from physics.contact.solvers.uzawa import ONCE, uzawa_contact
-from physics.kernels import inlined, kernel
+from palpo.physics.arrays import copy
+from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
+from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
+from palpo.physics.contact.solvers.formulations import slip_first, stick_first
+from palpo.physics.contact.solvers.newton import newton_contact
+from palpo.physics.contact.solvers.uzawa import ONCE, uzawa_contact
+from palpo.physics.kernels import inlined, kernel
 
 EXACT, UZAWA, NEWTON, STICK_FIRST, SLIP_FIRST = range(5)
 """Methods of the local problem."""

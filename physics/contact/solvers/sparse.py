@@ -8,12 +8,11 @@ import math
 from time import perf_counter
 
 import numpy as np
-
-from physics.contact.laws import solve_contact
-from physics.contact.problem import ContactResult, Reason, SparseProblem, Stop
-from physics.contact.residual import diagonal_only, judge, runaway
-from physics.contact.solvers.block import open_block
-from physics.contact.solvers.relaxation import (
+from palpo.physics.contact.laws import solve_contact
+from palpo.physics.contact.problem import ContactResult, Reason, SparseProblem, Stop
+from palpo.physics.contact.residual import diagonal_only, judge, runaway
+from palpo.physics.contact.solvers.block import open_block
+from palpo.physics.contact.solvers.relaxation import (
     CONTINUE,
     CONVERGED,
     DIVERGED,
@@ -25,7 +24,7 @@ from physics.contact.solvers.relaxation import (
     relative_residual,
     starting_force,
 )
-from physics.kernels import kernel
+from palpo.physics.kernels import kernel
 
 
 def solve(problem: SparseProblem, stop: Stop) -> ContactResult:

@@ -6,8 +6,8 @@ Once a visit it is the *global* method, which converges through the sweeps alone
 own it is the *local* one.
 """
 
-from physics.contact.laws import augment, correct
-from physics.kernels import inlined
+from palpo.physics.contact.laws import augment, correct
+from palpo.physics.kernels import inlined
 
 ONCE, DISPLACEMENT, PENETRATION = 0, 1, 2
 """When a visit ends: after one step (global); at |dr| / rho <= eps L (3.6); at x_n >= -eps L (3.7)."""

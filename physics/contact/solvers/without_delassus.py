@@ -18,11 +18,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.contact.problem import ContactResult, Reason, Stop
-from physics.contact.residual import judge, natural_map_norm, runaway
-from physics.contact.solvers.block import add_row
-from physics.contact.solvers.family import (
+from palpo.physics.contact.problem import ContactResult, Reason, Stop
+from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.solvers.block import add_row
+from palpo.physics.contact.solvers.family import (
     FORMULATIONS,
     OUTER_STOPS,
     REACHES,
@@ -30,7 +29,7 @@ from physics.contact.solvers.family import (
     choose,
     positive,
 )
-from physics.contact.solvers.relaxation import (
+from palpo.physics.contact.solvers.relaxation import (
     CHUNK,
     NEAR,
     OFTEN,
@@ -43,9 +42,9 @@ from physics.contact.solvers.relaxation import (
     starting_force,
     stiffnesses,
 )
-from physics.contact.solvers.uzawa import uzawa_contact
-from physics.contact.unassembled import UnassembledProblem
-from physics.kernels import inlined, kernel
+from palpo.physics.contact.solvers.uzawa import uzawa_contact
+from palpo.physics.contact.unassembled import UnassembledProblem
+from palpo.physics.kernels import inlined, kernel
 
 
 def solve(

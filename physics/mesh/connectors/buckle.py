@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-
-from physics.fem.material import Material
-from physics.mesh.connectors import hooked_beam as beam
-from physics.mesh.connectors.connector import GIVE, Connector, Prong, make_connector, make_prong
-from physics.mesh.connectors.dimensions import require_between
-from physics.mesh.connectors.lattice import extruded, skin_triangles, solid
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.connectors import hooked_beam as beam
+from palpo.physics.mesh.connectors.connector import GIVE, Connector, Prong, make_connector, make_prong
+from palpo.physics.mesh.connectors.dimensions import require_between
+from palpo.physics.mesh.connectors.lattice import extruded, skin_triangles, solid
+from palpo.physics.mesh.surface import SurfaceMesh
 
 ACETAL = Material(youngs_modulus=2.6e9, poisson_ratio=0.38, density=1410.0)
 """Polyoxymethylene, the usual material of such buckles; textbook values."""

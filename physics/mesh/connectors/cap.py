@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.connectors import hooked_beam as beam
-from physics.mesh.connectors.connector import GIVE, Connector, Prong, make_connector, make_prong
-from physics.mesh.connectors.dimensions import require_between
-from physics.mesh.connectors.lattice import revolved, skin_triangles, solid
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.connectors import hooked_beam as beam
+from palpo.physics.mesh.connectors.connector import GIVE, Connector, Prong, make_connector, make_prong
+from palpo.physics.mesh.connectors.dimensions import require_between
+from palpo.physics.mesh.connectors.lattice import revolved, skin_triangles, solid
+from palpo.physics.mesh.surface import SurfaceMesh
 
 PLASTIC = Material(youngs_modulus=100e6, poisson_ratio=0.1, density=920.0)
 """E and nu of 002, section V-D; the density of polyethylene."""

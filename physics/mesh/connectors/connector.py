@@ -10,14 +10,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.collision.solid import require_solid
-from physics.errors import InputError
-from physics.fem.material import Material
-from physics.mesh.checks import as_cells, as_points
-from physics.mesh.connectors.winding import winding_numbers
-from physics.mesh.surface import SurfaceMesh
-from physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.collision.solid import require_solid
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.checks import as_cells, as_points
+from palpo.physics.mesh.connectors.winding import winding_numbers
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh, validate_tets
 
 GIVE = 1e-3
 """How far a generated connector's plug lags behind its target at the peak force: sets K_ad [m]."""

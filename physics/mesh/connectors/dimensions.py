@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from physics.errors import InputError
+from palpo.physics.errors import InputError
 
 ANGLES = ("ramp",)
 """Dimensions in radians; all others are in metres."""

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.errors import InputError
-from physics.fem.material import Material
+from palpo.physics.errors import InputError
+from palpo.physics.fem.material import Material
 
 SHEAR_CORRECTION = 5.0 / 6.0
 GRADING = 1.25

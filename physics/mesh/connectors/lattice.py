@@ -6,10 +6,9 @@ profiles make a solid.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from physics.mesh.generate import FIVE_TETS
-from physics.mesh.surface import SurfaceMesh
-from physics.mesh.tet import TetMesh, orient_tets
+from palpo.physics.mesh.generate import FIVE_TETS
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh, orient_tets
 
 CORNER = (np.arange(8) // np.array([4, 2, 1])[:, None]) % 2
 """Offset of corner 4 a + 2 b + c of a cell along each axis, shape (3, 8)."""

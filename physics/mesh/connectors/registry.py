@@ -4,9 +4,9 @@ import difflib
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from physics.errors import InputError
-from physics.mesh.connectors import buckle, cap, lan, two_prong
-from physics.mesh.connectors.connector import Connector, overlap
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.connectors import buckle, cap, lan, two_prong
+from palpo.physics.mesh.connectors.connector import Connector, overlap
 
 
 class Kind(NamedTuple):

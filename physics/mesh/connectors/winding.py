@@ -5,8 +5,7 @@ Source: van Oosterom and Strackee, The solid angle of a plane triangle (IEEE TBM
 
 import numpy as np
 from numpy.typing import NDArray
-
-from physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.surface import SurfaceMesh
 
 
 def winding_numbers(points: NDArray[np.float64], surface: SurfaceMesh) -> NDArray[np.float64]:

@@ -1,0 +1,136 @@
+"""From a HapCo scene to its two bodies, to how they meet, and to the values that may change while it runs."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.runtime.live import device_values
+from palpo.app.build.parts import chosen_nodes, generated_tets, key_of, placed
+from palpo.app.cli.progress import Progress
+from palpo.config.schema.geometry import VolumeFile
+from palpo.config.schema.hapco import BodyFile, ElasticBody, HapcoScene, HexBlock
+from palpo.physics.bodies.io import read_body
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.cache import cache_folder
+from palpo.physics.contact.solvers.family import OUTER_STOPS
+from palpo.physics.exchange.quasistatic_frame import (
+    ANDERSON,
+    SET_COLLISION,
+    SET_ERROR_KIND,
+    SET_FRICTION,
+    SET_GAUSS_SEIDEL_ERROR,
+    SET_HOLD,
+    SET_LIVE,
+    SET_MODULUS,
+    SET_RHO,
+    SET_RHO_FACTOR,
+    SET_SOLVER,
+    SET_STYLUS_FRICTION,
+    SET_STYLUS_WEIGHT,
+    SET_SWEEPS,
+    SET_TIME_CAP,
+    SET_TOLERANCE,
+    SET_UZAWA_ERROR,
+    SET_ZOOM_RANGE,
+    SET_ZOOM_SCALE,
+    SETTINGS,
+    UZAWA_GLOBAL,
+    UZAWA_LOCAL,
+)
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import io
+from palpo.physics.mesh.generate import hex_block
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_servo import Hold
+
+SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZAWA_LOCAL}
+
+
+def build_bodies(spec: HapcoScene, progress: Progress) -> tuple[QuasistaticBody, QuasistaticBody]:
+    """The mobile and the fixed body at rest, K^-1 computed or loaded; raises InputError."""
+    return _body(spec, "mobile", progress), _body(spec, "fixed", progress)
+
+
+def _body(spec: HapcoScene, key: str, progress: Progress) -> QuasistaticBody:
+    body: ElasticBody = getattr(spec, key)
+    with progress.stage(f"K^-1 of {body.name}, or loading it"):
+        if isinstance(body.geometry, BodyFile):
+            held = read_body(body.geometry.path)
+            mesh = held.mesh.with_nodes(placed(held.mesh.nodes, body.placement))
+            return QuasistaticBody(
+                body.name, mesh, held.material, held.clamped, spec.gravity, body.integration, held.stiffness,
+                held.inverse, cache_folder("compliance"),
+            )  # fmt: skip
+        assert body.material is not None
+        mesh, m = _mesh(body), body.material
+        clamped = chosen_nodes(key_of(spec, key, "clamped"), body.name, body.clamped, mesh.nodes, "clamps")
+        material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
+        return QuasistaticBody(
+            body.name,
+            mesh,
+            material,
+            clamped,
+            spec.gravity,
+            body.integration,
+            cache=cache_folder("compliance"),
+        )
+
+
+def _mesh(body: ElasticBody) -> HexMesh | TetMesh:
+    """A body's mesh where it is placed [m]."""
+    g = body.geometry
+    mesh: HexMesh | TetMesh | None
+    if isinstance(g, HexBlock):
+        mesh = hex_block(g.size, g.divisions, g.grading)
+    elif isinstance(g, VolumeFile):
+        mesh = io.read_solid_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+    else:
+        assert not isinstance(g, BodyFile)
+        mesh = generated_tets(g)
+        assert mesh is not None
+    return mesh.with_nodes(placed(mesh.nodes, body.placement))
+
+
+def detection_of(spec: HapcoScene, mobile: QuasistaticBody) -> Detection:
+    """How contacts are found; InputError for a region without a boundary node."""
+    vertices = None
+    if spec.mobile.contact:
+        key = key_of(spec, "mobile", "contact")
+        chosen = chosen_nodes(key, spec.mobile.name, spec.mobile.contact, mobile.mesh.nodes, "chooses")
+        vertices = np.intersect1d(chosen, mobile.surface_nodes)
+    contact = spec.contact
+    return Detection(vertices, contact.tolerance, contact.edges, contact.normals, contact.crease)
+
+
+def hold_of(spec: HapcoScene) -> Hold:
+    """How the hand holds the mobile body."""
+    hold = spec.hold
+    return Hold(hold.mode == "direct", hold.orientation, _gains(spec))
+
+
+def _gains(spec: HapcoScene) -> tuple[float, float, float, float]:
+    h = spec.hold
+    return h.stiffness, h.damping, h.rotational_stiffness, h.rotational_damping
+
+
+def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.float64]:
+    """Values of palpo.physics.exchange.quasistatic_frame.Settings; built: the moduli [Pa] behind K^-1."""
+    values = np.zeros(SETTINGS)
+    solver = spec.solver
+    values[SET_FRICTION] = spec.friction.default
+    values[SET_TOLERANCE], values[SET_SWEEPS] = solver.tolerance, solver.sweeps
+    values[SET_TIME_CAP], values[SET_SOLVER] = solver.time_cap, SOLVERS[solver.name]
+    values[SET_RHO] = 0.0 if isinstance(solver.rho, str) else solver.rho
+    values[SET_RHO_FACTOR], values[SET_ERROR_KIND] = solver.rho_factor, OUTER_STOPS[solver.error_kind]
+    values[SET_GAUSS_SEIDEL_ERROR] = solver.gauss_seidel_error
+    values[SET_UZAWA_ERROR] = solver.uzawa_error
+    values[SET_COLLISION] = spec.contact.tolerance
+    for i, body in enumerate((spec.mobile, spec.fixed)):
+        values[SET_MODULUS + i] = 1.0 if body.material is None else body.material.youngs_modulus / built[i]
+    values[SET_HOLD : SET_HOLD + 4] = _gains(spec)
+    values[SET_LIVE : SET_LIVE + 2] = device_values(spec)
+    values[SET_STYLUS_WEIGHT], values[SET_STYLUS_FRICTION] = spec.stylus.weight, spec.stylus.friction
+    values[SET_ZOOM_SCALE], values[SET_ZOOM_RANGE] = spec.zoom.scale, spec.zoom.range
+    return values

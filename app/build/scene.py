@@ -1,0 +1,161 @@
+"""From a validated scene specification to the physics that the loops run."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.build.joints import make_joints, moving_points
+from palpo.app.runtime.live import device_values
+from palpo.app.build.parts import Part, make_parts
+from palpo.config.schema.scene import SceneSpec
+from palpo.haptics.workspace import quaternion_matrix
+from palpo.physics.bodies import chain_body, tet_body
+from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.collision.topology import STATIC, join_shapes
+from palpo.physics.contact.rows import ToolPoints
+from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.systems.high_rate import CONSTRAINT_SUM, HOLD_REACTION
+from palpo.physics.systems.hold import make_hold
+from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
+from palpo.physics.systems.scene import Numbers, Scene
+
+
+def _tool_points(part: Part, first: int, n_points: int) -> ToolPoints:
+    frame = np.full(n_points, -1, np.int32)
+    lever = np.zeros((n_points, 3))
+    own = slice(first, first + len(part.points))
+    if isinstance(part.body, chain_body.RigidBody):
+        frame[own] = 0
+        assert part.body.vertices is not None
+        lever[first : first + part.n_points] = part.body.vertices
+    else:
+        frame[own] = np.tile(np.arange(part.n_points), 2)
+    return ToolPoints(np.array([first, first + len(part.points)], np.int64), frame, lever)
+
+
+def _hold_place(spec: SceneSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
+    """Frame of the tool that the hand holds, and the held point off its origin."""
+    hold, body = spec.tool.hold, part.body
+    if isinstance(body, chain_body.RigidBody):
+        if hold.at is None:
+            return 0, np.zeros(3)
+        rotation = quaternion_matrix(body.q[0])
+        return 0, (np.array(hold.at) - body.x[0]) @ rotation
+    n = part.n_points
+    if hold.node is not None:
+        return hold.node, np.zeros(3)
+    if hold.end is not None:
+        return (0 if hold.end == "first" else n - 1), np.zeros(3)
+    return int(np.argmin(((part.points[:n] - np.array(hold.at)) ** 2).sum(axis=1))), np.zeros(3)
+
+
+def _numbers(spec: SceneSpec) -> Numbers:
+    contact, interface, solver = spec.contact, spec.interface, spec.solver
+    return Numbers(
+        dt=spec.rates.dt,
+        ratio=spec.rates.ratio,
+        skin=contact.distance,
+        alarm=contact.alarm,
+        acceleration=contact.max_acceleration,
+        tolerance=solver.tolerance,
+        sweeps_high=solver.sweeps_high,
+        sweeps_low=solver.sweeps_low,
+        shifts=interface.shifts,
+        max_columns=interface.max_columns,
+        max_distance=interface.max_distance,
+        max_time=interface.max_time,
+        feedback=HOLD_REACTION if spec.tool.feedback == "reaction" else CONSTRAINT_SUM,
+        gravity=np.array(spec.gravity, float),
+    )
+
+
+def _friction(spec: SceneSpec, scripted: bool) -> NDArray[np.float64]:
+    """Coefficients of all pairs of bodies; `scripted` adds the body of scripted points, without friction."""
+    names = [body.name for body in spec.bodies]
+    return np.pad(np.array([[spec.mu(a, b) for b in names] for a in names]), (0, int(scripted)))
+
+
+def _gains(spec: SceneSpec) -> tuple[float, float, float, float]:
+    hold = spec.tool.hold
+    return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
+
+
+def change_scene(scene: Scene, spec: SceneSpec) -> None:
+    """Bring what may change while a scene runs to the values of `spec`, which is the same scene otherwise."""
+    scene.numbers = _numbers(spec)
+    scene.mu = _friction(spec, len(scene.mu) > len(spec.bodies))
+    scene.hold.gain[:] = _gains(spec)
+    scene.live[:] = device_values(spec)
+    for member in scene.members:
+        member.body.gravity[:] = spec.gravity
+
+
+def build_scene(spec: SceneSpec) -> Scene:
+    """The physics of a scene at rest. Raises InputError in one sentence for what only the meshes can tell."""
+    parts = make_parts(spec)
+    names = [part.spec.name for part in parts]
+    topology, first = join_shapes([part.shape for part in parts])
+    joints = make_joints(spec, parts, first, spec.rates.servo_hz)
+    n_points = int(first[-1]) + 2 * len(joints.moving)
+    rest = np.zeros((n_points, 3))
+    for part, start in zip(parts, first[:-1], strict=True):
+        rest[start : start + len(part.points)] = part.points
+    for point, _, place, _ in joints.moving:
+        rest[point] = place
+    if joints.moving:
+        # scripted points belong to a static body of no shape
+        topology = topology._replace(
+            point_body=np.concatenate(
+                [topology.point_body, np.full(2 * len(joints.moving), len(parts), np.int32)]
+            ),
+            body_role=np.append(topology.body_role, np.int32(STATIC)),
+            body_radius=np.append(topology.body_radius, 0.0),
+        )
+        names = [*names, "script"]
+    tool_number = names.index(spec.tool.body)
+    tool_part = parts[tool_number]
+    assert isinstance(tool_part.body, chain_body.ChainBody)
+    members: list[Member] = []
+    for b, part in enumerate(parts):
+        if b == tool_number or part.body is None:
+            continue
+        kind = {
+            tet_body.TetBody: TetMember,
+            chain_body.BeamBody: BeamMember,
+            chain_body.RigidBody: RigidMember,
+        }[type(part.body)]
+        members.append(kind(part.body, b, int(first[b])))
+    frame, lever = _hold_place(spec, tool_part)
+    hold = spec.tool.hold
+    state = ChainState(*(a.copy() for a in tool_part.body.state))
+    model: ChainModel = tool_part.body.model
+    moving, script = moving_points(joints)
+    return Scene(
+        names=names,
+        topology=topology,
+        rest=rest,
+        members=members,
+        model=model,
+        tool=state,
+        hold=make_hold(frame, hold.mode == "direct", hold.orientation, _gains(spec), lever, state.q[frame]),
+        tool_points=_tool_points(tool_part, int(first[tool_number]), n_points),
+        moving=moving,
+        script=script,
+        attachments=joints.arrays(),
+        mu=_friction(spec, bool(joints.moving)),
+        ignored=frozenset(
+            (min(names.index(a), names.index(b)), max(names.index(a), names.index(b)))
+            for a, b in spec.contact.ignore
+        ),
+        numbers=_numbers(spec),
+        capacity=Capacity(
+            slots=512,
+            near=96,
+            modes=192,
+            pairs=8192,
+            contacts=spec.contact.max_contacts,
+            points=n_points,
+            bodies=max(1, len(members)),
+            all_bodies=len(names),
+        ),
+        live=np.array(device_values(spec)),
+    )

@@ -1,0 +1,378 @@
+"""From a suction scene to its step, to what moves its cups, and to the values that may change as it runs."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, cKDTree
+
+from palpo.app.runtime.live import device_values
+from palpo.app.build.parts import chosen_nodes, generated_tets, key_of, placed
+from palpo.config.schema import material as schema
+from palpo.config.schema.suction import (
+    ActiveGas,
+    ArmGeometry,
+    CableDrive,
+    Cup,
+    CupFile,
+    CupModel,
+    FigureDrive,
+    FreeDrive,
+    HandDrive,
+    PassiveGas,
+    RevolvedCup,
+    RigidPartner,
+    ScriptedDrive,
+    SoftPartner,
+    SuctionScene,
+)
+from palpo.haptics.path import waypoints
+from palpo.haptics.workspace import quaternion_matrix
+from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.contact.problem import Stop
+from palpo.physics.exchange.suction_frame import (
+    SET_ATMOSPHERE,
+    SET_LARGEST,
+    SET_LIVE,
+    SET_RT,
+    SET_STEP,
+    SET_SWEEPS,
+    SET_TOLERANCE,
+    SETTINGS,
+)
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import io, partners
+from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, CupShape, cup, require_opening
+from palpo.physics.mesh.octopus_arm import octopus_arm
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
+from palpo.physics.systems.suction import CupSpec, Ground, Suction
+from palpo.physics.systems.suction_drives import Cables, Course, Drive, FigureSpring, Scripted, cable_links
+from palpo.physics.systems.suction_loop import Gains, Hand
+
+CAPACITY = 640
+"""Most contacts in a step: a cup of 4800 nodes with its whole rim pressed down has about 500."""
+
+SERVO_CONTACTS, SERVO_CAVITIES = 24, 4
+"""Contacts and cavities of the servo: a sweep over them takes about 10 us."""
+
+SERVO_TOLERANCE, SERVO_SWEEPS = 1e-4, 30
+"""The servo starts from its last tick's solution; 30 sweeps take 0.3 ms."""
+
+
+class Soft(NamedTuple):
+    """A soft body with cups, as a mesh says it."""
+
+    mesh: TetMesh  # where it is placed
+    material: Material
+    held: NDArray[np.int64]
+    touchable: NDArray[np.int64]  # the likeliest last
+    seed: int | None
+    cables: tuple[NDArray[np.int64], ...]
+    shares: tuple[NDArray[np.float64], ...]  # of their pulls, in each segment
+
+
+class SuctionBuild(NamedTuple):
+    """A scene ready to step."""
+
+    suction: Suction
+    drives: list[Drive]
+    hand: Hand | None
+    gauge: Callable[[float], float] | None
+    soft: list[Soft]
+
+
+def build(spec: SuctionScene) -> SuctionBuild:
+    """Everything at rest; raises InputError."""
+    soft = [_soft(spec, i) for i in range(len(spec.cups))]
+    bodies = [_body(spec, told, form) for told, form in zip(spec.cups, soft, strict=True)]
+    partner, rigid = _partner(spec, bodies)
+    limits = thresholds(spec.contact.distance, spec.contact.sealing, spec.contact.alarm)
+    gas, solver = spec.gas, spec.solver
+    largest = gas.max_pressure if isinstance(gas, PassiveGas) else np.inf
+    suction = Suction(
+        [
+            CupSpec(body, spec.mu(told), spec.roughness(told), form.seed if told.seed is None else told.seed)
+            for body, told, form in zip(bodies, spec.cups, soft, strict=True)
+        ],
+        partner,
+        limits,
+        Air(largest, gas.atmosphere, gas.temperature),
+        spec.rates.low_dt,
+        ground=_ground(spec, partner),
+        leak=gas.leak if isinstance(gas, PassiveGas) else 0.0,
+        gauge=gas.gauge if isinstance(gas, ActiveGas) else None,
+        exact=spec.refine,
+        stop=Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps),
+        accelerated=solver.stop == "residual",
+        capacity=CAPACITY,
+    )
+    drives: list[Drive] = []
+    hand = None
+    for i, (told, body, form) in enumerate(zip(spec.cups, bodies, soft, strict=True)):
+        if isinstance(told.drive, HandDrive):
+            hand = Hand(suction, i, gains_of(told.drive))
+        else:
+            drives += _drive(spec, told, body, form, rigid)
+    gauge = None
+    if isinstance(gas, ActiveGas) and gas.table:
+        gauge = _course(gas.table)
+    return SuctionBuild(suction, drives, hand, gauge, soft)
+
+
+def gains_of(drive: HandDrive) -> Gains | None:
+    """Of the coupling; None where the hand's pose is imposed."""
+    if drive.mode == "direct":
+        return None
+    return drive.stiffness, drive.damping, drive.rotational_stiffness, drive.rotational_damping
+
+
+def _soft(spec: SuctionScene, i: int) -> Soft:
+    told = spec.cups[i]
+    g, free = told.geometry, isinstance(told.drive, FreeDrive)
+    cables: tuple[NDArray[np.int64], ...] = ()
+    shares: tuple[NDArray[np.float64], ...] = ()
+    if isinstance(g, ArmGeometry):
+        arm = octopus_arm()
+        mesh, held, seed, cables, shares = arm.mesh, arm.base, arm.seed, arm.cables, arm.shares
+        wall = np.flatnonzero(mesh.nodes[:, 1] <= 1e-9)
+        given = schema.Material.model_validate({"name": "silicone", "youngs_modulus": 150e3})
+    elif isinstance(g, CupFile):
+        mesh = io.read_tet_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+        require_opening(mesh.surface(told.name).compact(), spec.contact.sealing, g.path)
+        key = key_of(spec, "cups", told.name, "geometry", "held")
+        nodes = placed(mesh.nodes, told.placement)
+        held = chosen_nodes(key, told.name, g.held, nodes, "holds").astype(np.int64)
+        height = mesh.nodes[:, 1]
+        wall, seed, given = np.flatnonzero(height < height.mean()), None, None
+    else:
+        made = cup(_shape(g), GRIDS[g.resolution])
+        mesh, held, seed = made.mesh, made.held, made.seed
+        wall = np.union1d(made.underside, made.rim)
+        if free:
+            # a dart's rod is rigid, another free cup is soft throughout
+            held = made.stem if isinstance(g, CupModel) and g.model == "dart" else held[:0]
+        given = _own_material(g)
+    material = told.material or given
+    assert material is not None
+    density = material.density
+    mass = told.mass
+    if mass is None and told.material is None and isinstance(g, CupModel):
+        mass = CUPS[g.model].mass
+    nodes = placed(mesh.nodes, told.placement)
+    if mass is not None:
+        density = mass / mesh.with_nodes(nodes).volume
+    surface = mesh.surface(told.name).used_vertices
+    wall = wall[np.isin(wall, surface)]
+    return Soft(
+        mesh.with_nodes(nodes),
+        Material(material.youngs_modulus, material.poisson_ratio, density, material.alpha, material.beta),
+        held,
+        wall[np.argsort(-mesh.nodes[wall, 1], kind="stable")],
+        seed,
+        cables,
+        shares,
+    )
+
+
+def _shape(g: CupModel | RevolvedCup) -> CupShape:
+    if isinstance(g, CupModel):
+        return CUPS[g.model].shape
+    return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
+
+
+def _own_material(g: CupModel | RevolvedCup) -> schema.Material | None:
+    """Silicone of the model's modulus."""
+    if isinstance(g, RevolvedCup):
+        return None
+    given = {"youngs_modulus": CUPS[g.model].youngs_modulus, "poisson_ratio": POISSON_RATIO}
+    return schema.Material.model_validate({"name": "silicone"} | given)
+
+
+def _body(spec: SuctionScene, told: Cup, form: Soft) -> HeldBody:
+    mass, inertia, drive = 0.0, None, told.drive
+    if isinstance(drive, FigureDrive):
+        mass, inertia = drive.mass, 0.4 * drive.mass * HEAD_RADIUS**2 * np.eye(3)
+    body = HeldBody(
+        told.name, form.mesh, form.material, form.held, form.touchable, spec.gravity, mass, inertia,
+        links=cable_links(form.cables),
+    )  # fmt: skip
+    if isinstance(drive, FreeDrive):
+        velocity = np.array(drive.velocity)
+        body.v = np.tile(velocity, body.free.size)
+        if body.handle is not None:
+            body.handle.release()
+            body.handle.velocity = np.append(velocity, np.zeros(3))
+    return body
+
+
+def _drive(
+    spec: SuctionScene, told: Cup, body: HeldBody, form: Soft, partner: RigidBody | None
+) -> list[Drive]:
+    match told.drive:
+        case ScriptedDrive() as drive:
+            return [Scripted(body, _path(spec, drive))]
+        case FigureDrive() as drive:
+            push = _course(drive.push)
+            return [FigureSpring(body, partner, drive.stiffness, drive.damping, COIL_RADIUS, push)]
+        case CableDrive() as drive:
+            curl = _course(drive.curl)
+            return [Cables(body, form.cables, (curl, curl, _course(drive.uncurl)), form.shares)]
+        case _:
+            return []
+
+
+def _path(spec: SuctionScene, drive: ScriptedDrive) -> Callable[[float], NDArray[np.float64]]:
+    rate = spec.rates.low_hz
+    path = waypoints(drive.path, "smooth" if drive.smooth else "linear", None, rate)
+
+    def at(time: float) -> NDArray[np.float64]:
+        tick = round(time * rate)
+        return path.rows(tick, tick + 1)[0][0]
+
+    return at
+
+
+def _course(rows: Sequence[tuple[float, float]]) -> Course:
+    """Straight ramps between rows [t, value]; 0 without any."""
+    times, values = np.array(rows or ((0.0, 0.0),)).T
+    return lambda time: float(np.interp(time, times, values))
+
+
+def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody | None]:
+    """The other side, and the rigid body in it."""
+    told = spec.partner
+    if isinstance(told, SoftPartner):
+        return SoftSide(_soft_partner(spec, told, cups), CAPACITY), None
+    surface = _rigid_surface(spec)
+    surface = surface.with_vertices(told.placement.scale * surface.vertices)
+    rotation = quaternion_matrix(told.placement.quaternion)
+    if not isinstance(told, RigidPartner):
+        vertices = surface.vertices @ rotation.T + np.array(told.placement.position)
+        return FixedSide(surface.with_vertices(vertices)), None
+    surface.require_volume(key_of(spec, "partner", "geometry"))
+    volume, centre, inertia = surface.mass_properties(1.0)
+    density = told.density if told.density is not None else (told.mass or 0.0) / volume
+    body = RigidBody(
+        told.name,
+        volume * density,
+        inertia * density,
+        np.array(told.placement.position) + rotation @ centre,
+        told.placement.quaternion,
+        spec.gravity,
+    )
+    return RigidSide(body, surface.with_vertices(surface.vertices - centre), CAPACITY), body
+
+
+def _rigid_surface(spec: SuctionScene) -> SurfaceMesh:
+    """The partner's surface in its own frame, closed."""
+    g = spec.partner.geometry
+    match g.kind:
+        case "plate":
+            return partners.slab(g.side, g.cells, g.thickness, g.bump, g.wavelength)
+        case "bunny":
+            return partners.bunny(g.radius, g.subdivisions, g.bump)
+        case "half-cylinder":
+            return partners.half_cylinder(g.radius, g.length, g.flatness, g.around, g.along)
+        case "tunnel":
+            return (
+                partners.tunnel_block(g.side, g.holes, g.spacing, g.width, g.depth, g.cell)
+                .surface()
+                .compact()
+            )
+        case "file":
+            surface = io.read_surface_mesh(g.path)
+            partners.require_closed(surface, g.path)
+            return surface.with_vertices(surface.vertices * g.scale)
+        case _:
+            mesh = generated_tets(g)
+            assert mesh is not None
+            return mesh.surface(spec.partner.name).compact()
+
+
+def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -> HeldBody:
+    g = told.geometry
+    if g.kind == "tunnel":
+        mesh = partners.tunnel_block(g.side, g.holes, g.spacing, g.width, g.depth, g.cell)
+    elif g.kind == "file":
+        mesh = io.read_tet_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+    else:
+        generated = generated_tets(g)
+        assert generated is not None
+        mesh = generated
+    mesh = mesh.with_nodes(placed(mesh.nodes, told.placement))
+    m = told.material
+    density = m.density if told.mass is None else told.mass / mesh.volume
+    fixed = chosen_nodes(key_of(spec, "partner", "fixed"), told.name, told.fixed, mesh.nodes)
+    surface = mesh.surface(told.name).used_vertices
+    distance = cKDTree(np.vstack([body.x for body in cups])).query(mesh.nodes[surface])[0]
+    if told.ground is not None:
+        distance = np.minimum(distance, mesh.nodes[surface, 1] - told.ground)
+    return HeldBody(
+        told.name,
+        mesh,
+        Material(m.youngs_modulus, m.poisson_ratio, density, m.alpha, m.beta),
+        fixed,
+        surface[np.argsort(-distance, kind="stable")],
+        spec.gravity,
+    )
+
+
+def _ground(spec: SuctionScene, partner: Side) -> Ground | None:
+    """The ground under a partner that moves; a rigid one touches it with the corners of its hull."""
+    height = getattr(spec.partner, "ground", None)
+    if height is None:
+        return None
+    if isinstance(partner, RigidSide):
+        vertices = np.sort(ConvexHull(partner.local).vertices)
+    else:
+        low = partner.local[:, 1] < partner.local[:, 1].min() + spec.contact.alarm
+        vertices = np.flatnonzero(low)
+    return Ground(height, spec.friction.default, vertices.astype(np.int64))
+
+
+def settings_of(spec: SuctionScene) -> NDArray[np.float64]:
+    """Values of palpo.physics.exchange.suction_frame for the servo."""
+    values = np.zeros(SETTINGS)
+    gas = spec.gas
+    air = Air(gas.max_pressure if isinstance(gas, PassiveGas) else np.inf, gas.atmosphere, gas.temperature)
+    values[SET_STEP], values[SET_RT] = spec.rates.low_dt, air.rt
+    values[SET_ATMOSPHERE], values[SET_LARGEST] = air.atmosphere, air.largest
+    values[SET_TOLERANCE] = max(SERVO_TOLERANCE, spec.solver.tolerance)
+    values[SET_SWEEPS] = min(SERVO_SWEEPS, spec.solver.sweeps)
+    values[SET_LIVE : SET_LIVE + 2] = device_values(spec)
+    return values
+
+
+def rehearse() -> None:
+    """Flatten the smallest cup on a block and pull it off: every compiled function of a step is called."""
+    made = cup(CUPS["small"].shape, GRIDS[76])
+    nodes = made.mesh.nodes + np.array([0.0, 0.4e-3, 0.0])
+    wall = np.union1d(made.underside, made.rim)
+    body = HeldBody(
+        "cup",
+        made.mesh.with_nodes(nodes),
+        Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0),
+        made.held,
+        wall,
+    )
+    block = partners.slab(0.1, 2, 0.02)
+    volume, centre, inertia = block.mass_properties(1.0)
+    rigid = RigidBody("block", 1.0, inertia / volume, centre)
+    side = RigidSide(rigid, block.with_vertices(block.vertices - centre), 128)
+    suction = Suction(
+        [CupSpec(body)], side, thresholds(1e-4, 5e-4, 2e-3), Air(102e3), leak=1e-6, capacity=128,
+        ground=Ground(-0.02, 0.6, np.arange(4)),
+    )  # fmt: skip
+    assert body.handle is not None
+    for way in (0.0, -1e-3, -4e-3, -8e-3, -10e-3, -10e-3, -6e-3, 0.0, 5e-3):
+        body.handle.drive(body.handle.centre + np.array([0.0, way, 0.0]))
+        suction.step()

@@ -1,0 +1,111 @@
+"""The first start on a machine: what a system compiles is shared out among processes with one cache.
+
+Compiling takes a minute or more, once for each version of the sources. Two processes share it, the tick in
+one and the servo with the slow loop in the other, while the program itself goes on drawing. It then finds the
+compiled code in the cache. Where a process fails, or there is no cache, the program compiles as it meets what
+it needs, and any error is told there.
+"""
+
+import hashlib
+import importlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from palpo.app.cli.progress import Progress
+from palpo.physics.kernels import cache_home, machine_name, source_digest
+
+APP = Path(__file__).resolve().parents[1]
+TICKS = {
+    "multirate": ("palpo.physics.systems.callback",),
+    "hapco": ("palpo.physics.systems.hapco_servo", "palpo.physics.systems.hapco_multirate"),
+    "snap": ("palpo.physics.systems.snap_servo",),
+    "suction": ("palpo.physics.systems.suction_servo",),
+}
+"""By system: the modules whose import compiles its ticks."""
+SCENES = {"multirate": "wire", "hapco": "hapco-block", "snap": "snap", "suction": "suction-cube"}
+"""By system: the scene that is rehearsed."""
+LANES = ("tick", "loops")
+LOOK = 0.1
+"""Seconds between two looks at the processes."""
+
+
+def compile_ahead(system: str, progress: Progress) -> None:
+    """Fill the cache with what a system needs, unless that was done before for these very sources."""
+    home = cache_home()
+    if home is None or system not in TICKS:
+        return
+    done = home / f"{system}-{_generation(system)}.compiled"
+    if done.exists():
+        return
+    with progress.stage(f"compiling {system}, once on this machine"), _lanes(system) as processes:
+        while any(process.poll() is None for process in processes):
+            time.sleep(LOOK)
+    if all(process.returncode == 0 for process in processes):
+        for old in home.glob(f"{system}-*.compiled"):
+            old.unlink(missing_ok=True)
+        done.touch()
+
+
+@contextmanager
+def _lanes(system: str) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The processes, ended with the block."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "palpo.app.cli.compile_ahead", system, lane],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for lane in LANES
+    ]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def _generation(system: str) -> str:
+    """What the compiled code of a system depends on, as a digest."""
+    digests = [source_digest(APP / name) for name in (f"runtime/{system}.py", "cli/compile_ahead.py")]
+    return hashlib.sha256(" ".join([*digests, machine_name()]).encode()).hexdigest()[:20]
+
+
+def _compile_tick(system: str) -> None:
+    for name in TICKS[system]:
+        importlib.import_module(name)
+
+
+def _compile_loops(system: str) -> None:
+    """The servo's drivers, and the slow loop of a scene that no tick moves."""
+    from palpo.haptics.backends.mock import make_mock
+    from palpo.haptics.device import TOUCH
+    from palpo.haptics.limits import make_limits
+    from palpo.haptics.servo import compile_servo, make_servo
+    from palpo.physics.exchange.port import make_port
+
+    device = make_mock(TOUCH, np.zeros((1, 3)))
+    compile_servo(make_servo(0, 0, make_port(), device, make_limits(TOUCH.max_force)))
+    if system == "multirate":
+        from palpo.app.build.scene import build_scene
+        from palpo.config.load import load_scene
+        from palpo.physics.systems.lock_step import LockStep
+
+        lock = LockStep(build_scene(load_scene(SCENES[system])), "krylov")
+        lock.advance(3 * lock.ratio, lambda n: n)
+        lock.close()
+    elif system == "suction":
+        from palpo.app.build.suction import rehearse
+
+        rehearse()
+
+
+if __name__ == "__main__":
+    {"tick": _compile_tick, "loops": _compile_loops}[sys.argv[2]](sys.argv[1])

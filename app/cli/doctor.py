@@ -1,0 +1,245 @@
+"""What this machine can do, and which devices there are; whatever is missing comes with what to do about it.
+
+Graphics, window, panel and the Touch's driver are tried in a process each: PyOpenGL binds itself once in a
+process, and a driver that crashes must not take the answer with it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from palpo.app.runtime.machine import ask_realtime, cores, machine_info
+from palpo.physics.kernels import cache_home
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+Answer = tuple[bool, str]
+PATIENCE = 60.0
+"""Seconds that a process which tries something may take; a first start compiles."""
+
+GRAPHICS = """
+from palpo.render import gl
+version, renderer = (gl.glGetString(name).decode() for name in (gl.GL_VERSION, gl.GL_RENDERER))
+print(f"OpenGL {version.split()[0]}, {renderer}")
+"""
+EGL = "from palpo.render.offscreen import EglContext\nEglContext()" + GRAPHICS
+WINDOW = "from palpo.render.window import Window\nwindow = Window('palpo', 64, 64, visible=False)" + GRAPHICS
+PANEL = "from palpo.render.panel import Panel\nPanel()"
+TOUCH = """
+from palpo.haptics.backends.openhaptics import find
+found = find()
+print(found.sentence)
+sys.exit(not found.ok)
+"""
+
+
+class Check(NamedTuple):
+    """One line of the doctor's."""
+
+    name: str
+    needed: bool
+    """Whether every run needs it."""
+    ok: bool
+    words: str
+    """What was found; where it is not well, what to do."""
+
+
+def examine() -> list[Check]:
+    """Ask for each ability in turn; a question that fails is an answer too."""
+    return [Check(name, needed, *_answer(ask)) for name, needed, ask in ABILITIES]
+
+
+def print_doctor(json_path: Path | None = None) -> int:
+    """Machine, libraries and abilities, also as JSON into a file; 1 if what every run needs is missing."""
+    console = Console(highlight=False, soft_wrap=True)
+    info = machine_info()
+    machine = Table(title="Machine", title_justify="left", show_header=False)
+    for name, value in info.items():
+        machine.add_row(name, value)
+    console.print(machine)
+    checks = examine()
+    table = Table(title="Abilities", title_justify="left", show_header=False)
+    for check in checks:
+        table.add_row(check.name, _mark(check.ok, check.needed), escape(check.words))
+    console.print(table)
+    well = all(check.ok or not check.needed for check in checks)
+    if json_path is not None:
+        data = {"well": well, "machine": info, "abilities": [check._asdict() for check in checks]}
+        json_path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return 0 if well else 1
+
+
+def print_devices() -> int:
+    """The devices that `--device` takes, which of them can be used now and why the others cannot; 0."""
+    from palpo.app.runtime.devices import OFFERED
+    from palpo.haptics.device import DEVICES
+
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(show_header=False, box=None, pad_edge=False)
+    others = {name: line for name, line in CONDITIONAL_LINES.items() if name not in OFFERED}
+    for name, line in (OFFERED | others).items():
+        ask = CONDITIONAL.get(name.partition(":")[0])
+        ok, words = (True, "") if ask is None else _answer(ask)
+        table.add_row(name, _mark(ok), escape(f"{line} ({words})" if words else line))
+    console.print(table)
+    console.print("The simulated hand holds one of (device.model in a scene):")
+    for key, spec in DEVICES.items():
+        console.print(
+            f"  {key:<16} {spec.name}: {spec.max_force:g} N, resolution {1e3 * spec.resolution:g} mm, "
+            f"{1e3 * spec.mass:g} g, friction {spec.friction:g} N"
+        )
+    return 0
+
+
+def _mark(ok: bool, needed: bool = False) -> str:
+    return "[green]yes[/]" if ok else "[red]no[/]" if needed else "[yellow]no[/]"
+
+
+def _answer(ask: Callable[[], Answer]) -> Answer:
+    """The answer in one line, whatever the question runs into."""
+    try:
+        ok, words = ask()
+    except Exception as error:
+        ok, words = False, f"could not be asked: {str(error) or type(error).__name__}"
+    return ok, " ".join(words.split())
+
+
+def _tried(code: str) -> Answer:
+    """Run a few lines in a process of their own: the last line that they print, or why they failed."""
+    lines = "".join(f"    {line}\n" for line in code.strip().splitlines())
+    script = f"import sys\ntry:\n{lines}except Exception as why:\n    sys.exit(str(why) or repr(why))\n"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"no answer within {PATIENCE:g} s; look at the driver"
+    if done.returncode < 0:
+        return False, f"the driver crashed ({signal.Signals(-done.returncode).name}); update or reinstall it"
+    said = [line for line in (done.stderr + "\n" + done.stdout).splitlines() if line.strip()]
+    return done.returncode == 0, said[-1] if said else ""
+
+
+# ---- the abilities
+
+
+def _cores() -> Answer:
+    n = cores()
+    if n >= 2:
+        return True, f"{n}; the servo and the slow loop each have one"
+    return False, "the servo and the slow loop share one; give the machine two, or expect late frames"
+
+
+def _clock() -> Answer:
+    from palpo.haptics.servo import servo_baseline
+
+    found = servo_baseline(500)
+    late = found["clock_baseline_us"]
+    assert isinstance(late, dict)
+    words = f"late by {late['p50']:.0f} µs at the median, {late['p99']:.0f} µs at p99; {found['scheduler']}"
+    if late["p99"] < 1000.0:
+        return True, words
+    return False, f"{words}; end other programs, or grant real-time scheduling (next line)"
+
+
+def _realtime() -> Answer:
+    granted, words = ask_realtime()
+    if granted or "refused" not in words:
+        return granted, words
+    user = os.environ.get("USER") or "USER"
+    line = f"{user} - rtprio 80"
+    return False, f'{words}; add the line "{line}" to /etc/security/limits.conf and log in again'
+
+
+def _cache() -> Answer:
+    folder = cache_home()
+    if folder is None:
+        return False, "compiled code can be kept nowhere; set NUMBA_CACHE_DIR to a folder that you may write"
+    return True, f"compiled code is kept in {folder}"
+
+
+def _compiled() -> Answer:
+    from palpo.haptics.servo import servo_loop
+
+    folder = servo_loop.stats.cache_path
+    if folder and any(Path(folder).glob("servo_loop-*.nbc")):
+        return True, "the servo is compiled; a start takes seconds"
+    return (
+        False,
+        "the servo is not compiled yet; the first start takes minutes, the next ones seconds",
+    )
+
+
+def _pictures() -> Answer:
+    ok, words = _tried(EGL)
+    return ok, f"offscreen through EGL, {words}; reports get pictures" if ok else words
+
+
+def _window() -> Answer:
+    ok, words = _tried(WINDOW)
+    if ok:
+        return True, words
+    hint = "" if os.environ.get("DISPLAY") else "; log in to a desktop, or use xvfb-run"
+    return False, f"{words.rstrip('.')}{hint}; until then runs are headless"
+
+
+def _panel() -> Answer:
+    ok, words = _tried(PANEL)
+    return ok, "imgui-bundle" if ok else words
+
+
+def _mouse() -> Answer:
+    ok, words = _tried(WINDOW)
+    return ok, "" if ok else f"it needs a window: {words}"
+
+
+def _touch() -> Answer:
+    return _tried(TOUCH)
+
+
+def _recordings() -> Answer:
+    import h5py
+
+    here = Path.cwd()
+    try:
+        with (
+            tempfile.TemporaryDirectory(dir=here) as folder,
+            h5py.File(Path(folder) / "probe.h5", "w", libver="latest") as file,
+        ):
+            file["x"] = 0.0
+            file.swmr_mode = True
+    except OSError as error:
+        return False, (
+            f"{here} takes no HDF5 file ({error}); record elsewhere, or, on a network drive, set "
+            "HDF5_USE_FILE_LOCKING=FALSE"
+        )
+    return True, f"HDF5 {h5py.version.hdf5_version}; the present folder can be written"
+
+
+ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
+    ("cores", False, _cores),
+    ("clock at 1 kHz", True, _clock),
+    ("real-time scheduling", False, _realtime),
+    ("cache of compiled code", False, _cache),
+    ("compiled code", False, _compiled),
+    ("pictures", False, _pictures),
+    ("window", False, _window),
+    ("panel", False, _panel),
+    ("Touch or Phantom", False, _touch),
+    ("recordings", False, _recordings),
+)
+CONDITIONAL: dict[str, Callable[[], Answer]] = {"mouse": _mouse, "touch": _touch}
+CONDITIONAL_LINES = {
+    "mouse": "the pointer in the window leads the simulated hand",
+    "touch": "a Phantom or Touch through OpenHaptics",
+}

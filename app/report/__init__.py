@@ -1,0 +1,1 @@
+"""What a run leaves behind: result, series, pictures and a page."""

@@ -1,0 +1,116 @@
+"""The pictures that the README opens with, from runs of the shipped scenes:
+`python -m palpo.app.report.gallery [FOLDER]`.
+
+Both rates in one thread, without a clock, and drawn without a display: on one machine and driver every run
+gives the same files. What the hand does is each scene's own path.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.cli.progress import Progress
+from palpo.app.report.album import Film
+from palpo.app.report.animation import animated
+from palpo.app.runtime.session import Options, Session
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.render.camera import Camera
+from palpo.render.offscreen import Offscreen
+from palpo.render.overlays import Overlays, force_scale
+from palpo.render.scene_view import visible_points
+from PIL import Image
+
+FOLDER = Path("docs") / "pictures"
+STILL, MOVING = (960, 720), (600, 520)
+"""Pixels of a picture and of an animation, width and height."""
+SHOWN = Overlays(axes=False, labels=False, fixed=False, device=False)
+MARGIN = 1.06
+PERIOD = 0.06
+"""Seconds of the scene from one state to the next."""
+CHANGES = {"wire": ("rates.low_hz=200",)}
+"""A soft body is drawn up to two low periods before its tool: at 50 Hz its wire would seem to leave it."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: of which scene, when [s] and from where [degrees]; without a time, the whole run moves."""
+
+    name: str
+    scene: str
+    azimuth: float
+    elevation: float
+    moment: float | None = None
+
+    @property
+    def file(self) -> str:
+        """Its name below the folder."""
+        return f"{self.name}.{'gif' if self.moment is None else 'png'}"
+
+
+SHOTS = (
+    Shot("wire-moving", "wire", 14.0, 14.0),
+    Shot("wire", "wire", 24.0, 16.0, 3.36),
+    Shot("hapco-block", "hapco-block", 28.0, 24.0, 2.0),
+    Shot("snap", "snap", 22.0, 20.0, 1.92),
+    Shot("suction-arm", "suction-arm", 34.0, 14.0, 3.92),
+)
+
+
+def make(folder: Path, shots: Iterable[Shot] = SHOTS, progress: Progress | None = None) -> list[Path]:
+    """Run each scene once, as long as its shots need, and write them into the folder; the files."""
+    progress, written = progress or Progress(), []
+    shots = tuple(shots)
+    folder.mkdir(parents=True, exist_ok=True)
+    for scene in dict.fromkeys(shot.scene for shot in shots):
+        mine = [shot for shot in shots if shot.scene == scene]
+        with progress.stage(f"running {scene}"):
+            geometry, states = run(scene, [shot.moment for shot in mine])
+        for shot in mine:
+            with progress.stage(f"drawing {shot.file}"):
+                written.append(folder / shot.file)
+                shoot(shot, geometry, states, written[-1])
+    return written
+
+
+def run(scene: str, moments: Sequence[float | None]) -> tuple[SceneGeometry, list[SceneState]]:
+    """The scene's states at an even pace, to the last of the moments [s] or to the end of its path."""
+    last = None if None in moments else max(moment for moment in moments if moment is not None) + PERIOD
+    session = Session(Options(scene, CHANGES.get(scene, ()), device="mock", lock_step=True, duration=last))
+    session.prepare()
+    session.album.film = Film(PERIOD, sys.maxsize)
+    done = session.run()
+    if done.status:
+        raise RuntimeError(f"{scene}: {done.result['exit_reason']}")
+    return done.geometry, done.film
+
+
+def shoot(shot: Shot, geometry: SceneGeometry, states: Sequence[SceneState], path: Path) -> None:
+    """Draw one shot into a file."""
+    if shot.moment is None:
+        frames = _draw(shot, geometry, states, MOVING)
+        path.write_bytes(animated(frames, [state.time for state in states]))
+        return
+    moment = shot.moment
+    state = min(states, key=lambda one: abs(one.time - moment))
+    Image.fromarray(_draw(shot, geometry, [state], STILL)[0]).save(path, optimize=True)
+
+
+def _draw(
+    shot: Shot, geometry: SceneGeometry, states: Sequence[SceneState], size: tuple[int, int]
+) -> list[NDArray[np.uint8]]:
+    """Pictures of the states from one camera that holds them all, their arrows to one scale."""
+    width, height = size
+    seen = np.vstack([visible_points(geometry, state) for state in states])
+    camera = Camera(azimuth=shot.azimuth, elevation=shot.elevation).fit(seen, width / height, MARGIN)
+    overlays = Overlays(**vars(SHOWN) | {"force_scale": min(force_scale(geometry, s) for s in states)})
+    with Offscreen(geometry, states[0], width, height) as photographer:
+        return [photographer.picture(state, camera, overlays) for state in states]
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

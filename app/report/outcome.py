@@ -1,0 +1,198 @@
+"""What a run says of itself: the result as plain data, and the series that its report draws."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.runtime.slow_loop import SlowLoop
+from palpo.app.runtime.system import Rig
+from palpo.config.schema.scene import BaseScene
+from palpo.config.schema.view import View
+from palpo.haptics.limits import STOPPING
+from palpo.haptics.servo import servo_summary
+from palpo.haptics.statistics import LATE, STEP
+from palpo.physics.exchange.durations import bin_edges_us
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+
+Columns = Mapping[str, NDArray[np.float64]]
+
+FINISHED, FAILED = 0, 3
+"""Exit statuses of a run that nothing ended from outside."""
+
+
+@dataclass
+class Outcome:
+    """A run that has ended."""
+
+    result: dict[str, Any]
+    series: dict[str, NDArray]
+    geometry: SceneGeometry
+    states: list[tuple[str, SceneState]]
+    """Moments for the pictures, with their titles."""
+    film: list[SceneState]
+    """Moments at an even pace for the animation."""
+    view: View
+    config_text: str
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command."""
+        return int(self.result["exit_status"])
+
+
+def distribution(values: Sequence[float] | NDArray[np.float64], factor: float = 1.0) -> dict[str, float]:
+    """p50, p99, p999 and max; empty without values."""
+    if not len(values):
+        return {}
+    p50, p99, p999 = np.percentile(values, [50, 99, 99.9])
+    named = {"p50": p50, "p99": p99, "p999": p999, "max": np.max(values)}
+    return {name: float(factor * value) for name, value in named.items()}
+
+
+def vectors(columns: Columns, *names: str) -> NDArray[np.float64]:
+    """Columns side by side, (n, len(names))."""
+    return np.stack([columns[name] for name in names], axis=1)
+
+
+def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
+    """What the run measured: servo, slow loop, forces, depth, masses, and what its system finds."""
+    servo = servo_summary(rig.servo)
+    # the forces of a stopping servo are those of its fade
+    running = np.flatnonzero((columns["flags"].astype(np.int64) & STOPPING) == 0)
+    live = running if len(running) else np.arange(len(columns["flags"]))
+    force = vectors(columns, "force_x", "force_y", "force_z")[live]
+    sent = vectors(columns, "sent_x", "sent_y", "sent_z")
+    half_second = max(1, round(0.5 * rig.spec.rates.servo_hz))
+    # without a clock there are the parts of the steps only
+    whole = slow.seconds if slow.seconds.count else rig.low.times.whole()
+    return {
+        "servo": servo,
+        "slow": {
+            "rate_hz": rig.spec.rates.servo_hz if rig.kind == "monolithic" else rig.spec.rates.low_hz,
+            "steps": whole.count or slow.steps,
+            "overruns": int(slow.overruns),
+            "contacts_max": int(columns["contacts"].max(initial=0)),
+            "step_ms": whole.summary_ms(),
+            "by_step_ms": rig.low.times.summary_ms(),
+        },
+        "force_N": {
+            "final": force[-1].tolist() if len(force) else None,
+            "mean_last_half_second": force[-half_second:].mean(axis=0).tolist() if len(force) else None,
+            "max_norm": largest(force),
+            "max_norm_sent": largest(sent),
+        },
+        "penetration_m": {"max": float(columns["depth"].max(initial=0.0))},
+        "mass_kg": rig.masses(),
+        "system": rig.findings(columns),
+    }
+
+
+def largest(force: NDArray[np.float64]) -> float:
+    """Largest norm of forces (n, 3) [N]."""
+    return float(np.linalg.norm(force, axis=1).max(initial=0.0))
+
+
+def series_of(rig: Rig, columns: Columns) -> dict[str, NDArray]:
+    """What the report's figures are drawn from."""
+    every = slice(None, None, rig.ratio)
+    statistics = rig.servo.statistics
+    filled = np.flatnonzero(statistics.histograms.sum(axis=0))
+    used = slice(int(filled[0]), int(filled[-1]) + 1) if len(filled) else slice(0, 1)
+    edges = _coarse(bin_edges_us()[used.start : used.stop + 1])
+    return {
+        "time_s": columns["time_s"],
+        "force_commanded_N": vectors(columns, "force_x", "force_y", "force_z"),
+        "force_sent_N": vectors(columns, "sent_x", "sent_y", "sent_z"),
+        "position_m": vectors(columns, "px", "py", "pz"),
+        "held_m": vectors(columns, "held_x", "held_y", "held_z"),
+        "low_time_s": columns["time_s"][every],
+        "contacts": columns["contacts"][every],
+        "late_edges_us": edges,
+        "late_counts": _coarse_counts(statistics.histograms[LATE][used]),
+        "step_edges_us": edges,
+        "step_counts": _coarse_counts(statistics.histograms[STEP][used]),
+    }
+
+
+MERGED = 4
+"""Bins of the servo's histograms that make one bar, 16 to a decade."""
+
+
+def _coarse(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    n = len(edges) - 1
+    return np.append(edges[:-1:MERGED], edges[-1]) if n else edges
+
+
+def _coarse_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.add.reduceat(counts, np.arange(0, len(counts), MERGED))
+
+
+def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str]:
+    """Sentences on what went less than well."""
+    servo = result["servo"]
+    found = []
+    if servo["rows_lost"]:
+        found.append(f"{servo['rows_lost']} rows of the servo were lost: the disk was too slow.")
+    if servo["limits"]["watchdog_trips"]:
+        found.append(
+            f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old."
+        )
+    if rig.waited:
+        found.append(
+            f"The scene's time stood still for {1e3 * rig.waited * rig.dt:.0f} ms in all, because frames "
+            "were overdue by far: this machine could not keep up."
+        )
+    if slow.lost_slots:
+        found.append(f"In {slow.lost_slots} slow steps some candidate points did not fit into the frame.")
+    found += rig.warnings(result)
+    if slow.overruns:
+        found.append(f"{slow.overruns} slow steps took longer than their period.")
+    return found
+
+
+def config_text(spec: BaseScene) -> str:
+    """The scene as it was read, and what changed it on the command line."""
+    changes = "".join(f"# --set {override}\n" for override in spec.origin.overrides)
+    return changes + spec.origin.text
+
+
+def process_age() -> float:
+    """Seconds since this process began, where the system tells; else since its clock's start."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return time.process_time()
+
+
+def peak_memory_mb() -> float:
+    """Largest memory that this process has held [MB], NaN where the system does not tell."""
+    try:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+    except ImportError:
+        return math.nan
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON knows it: arrays as lists, what is not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)

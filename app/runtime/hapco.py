@@ -1,0 +1,192 @@
+"""HapCo ready to run: everything is computed by the servo, so that the low loop only carries settings and
+pictures; or, in a scene of two loops, it finds the contacts (palpo.physics.systems.hapco_multirate).
+"""
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.build.hapco import build_bodies, detection_of, hold_of, settings_of
+from palpo.app.cli.progress import Progress
+from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.settings_loop import SettingsLoop
+from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
+from palpo.app.visual.hapco import HapcoVisual
+from palpo.config.schema.hapco import HapcoScene
+from palpo.haptics.limits import LimitParams
+from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
+from palpo.haptics.workspace import Workspace
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.port import TIME_SPENT
+from palpo.physics.exchange.quasistatic_frame import publish_settings
+from palpo.physics.systems.hapco_multirate import (
+    CALLS,
+    ContactLock,
+    ContactLoop,
+    MultirateServo,
+    frame_matrix,
+    make_multirate,
+    multirate_tick,
+)
+from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
+from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
+from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic
+from palpo.physics.systems.hapco_tick import CHUNK, DIVERGENCES, LOST_CONTACTS, SWEEP_CAPS, TICK, TIME_CAPS
+
+KIND = "none"
+"""There is one rate, and no interface between two."""
+WARM_PERIODS = 3
+"""Low periods that call every compiled function at least once."""
+
+
+class HapcoRig:
+    """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        spec: HapcoScene,
+        device_at: DeviceAt,
+        workspace: Workspace,
+        limits: LimitParams,
+        threads: bool,
+        rebased: bool,
+        progress: Progress,
+    ) -> None:
+        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+        self.spec = spec
+        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.bodies = build_bodies(spec, progress)
+        mobile, fixed = self.bodies
+        self.held: NDArray[np.float64] = mobile.centre.copy()
+        self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
+        values = settings_of(spec, self._built)
+        contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
+        clock = machine_clock.address if threads else 0
+        self.loops: MultirateServo | None = None
+        self.low: SettingsLoop | ContactLoop
+        self.lock: PromptLock | ContactLock
+        if spec.loops == "multirate":
+            self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
+            self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
+            tick, self._data = multirate_tick, multirate_data(self.loops)
+        else:
+            self.state = make_quasistatic(*contacts, clock=clock)
+            state = self.state
+            self.low = SettingsLoop(
+                values,
+                partial(publish_settings, state.settings, state.settings_control),
+                state.settings_control,
+                lambda: int(state.counter[TICK]),
+                lambda: int(state.counter[LOST_CONTACTS]),
+            )
+            self.lock = PromptLock(self.low, self.ratio)
+            tick, self._data = hapco_tick, tick_data(self.state)
+        self._threads = threads
+        self.servo: Servo = make_servo(
+            tick.address, self._data.address, self.state.port, device_at(self.held), limits, workspace,
+            rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
+        )  # fmt: skip
+
+    @cached_property
+    def visual(self) -> HapcoVisual:
+        """What there is to see."""
+        return HapcoVisual(self.spec, self.bodies, self.state)
+
+    @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        if self.loops is None:
+            return "none, as all is computed at the servo's rate"
+        return "as long as a low step takes" if self._threads else "one low period"
+
+    @property
+    def waited(self) -> int:
+        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        return 0 if self.loops is None else int(self.loops.counter[CALLS] - self.state.counter[TICK])
+
+    def masses(self) -> dict[str, float]:
+        """Mass of each body [kg]."""
+        return {body.name: body.mass for body in self.bodies}
+
+    def change(self, spec: HapcoScene) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        self.spec = spec
+        self.low.values = settings_of(spec, self._built)
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Ticks of a run in threads: where the clock cut a solve short, it is cut short again."""
+        clock = self.state.clock
+        clock.address[0] = counted_clock.address
+        done = 0
+        for cut in np.flatnonzero(flags & TIME_SPENT):
+            clock.words[READINGS] = ENDLESS
+            servo_run(self.servo, int(cut) - done)
+            # one reading before the first sweep, one before each chunk
+            clock.words[READINGS] = 1 + -(-sweeps[cut] // CHUNK)
+            servo_run(self.servo, 1)
+            done = int(cut) + 1
+        clock.words[READINGS] = ENDLESS
+        servo_run(self.servo, len(flags) - done)
+
+    def problem(self) -> ContactProblem:
+        """The last tick's contact problem [m], [N]; InputError if it had no contact."""
+        n, p = int(self.state.contacts.count[0]), self.state.problem
+        if n == 0:
+            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+        if self.loops is None:
+            w = p.w[: 9 * n * n].reshape(3 * n, 3 * n)
+        else:
+            w = frame_matrix(self.loops, reader_slot(self.loops.frame_control))
+        return ContactProblem(w.copy(), p.b[: 3 * n].copy(), p.mu[:n].copy())
+
+    def counts(self) -> dict[str, int]:
+        """Ticks whose solve came to one of its limits."""
+        counter = self.state.counter
+        return {
+            "sweeps used up": int(counter[SWEEP_CAPS]),
+            "time used up": int(counter[TIME_CAPS]),
+            "solves diverged": int(counter[DIVERGENCES]),
+        }
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Sentences on contacts without room and on solves that stopped short."""
+        solver, counts, found = self.spec.solver, self.counts(), []
+        if self.state.counter[LOST_CONTACTS]:
+            found.append(f"{self.state.counter[LOST_CONTACTS]} contacts found no room.")
+        if counts["sweeps used up"]:
+            found.append(
+                f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach the solver's "
+                f"stop; raise solver.sweeps or the error that it stops at."
+            )
+        if counts["time used up"]:
+            found.append(
+                f"In {counts['time used up']} ticks the solver's {1e3 * solver.time_cap:g} ms were over "
+                f"before it reached its stop."
+            )
+        if counts["solves diverged"]:
+            found.append(
+                f"In {counts['solves diverged']} ticks the solver diverged and the last force was kept; "
+                f"lower solver.rho or solver.rho_factor."
+            )
+        return found
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """Nothing beyond what every run measures."""
+        return {}
+
+    def curves(self) -> list[Curves]:
+        """Nothing beyond the hand's force."""
+        return []

@@ -1,0 +1,147 @@
+"""The multi-rate system ready to run: physics at rest, the exchange, and the servo on its device."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.build.scene import build_scene, change_scene
+from palpo.app.cli.progress import Progress
+from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.visual.scene import Visual
+from palpo.config.schema.scene import SceneSpec
+from palpo.haptics.limits import LimitParams
+from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
+from palpo.haptics.workspace import Workspace
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
+from palpo.physics.systems.callback import high_rate_tick, tick_data
+from palpo.physics.systems.high_rate import CALLS, LOST_CONTACTS, TICK
+from palpo.physics.systems.hold import held_point
+from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.low_rate import LowRate
+
+WARM_PERIODS = 3
+"""Low periods that call every compiled function at least once."""
+
+
+LIGHT = 10.0
+"""Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""
+
+
+class MultirateRig:
+    """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
+
+    def __init__(
+        self,
+        spec: SceneSpec,
+        kind: str,
+        device_at: DeviceAt,
+        workspace: Workspace,
+        limits: LimitParams,
+        threads: bool,
+        rebased: bool = False,
+    ) -> None:
+        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+        self.spec, self.kind = spec, kind
+        self.scene = scene = build_scene(spec)
+        self.dt, self.ratio = scene.numbers.dt, scene.numbers.ratio
+        self.held: NDArray[np.float64] = np.zeros(3)
+        held_point(scene.hold, scene.tool, self.held)
+        self.lock = LockStep(self.scene, kind, spec.interface.latency)
+        self.high = self.lock.high
+        self.low: LowRate = self.lock.low
+        self.low.lock_step = not threads
+        self._data = tick_data(self.high)
+        self.servo: Servo = make_servo(
+            high_rate_tick.address, self._data.address, self.high.port, device_at(self.held), limits,
+            workspace, rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
+        )  # fmt: skip
+
+    @cached_property
+    def visual(self) -> Visual:
+        """What there is to see."""
+        return Visual(self.spec, self.scene, self.high, self.low.drawn)
+
+    @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        if self.kind == "monolithic":
+            return "none: every body at the servo's rate"
+        if not self.low.lock_step:
+            return "as long as a low step takes"
+        return "none" if self.spec.interface.latency == "none" else "one low period"
+
+    @property
+    def waited(self) -> int:
+        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        return int(self.high.counter[CALLS] - self.high.counter[TICK])
+
+    def masses(self) -> dict[str, float]:
+        """Mass of each moving body [kg]."""
+        return self.scene.masses()
+
+    def change(self, spec: SceneSpec) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        self.spec = spec
+        change_scene(self.scene, spec)
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+        with progress.stage("compiling the slow loop, or loading it"):
+            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+        self.low.close()
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Ticks of a run in threads; no clock is in them."""
+        servo_run(self.servo, len(flags))
+
+    def problem(self) -> ContactProblem:
+        """The contacts of the servo's last tick, attachments eliminated [m], [N]; InputError for none."""
+        rows = self.high.rows
+        m, n = 3 * int(rows.count[0]), int(rows.count[1])
+        if n == 0:
+            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+        here = slice(m, m + 3 * n)
+        mu = rows.mu[rows.count[0] : rows.count[0] + n]
+        return ContactProblem(rows.w[here, here].copy(), rows.b[here].copy(), mu.copy())
+
+    def counts(self) -> dict[str, int]:
+        """Nothing that the readings do not show already."""
+        return {}
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Sentences on what found no room, and on interfaces that do not suit the masses."""
+        found = []
+        if self.high.log.dropped[0]:
+            found.append(f"{self.high.log.dropped[0]} forces did not fit into the force log.")
+        if self.low.lost_pairs:
+            found.append(f"{self.low.lost_pairs} candidate pairs, the farthest ones, found no room.")
+        lost = int(self.high.counter[LOST_CONTACTS])
+        if lost:
+            found.append(f"{lost} contacts found no room; raise contact.max_contacts.")
+        return found + self._mass_ratio()
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """Nothing beyond what every run measures."""
+        return {}
+
+    def curves(self) -> list[Curves]:
+        """Nothing beyond the hand's force."""
+        return []
+
+    def _mass_ratio(self) -> list[str]:
+        """Contact points that do not move with the forces suffer from soft bodies that are light."""
+        if self.kind not in ("paper", "extrapolated"):
+            return []
+        masses, tool = self.masses(), float(self.scene.model.weight.sum())
+        light = {self.scene.names[m.number]: m.body.mass / tool for m in self.scene.members}
+        return [
+            f"{name} weighs {ratio:.1f} times the tool ({masses[name]:.3g} kg): below {LIGHT:g} times, the "
+            f'interface "{self.kind}" may jump or diverge; "krylov" does not.'
+            for name, ratio in light.items()
+            if ratio < LIGHT
+        ]

@@ -1,0 +1,384 @@
+"""Repeating a recording: in lock-step as it was, a run in threads by its schedule; both bit for bit where the
+recording was made, on the same kind of processor with the same libraries, and elsewhere to ELSEWHERE.
+
+A run in threads depends on the clock only through the ticks at which low steps read the tool, up to which
+their frames contain the servo's forces, and at which the servo adopts them. The recording has all three, so
+one thread can repeat it: a step begins when the servo has done `begin_tick` ticks, and its frame is
+finished right before the first tick whose row names it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.cli.progress import Progress, Silent
+from palpo.app.report.album import Album
+from palpo.app.report.outcome import (
+    FAILED,
+    FINISHED,
+    Outcome,
+    config_text,
+    measured,
+    series_of,
+    vectors,
+    warnings_of,
+)
+from palpo.app.report.trace import Trace
+from palpo.app.runtime.devices import limits_of, workspace_of
+from palpo.app.runtime.live import changed
+from palpo.app.runtime.rig import make_rig
+from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
+from palpo.app.runtime.system import Rig
+from palpo.config.load import load_scene, parse_scene
+from palpo.config.schema.scene import BaseScene
+from palpo.haptics.backends.replay import make_recorded, recorded_start
+from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK, DeviceSpec
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import (
+    DEVICE_LOST,
+    EMERGENCY,
+    NON_FINITE,
+    PAUSING,
+    POSE_HELD,
+    STOP_EMERGENCY,
+    STOPPING,
+    TICK_FAILED,
+)
+from palpo.haptics.plausible import HELD_TICKS
+from palpo.haptics.recording import Recording, read_recording
+from palpo.haptics.row import NAMES
+from palpo.haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
+from palpo.physics.arithmetic import arithmetic
+from palpo.physics.exchange.port import WAITING
+
+DIFFERENT = 1
+"""Exit status of a replay that is not the same."""
+CLOCKED = ("late_us", "step_us")
+"""Columns that the clock makes."""
+ELSEWHERE = 0.05
+"""RMS difference, over the range that the recording has, up to which a run of another arithmetic is the same.
+
+So near is a snap scene's force known at all (`palpo study snap-accuracy`): its contacts are grouped anew in
+each step, which roundings decide where they are alike, and its click may be a tick early. Other scenes come
+nearer by orders of magnitude."""
+MOVED_AND_FELT = ("p", "held_", "force_", "sent_")
+"""Vectors that are compared so; counts, flags and residuals may differ by what one tick is early."""
+ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD
+"""Flags by which a run tells what was asked of it, or happened to its device, from outside."""
+OWN = NON_FINITE | TICK_FAILED
+"""Flags of a tick that stops the run by itself, and will again."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a replay differs from its recording."""
+
+    ticks: int
+    """Ticks compared."""
+    columns: int
+    largest: float
+    """Largest difference of any value."""
+    worst: str
+    """Column of the first difference, empty if there is none."""
+    first_tick: int
+    complete: bool
+    """Whether all ticks that were to be compared are there."""
+    off: float
+    """Largest RMS difference of a vector of MOVED_AND_FELT over its range in the recording [-]."""
+    elsewhere: str
+    """What was another where the recording was made; empty where bits are to be equal."""
+
+    @property
+    def equal(self) -> bool:
+        """Bit for bit."""
+        return not self.worst
+
+    @property
+    def same(self) -> bool:
+        """Equal, or, for a recording from elsewhere, within ELSEWHERE."""
+        return self.equal or bool(self.elsewhere and self.complete and self.off <= ELSEWHERE)
+
+    def words(self) -> str:
+        """For people."""
+        if self.equal:
+            return f"equal bit for bit: {self.ticks:,} ticks, {self.columns} columns, largest difference 0"
+        found = (
+            f"first at tick {self.first_tick} in {self.worst}, largest difference {self.largest:.3g}, "
+            f"motion and force off by {100.0 * self.off:.2g}% RMS of their range"
+        )
+        if not self.elsewhere:
+            return f"differs from the recording: {found}"
+        limit = f"{100.0 * ELSEWHERE:g}% that another arithmetic may make"
+        return (
+            f"made elsewhere ({self.elsewhere}), where last bits are others: "
+            f"{'the same within' if self.same else 'differs by more than'} the {limit}: {found}"
+        )
+
+
+def replay(path: Path, scene: str | None = None, progress: Progress | None = None) -> Outcome:
+    """Run a recording again, or another scene under its hand; raises HapticsError for one that cannot be."""
+    progress = progress or Silent()
+    recording = read_recording(path)
+    meta = recording.meta
+    if meta.get("program") != "palpo" or not len(recording.columns.get("tick", ())):
+        raise HapticsError(f"{path}: this recording holds no run of `palpo run` that could be repeated")
+    first = int(recording.columns["tick"][0])
+    if first > 0:
+        raise HapticsError(
+            f"{path}: begins at tick {first} of its run, so that it cannot be repeated; "
+            f"--device replay:{path} follows its hand"
+        )
+    if not np.array_equal(recording.columns["tick"], np.arange(len(recording.columns["tick"]))):
+        raise HapticsError(f"{path}: rows are missing between its ticks, so that it cannot be repeated")
+    if scene is None and recording.earlier:
+        raise HapticsError(
+            f"{path}: made by an earlier version, which limited forces otherwise, so that it cannot be "
+            f"repeated; --device replay:{path} follows its hand"
+        )
+    if scene is None:
+        origin = meta["scene"]
+        spec = parse_scene(origin["text"], origin["path"], origin["overrides"])
+    else:
+        spec = load_scene(scene)
+    rerun = _Rerun(
+        path,
+        recording,
+        spec,
+        meta["interface"],
+        scene is not None or meta["driver"] == "lock-step",
+        scene is not None,
+    )
+    rerun.rig().warm_up(progress)
+    with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
+        columns = rerun.run()
+    compared = None if scene else rerun.compare(columns)
+    return rerun.outcome(columns, compared, scene or f"{meta['scene']['name']}, replay of {path.name}")
+
+
+def made_elsewhere(meta: Mapping[str, Any]) -> str:
+    """What decides last bits and was another when a recording was made, in words; empty if nothing was."""
+    was, now = meta.get("arithmetic"), arithmetic()
+    if was is None:
+        return "it does not say where"
+    return ", ".join(
+        f"{name} {was.get(name, 'unknown')} there, {value} here"
+        for name, value in now.items()
+        if was.get(name) != value
+    )
+
+
+class _Rerun:
+    """One recording on a rig of its own."""
+
+    def __init__(
+        self, path: Path, recording: Recording, spec: BaseScene, kind: str, lock_step: bool, other: bool
+    ) -> None:
+        self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
+        self.lock_step, self.other = lock_step, other
+        self.n = len(recording.columns["tick"])
+        self.asked = self._asked()
+        self.changes = [] if other else list(recording.changes)
+        self._done = 0
+        self.known = self.n
+        """Ticks before the first one whose frame the schedule does not know: a crash may cut it short."""
+
+    def rig(self) -> Rig:
+        """The scene with the recorded inputs: the device's own, or in another scene the hand as it moved."""
+        device = None if self.other else DeviceSpec(**self.recording.meta["device_spec"])
+        workspace, limits = workspace_of(self.spec), limits_of(self.spec, device)
+        if self.other:
+            # what the clutch did is in the hand's motion already
+            workspace = workspace._replace(clutch_buttons=0)
+        hand = make_recorded(self.recording, workspace if self.other else None)
+        threads = not self.lock_step
+        rig = make_rig(self.spec, self.kind, lambda _held: hand, workspace, limits, threads)
+        start = None if self.other else recorded_start(self.recording)
+        if start is not None:
+            start_servo_at(rig.servo, start)
+        return rig
+
+    def _asked(self) -> NDArray[np.int64]:
+        """What was asked at each tick, as flags; another scene is asked only to stop."""
+        flags = self.recording.columns["flags"].astype(np.int64)
+        fading = np.flatnonzero(flags & STOPPING)
+        asked = flags & (STOPPING | EMERGENCY if self.other else ASKED)
+        if len(fading) and self._has_cause(flags[: fading[0] + 1]):
+            # the cause comes by itself, or has a word of its own
+            asked &= ~STOPPING
+        return asked
+
+    @staticmethod
+    def _has_cause(flags: NDArray[np.int64]) -> bool:
+        """Whether the flags up to a stop tell what stopped it."""
+        held = flags[-HELD_TICKS - 1 :] & POSE_HELD > 0
+        return bool(flags[-1] & (OWN | EMERGENCY | DEVICE_LOST) or (held.all() and len(held) > HELD_TICKS))
+
+    def run(self) -> dict[str, NDArray]:
+        """All columns of the repeated run."""
+        self.now = self.rig()
+        self.visual = self.now.visual
+        self.slow = SlowLoop(self.now, ())
+        self.album = Album(self.n * self.spec.rates.dt)
+        self.trace = Trace(self.now.servo, names=NAMES)
+        try:
+            if self.lock_step:
+                self._change()
+                lock_step_run(self.now, self.slow, self.n, self._ticks, self._look)
+            else:
+                self._by_schedule()
+        except FloatingPointError as error:
+            self.slow.failure = f"the slow loop stopped: {error}"
+            self._ticks(self.n - self._done)
+        finally:
+            self.now.low.close()
+        return self.trace.finish()
+
+    def _ticks(self, n: int) -> None:
+        """n ticks, with what was asked where it was; the ring is emptied before it can fill."""
+        servo = self.now.servo
+        end = self._done + n
+        while self._done < end:
+            asked = int(self.asked[self._done])
+            same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
+            span = len(same) if same.all() else int(np.argmin(same))
+            self._ask(asked, span)
+            if self.lock_step:
+                servo_run(servo, span)
+            else:
+                here = slice(self._done, self._done + span)
+                rows = self.recording.columns
+                self.now.repeat(rows["sweeps"][here].astype(int), rows["tick_flags"][here].astype(int))
+            self._done += span
+            self.trace.take()
+
+    def _ask(self, asked: int, span: int) -> None:
+        """Ask of the servo what was asked of it for these ticks."""
+        servo = self.now.servo
+        erred = DEVICE_ERRED if asked & POSE_HELD else DEVICE_OK
+        servo.device.health[0] = DEVICE_GONE if asked & DEVICE_LOST else erred
+        if asked & EMERGENCY:
+            request_stop(servo, STOP_EMERGENCY)
+        if asked & STOPPING:
+            request_stop(servo)
+        request_pause(servo, bool(asked & PAUSING))
+        if asked & PAUSING:
+            # those that come before it froze need none; a resume drops the rest
+            grant_ticks(servo, span)
+
+    def _change(self) -> None:
+        """Ask for what the operator changed before the next low step."""
+        while self.changes and self.changes[0][0] <= self.slow.steps:
+            text = self.changes.pop(0)[1]
+            self.spec = changed(self.spec, text)
+            self.slow.ask(text, at_once=True)
+
+    def _look(self) -> None:
+        """After a low step: keep a picture, and ask for the changes before the next."""
+        state, fresh = self.visual.latest()
+        if fresh:
+            self.album.look(state)
+        self._change()
+
+    def _by_schedule(self) -> None:
+        """A run in threads: each low step where it was."""
+        steps, low = self.recording.low_steps, self.now.low
+        frames = self.recording.columns["frame"]
+        ids, first = np.unique(frames, return_index=True)
+        adopted = dict(zip(ids.tolist(), first.tolist(), strict=True))
+        last = 0
+        self._change()
+        for frame, begin, until, present in zip(
+            *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")), strict=True
+        ):
+            self._run_to(max(begin, 0))
+            if frame not in adopted:
+                break
+            self.slow.take_changes()
+            low.begin()
+            self._run_to(adopted[frame])
+            slot = self.visual.take_tool()
+            low.finish(until, present)
+            self.slow.steps += 1
+            self.slow.show(slot, until)
+            self._look()
+            last = frame
+        newer = np.flatnonzero(frames > last)
+        self.known = int(newer[0]) if len(newer) else self.n
+        self._run_to(self.known)
+
+    def _run_to(self, tick: int) -> None:
+        # a tick in which the scene waits publishes nothing: a step that begins then reads the state before
+        if (self.recording.columns["tick_flags"][tick : self._done] & WAITING).all():
+            tick = max(tick, self._done)
+        if tick < self._done:
+            raise HapticsError(f"{self.path}: its low steps are out of order, so that it cannot be repeated")
+        self._ticks(min(tick, self.n) - self._done)
+
+    def compare(self, columns: dict[str, NDArray]) -> Comparison:
+        """Every value of every column that the clock does not make."""
+        n = min(self.known, len(columns["tick"]))
+        first, worst, largest = self.known, "", 0.0
+        names = [name for name in NAMES if name not in CLOCKED]
+        for name in names:
+            was, is_now = self.recording.columns[name][:n].astype(float), columns[name][:n]
+            same = (was == is_now) | (np.isnan(was) & np.isnan(is_now))
+            if same.all():
+                continue
+            gap = np.abs(was - is_now)[~same]
+            largest = max(largest, float(np.nanmax(gap, initial=0.0)))
+            tick = int(np.flatnonzero(~same)[0])
+            if tick < first or not worst:
+                first, worst = tick, name
+        if not worst and n < self.known:
+            first, worst = n, "tick"
+        off = max(self._off(columns, name, n) for name in MOVED_AND_FELT)
+        elsewhere = made_elsewhere(self.recording.meta)
+        return Comparison(n, len(names), largest, worst, first, n == self.known, off, elsewhere)
+
+    def _off(self, columns: dict[str, NDArray], vector: str, n: int) -> float:
+        """RMS length of a vector's difference over the diagonal of the box that it moves in."""
+        names = [f"{vector}{axis}" for axis in "xyz"]
+        was = vectors(self.recording.columns, *names)[:n]
+        apart = vectors(columns, *names)[:n] - was
+        if not apart.any():
+            return 0.0
+        size = float(np.linalg.norm(np.ptp(was, axis=0)))
+        return float(np.sqrt((apart**2).sum(axis=1).mean())) / size if size > 0.0 else np.inf
+
+    def outcome(self, columns: dict[str, NDArray], compared: Comparison | None, name: str) -> Outcome:
+        """Result and series, as of a run."""
+        rig, spec = self.now, self.spec
+        result: dict[str, Any] = {
+            "title": spec.title,
+            "scene": name,
+            "device": f"recording {self.path.name}",
+            "interface": self.kind,
+            "driver": "lock-step",
+            "latency": "as recorded",
+            "duration_s": len(columns["tick"]) * rig.dt,
+        }
+        result |= measured(rig, self.slow, columns)
+        status, reason = FINISHED, "finished"
+        if compared is not None:
+            status, reason = (FINISHED if compared.same else DIFFERENT), compared.words()
+            result["replay"] = {
+                "equal": compared.equal,
+                "same": compared.same,
+                "made_elsewhere": compared.elsewhere,
+                "off": compared.off,
+                "ticks": compared.ticks,
+                "columns": compared.columns,
+                "max_difference": compared.largest,
+                "first_tick": None if compared.equal else compared.first_tick,
+            }
+        elif self.slow.failure:
+            status, reason = FAILED, self.slow.failure
+        result |= {"exit_reason": reason, "exit_status": status}
+        result["warnings"] = warnings_of(rig, self.slow, result)
+        return Outcome(
+            result, series_of(rig, columns), self.visual.geometry, self.album.states(),
+            self.album.film.states, spec.view, config_text(spec),
+        )  # fmt: skip

@@ -1,0 +1,459 @@
+"""A run: three loops in threads, or the same steps in lock-step.
+
+The servo has a thread of its own that holds no GIL, or the device's scheduler; the slow loop has a Python
+thread; the main thread looks at what there is to see, waits for the end and listens to signals. Whatever ends
+the run, an error in any thread included, the servo fades the force before it stops.
+"""
+
+import math
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.cli.compile_ahead import compile_ahead
+from palpo.app.cli.progress import Progress, Silent
+from palpo.app.cli.refusal import account
+from palpo.app.report.album import Album
+from palpo.app.report.outcome import (
+    FAILED,
+    FINISHED,
+    Outcome,
+    config_text,
+    measured,
+    process_age,
+    series_of,
+    warnings_of,
+)
+from palpo.app.report.trace import Trace
+from palpo.app.runtime import devices, live
+from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings
+from palpo.app.runtime.machine import LIBRARIES, version
+from palpo.app.runtime.rig import check_kind, make_rig, system_of
+from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns
+from palpo.app.runtime.system import Rig
+from palpo.config.load import load_scene
+from palpo.config.schema.scene import BaseScene
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
+from palpo.haptics.recording import Recorder
+from palpo.haptics.row import COLUMNS
+from palpo.haptics.servo import (
+    ServoThread,
+    finished_reason,
+    grant_ticks,
+    request_pause,
+    request_stop,
+    servo_baseline,
+    servo_run,
+    tick_count,
+)
+from palpo.physics.arithmetic import arithmetic
+from palpo.physics.contact.io import write_fclib
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.snapshot import SceneState
+
+BASELINE = 1.0
+"""Seconds that the bare clock is measured for before a run in threads, or half the run if that is shorter."""
+PATIENCE = 5.0
+"""Seconds that a thread may take to end."""
+SWITCH = 2e-4
+"""Seconds for which a Python thread may hold the GIL while another waits; the usual 5 ms are too long."""
+BATCH = 2000
+"""Ticks in lock-step between two times that the servo's ring is emptied."""
+ENDLESS = sys.maxsize
+"""Ticks of a run that lasts until somebody ends it."""
+
+Watch = Callable[[SceneState, bool], None]
+"""Called from the main thread again and again while a run lasts: the newest frame, and whether it is new."""
+
+
+Launch = Callable[[Callable[[], object]], object]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run and how; the command line's own words."""
+
+    scene: str
+    overrides: tuple[str, ...] = ()
+    device: str = "auto"
+    device_name: str | None = None
+    unit: str = "m"
+    replay_scale: float = 1.0
+    duration: float | None = None
+    record: Path | None = None
+    lock_step: bool = False
+    interface: str | None = None
+    baseline: bool = True
+    export: Path | None = None
+    """File for a contact problem of the run."""
+    export_at: float | None = None
+    """Time of that problem [s], in lock-step; else it is the last tick's."""
+    window: bool = False
+    """Whether somebody looks on, who can move a mouse and end the run."""
+
+
+class Session:
+    """One run: `prepare`, then `run`. Raises ConfigError, InputError or HapticsError for bad input."""
+
+    def __init__(self, options: Options, progress: Progress | None = None) -> None:
+        self.options, self.progress = options, progress or Silent()
+        self.spec: BaseScene = load_scene(options.scene, options.overrides)
+        self.kind = check_kind(self.spec, options.interface, options.lock_step)
+        if options.duration is not None and not options.duration > 0.0:
+            raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
+        self.export_tick = _export_tick(options, self.spec.rates.servo_hz)
+        self.choice = devices.choose(options)
+        self.device = devices.device_spec(self.spec)
+        self.first_tick, self.scheduler = math.nan, "the servo was not started"
+        self.paused = False
+        self.recorder: Recorder | None = None
+        self.recordings: list[Path] = []
+        self._problem: ContactProblem | InputError | None = None
+        self._notes: dict[str, int] = {}
+        self._broken = self._why = ""
+        self._open = ExitStack()
+        self._endings = Endings(self.end, lambda: finished_reason(self.rig.servo) != RUNNING)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the device and the threads had to say, with how often each was said."""
+        return [words if n == 1 else f"{words}, {n} times" for words, n in self._notes.items()]
+
+    def _note(self, words: str, times: int = 1) -> None:
+        """Say it the first time, and count it from then on."""
+        if words not in self._notes:
+            self.progress.say(words)
+        self._notes[words] = self._notes.get(words, 0) + times
+
+    def prepare(self) -> None:
+        """Open the device, build the scene, compile, measure the bare clock, open the recording."""
+        try:
+            self._prepare()
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _prepare(self) -> None:
+        if self.choice.kind == "touch":
+            with self.progress.stage("opening the device"):
+                self.hardware = self._open.enter_context(devices.open_touch(self.choice))
+            self.device = self.hardware.spec()
+        compile_ahead(system_of(self.spec), self.progress)
+        arithmetic()  # asked now: a recording may begin while the servo runs
+        self.rig = self._make(self.progress)
+        path = self._path
+        duration = self.options.duration
+        rate = self.spec.rates.servo_hz
+        if duration is not None:
+            self.ticks = max(1, round(duration * rate))
+        else:
+            self.ticks = ENDLESS if self.options.window or self.choice.live else path.ticks
+        warm = self._make()
+        warm.warm_up(self.progress)
+        self.names = tuple(warm.low.times.parts)
+        self.baseline: dict[str, Any] = {}
+        if self.options.baseline and not self.options.lock_step:
+            seconds = min(BASELINE, 0.5 * self.ticks / rate)
+            with self.progress.stage("measuring the bare clock"):
+                self.baseline = servo_baseline(max(1, round(seconds * rate)), rate)
+        self.visual = self.rig.visual
+        self.visual.timed = not self.options.lock_step
+        self.album = Album(self.ticks / rate)
+        self.slow = SlowLoop(self.rig, self.names, path=path)
+        self.trace = Trace(self.rig.servo)
+        if self.options.record is not None:
+            self.record(self.options.record)
+
+    def _make(self, progress: Progress | None = None) -> Rig:
+        """A rig at rest."""
+
+        def device_at(held: NDArray[np.float64]) -> VirtualDevice:
+            device, self._path = devices.make_device(self.spec, self.choice, held)
+            return device
+
+        workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec, self.device)
+        threads = not self.options.lock_step
+        return make_rig(
+            self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
+        )
+
+    def meta(self) -> dict[str, Any]:
+        """What a recording must hold so that the run can be repeated."""
+        origin = self.spec.origin
+        return {
+            "program": "palpo",
+            "versions": {name: version(name) for name in LIBRARIES},
+            "arithmetic": arithmetic(),
+            "driver": "lock-step" if self.options.lock_step else "threads",
+            "scene": {
+                "name": self.options.scene,
+                "path": str(origin.path.resolve()),
+                "text": origin.text,
+                "overrides": list(origin.overrides),
+            },
+            "interface": self.kind,
+            "device": self.choice.title,
+            "device_spec": asdict(self.device),
+            "ticks": None if self.ticks == ENDLESS else self.ticks,
+        }
+
+    def run(self, watch: Watch | None = None, launch: Launch = lambda start: start()) -> Outcome:
+        """Run to the end; the outcome's status says how it ended. What `watch` raises ends the run, too.
+
+        launch: calls what starts a thread, in the thread whose priority the new one shall have.
+        """
+        try:
+            with self._endings, self._excepthook():
+                if self.options.lock_step:
+                    self._in_lock_step()
+                else:
+                    self._in_threads(watch, launch)
+            columns = self.trace.finish()
+            if self.options.export is not None and self.export_tick is None:
+                self._take_problem()
+        finally:
+            self.rig.low.close()
+            self.record(None)
+            self._open.close()
+        return self._outcome(columns)
+
+    # ---- what an operator may do meanwhile, from the main thread
+
+    def change(self, key: str, value: object) -> None:
+        """Change a live key of the scene from the next low step on; raises ConfigError if it cannot be."""
+        text = live.change_text(self.spec, key, value)
+        self.spec = live.changed(self.spec, text)
+        self.slow.ask(text)
+
+    def pause(self, on: bool) -> None:
+        """Fade the force and stop the scene's time, or go on."""
+        self.paused = on
+        request_pause(self.rig.servo, on)
+
+    def step_once(self) -> None:
+        """One low period of a scene whose time stands still."""
+        grant_ticks(self.rig.servo, self.rig.ratio)
+
+    def end(self, emergency: bool = False) -> None:
+        """Fade the force and end the run; within milliseconds in an emergency."""
+        request_stop(self.rig.servo, STOP_EMERGENCY if emergency else STOP_REQUESTED)
+
+    def record(self, path: Path | None) -> None:
+        """Record to this file from now on, or no longer; raises HapticsError if it cannot be written."""
+        new = None if path is None else Recorder(path, self.meta(), COLUMNS, step_columns(self.names))
+        self.slow.recorder = new
+        old, self.recorder = self.trace.record(new), new
+        if new is not None:
+            self.recordings.append(new.path)
+        if old is not None:
+            old.append_event(int(tick_count(self.rig.servo)), self._ending()[0])
+            old.close()
+            if old.error:
+                self._note(old.error)
+
+    # ---- the two drivers
+
+    def _in_threads(self, watch: Watch | None, launch: Launch) -> None:
+        """The servo, the slow loop, and this thread as the one that looks."""
+        rig, slow = self.rig, self.slow
+        if not launch(slow.first):
+            return
+        # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
+        sys.setswitchinterval(SWITCH)
+        self.trace.start()
+        servo = self._servo_thread()
+        try:
+            launch(servo.start)
+            launch(slow.start)
+            while servo.running and not tick_count(rig.servo):
+                time.sleep(1e-3)
+            self.first_tick = process_age()
+            self.progress.say(f"first tick {self.first_tick:.1f} s after the start")
+            self._look_on(servo, watch)
+        finally:
+            self.scheduler = servo.scheduler
+            servo.stop()
+            if not servo.join(self.spec.safety.fade_out + FADE):
+                self._note("the servo did not end in time: let go, the force on the hand is not known")
+                servo.join(PATIENCE)
+            slow.join(PATIENCE)
+            self._hear(servo)
+            self._why = servo.reason
+        self.album.look(self.visual.latest()[0])
+
+    def _servo_thread(self) -> devices.ServoDriver:
+        """What calls the servo's step: a thread of our own, or the device's scheduler."""
+        if self.choice.kind == "touch":
+            return devices.touch_thread(self.rig.servo, self.hardware)
+        return ServoThread(self.rig.servo)
+
+    def _look_on(self, servo: devices.ServoDriver, watch: Watch | None) -> None:
+        """Until the servo ends: keep pictures, show them, ask it to stop when the run is over or must be."""
+        period = 1.0 / self.spec.rates.render_hz
+        while servo.running:
+            state, fresh = self.visual.latest()
+            if fresh:
+                self.album.look(state)
+            over = tick_count(self.rig.servo) >= self.ticks
+            if over or self.slow.failure or self._broken:
+                request_stop(self.rig.servo, STOP_REQUESTED)
+            self._hear(servo)
+            if watch is not None:
+                watch(state, fresh)
+            else:
+                time.sleep(period)
+
+    def _hear(self, servo: devices.ServoDriver) -> None:
+        """Take what the device has to say."""
+        if isinstance(servo, devices.Speaking):
+            for words, times in servo.events().items():
+                self._note(words, times)
+
+    def _in_lock_step(self) -> None:
+        """Both rates in this thread, then the fade."""
+        rig = self.rig
+
+        def make(n: int) -> int:
+            done, wanted = 0, self.export_tick
+            if wanted is not None and rig.lock.tick < wanted <= rig.lock.tick + n:
+                done = servo_run(rig.servo, wanted - rig.lock.tick)
+                self._take_problem()
+            return int(done + servo_run(rig.servo, n - done))
+
+        def each() -> None:
+            state, fresh = self.visual.latest()
+            if fresh:
+                self.album.look(state)
+            if rig.lock.tick % BATCH < rig.ratio:
+                self.trace.take()
+
+        fade = round(self.spec.safety.fade_out * self.spec.rates.servo_hz) + 1
+        try:
+            lock_step_run(rig, self.slow, self.ticks, make, each)
+            request_stop(rig.servo)
+            lock_step_run(rig, self.slow, rig.lock.tick + fade, make, each)
+        except (FloatingPointError, RuntimeError) as error:
+            self.slow.failure = f"the slow loop stopped: {account(error)}"
+            request_stop(rig.servo)
+            servo_run(rig.servo, fade)
+
+    # ---- the end
+
+    def _take_problem(self) -> None:
+        """Keep the contact problem as it is now, or why there is none."""
+        try:
+            self._problem = self.rig.problem()
+        except InputError as refusal:
+            self._problem = refusal
+
+    def _export(self, result: dict[str, Any]) -> None:
+        """Write the contact problem that was kept; a run that has none has failed at that."""
+        path = self.options.export
+        if path is None:
+            return
+        kept, spec = self._problem, self.spec
+        seconds = (self.export_tick or int(tick_count(self.rig.servo))) * self.rig.dt
+        if isinstance(kept, ContactProblem):
+            about = f"{self.options.scene} of Palpo at {seconds:g} s, rows n t1 t2; units m and N"
+            write_fclib(path, kept, spec.title, about)
+            result["export"] = f"{path}: {kept.mu.size} contacts at {seconds:g} s"
+            return
+        why = kept or f"the run ended before {self.options.export_at:g} s"
+        result["warnings"].append(f"--export {path}: {why}.")
+        result["exit_status"] = result["exit_status"] or FAILED
+
+    @contextmanager
+    def _excepthook(self) -> Iterator[None]:
+        """An error that nobody catches in any thread ends the run."""
+        before = threading.excepthook
+
+        def note(unhandled: threading.ExceptHookArgs) -> None:
+            name = "a thread" if unhandled.thread is None else f'the thread "{unhandled.thread.name}"'
+            error = unhandled.exc_value or RuntimeError(unhandled.exc_type.__name__)
+            self._broken = self._broken or f"{name} stopped: {account(error)}"
+
+        threading.excepthook = note
+        try:
+            yield
+        finally:
+            threading.excepthook = before
+
+    def _ending(self) -> tuple[str, int]:
+        """Why the run ended, and the exit status for it."""
+        reason = int(finished_reason(self.rig.servo))
+        if self.slow.failure or self._broken:
+            return self.slow.failure or self._broken, FAILED
+        if reason == STOP_EMERGENCY and not self._endings.number:
+            return "emergency stop", FINISHED
+        if reason not in (RUNNING, STOP_REQUESTED, STOP_EMERGENCY):
+            return f"the servo stopped: {self._why or REASONS[reason]}", FAILED
+        if reason == RUNNING:
+            lost = self._why not in ("", REASONS[RUNNING])
+            return f"the servo stopped: {self._why}" if lost else "the servo did not end in time", FAILED
+        if self._endings.number:
+            return WORDS[self._endings.number], SIGNALLED + self._endings.number
+        return "finished", FINISHED
+
+    def _outcome(self, columns: Any) -> Outcome:
+        rig = self.rig
+        result: dict[str, Any] = {
+            "title": self.spec.title,
+            "scene": self.options.scene,
+            "device": self.choice.title,
+            "interface": self.kind,
+            "driver": "lock-step" if self.options.lock_step else "threads",
+            "latency": rig.latency,
+            "duration_s": len(columns["tick"]) * rig.dt,
+        }
+        result |= measured(rig, self.slow, columns)
+        reason, status = self._ending()
+        result |= {"exit_reason": reason, "exit_status": status}
+        if self.baseline:
+            result["clock_baseline_us"] = self.baseline.pop("clock_baseline_us")
+            result["clock_baseline"] = self.baseline
+        result["warnings"] = warnings_of(rig, self.slow, result) + self.notes
+        if not self.options.lock_step:
+            result["first_tick_s"] = self.first_tick
+            result["scheduler"] = self.scheduler
+            if self.choice.kind != "touch" and not self.scheduler.startswith("SCHED_FIFO granted"):
+                result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
+        self._export(result)
+        if self.recordings:
+            result["recording"] = ", ".join(map(str, self.recordings))
+        return Outcome(
+            result, series_of(rig, columns), self.visual.geometry, self.album.states(),
+            self.album.film.states, self.spec.view, config_text(self.spec),
+        )  # fmt: skip
+
+
+def _export_tick(options: Options, rate: float) -> int | None:
+    """Ticks after which a contact problem is exported, None for the last; HapticsError for one not known."""
+    at = options.export_at
+    if at is None:
+        return None
+    if options.export is None or not options.lock_step or not at > 0.0:
+        raise HapticsError(
+            f"--export-at {at:g}: give a positive time, with --export FILE and --lock-step; in threads the "
+            "last tick's problem is exported, and --duration says when that is"
+        )
+    return max(1, round(at * rate))
+
+
+def run(options: Options, progress: Progress | None = None) -> Outcome:
+    """Prepare and run a session."""
+    session = Session(options, progress)
+    session.prepare()
+    return session.run()
+
+
+__all__: Sequence[str] = ["Options", "Session", "Watch", "run"]

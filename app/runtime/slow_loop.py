@@ -1,0 +1,186 @@
+"""The slow loop: low steps in their own thread, one a low period, beside the servo.
+
+A step begins when the servo has adopted the frame of the one before, so that each frame is felt and a replay
+needs only the ticks at which steps begin and frames appear. A step that takes longer than its period is
+an overrun; the next one begins at once.
+"""
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+import numpy as np
+from palpo.app.cli.refusal import account
+from palpo.app.runtime.live import SLEW, changed, way_to
+from palpo.app.runtime.system import Rig
+from palpo.haptics.limits import RUNNING
+from palpo.haptics.recording import Recorder
+from palpo.haptics.row import Column
+from palpo.haptics.servo import finished_reason, tick_count
+from palpo.haptics.statistics import MISSED, STALE_STEPS
+from palpo.physics.exchange.ahead import Ahead
+from palpo.physics.exchange.durations import Durations
+from palpo.physics.exchange.snapshot import COUNTERS, OVERFLOW
+
+NAP = 2e-4
+"""Seconds between two looks at whether the servo has adopted a frame."""
+
+SCHEDULE = (
+    Column("step", "1", "number of the low step, from 0", "i8"),
+    Column("frame", "1", "id of the frame that it published", "i8"),
+    Column("begin_tick", "1", "servo ticks that the tool state of its L1 had behind it, -1: none", "i8"),
+    Column("until_tick", "1", "the full bodies contain the forces of the scene's ticks before it", "i8"),
+    Column("present_tick", "1", "the frame itself contains the forces of the scene's ticks before it", "i8"),
+)
+
+
+def step_columns(names: Sequence[str]) -> tuple[Column, ...]:
+    """Columns of the low steps in a recording: the schedule, which a replay needs, and what took how long."""
+    times = [Column(f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}_ms", "ms", f"time of {name}") for name in names]
+    return *SCHEDULE, Column("total_ms", "ms", "time of the whole step"), *times
+
+
+class SlowLoop:
+    """Makes low steps and publishes what there is to see; `start` does so in a thread until the servo ends.
+
+    failure: an empty string, or why the loop ended by itself. overruns: steps longer than their period.
+    """
+
+    def __init__(
+        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Ahead | None = None
+    ) -> None:
+        """path: what is to keep the hand's path ahead of the servo."""
+        self.rig, self.visual, self.names, self.recorder = rig, rig.visual, tuple(names), recorder
+        self._path = path
+        self.period = rig.ratio * rig.dt
+        self.failure = ""
+        self.steps = self.overruns = 0
+        self.seconds = Durations()
+        """Wall times of the steps in threads."""
+        self.lost_slots = 0
+        self.counters = np.zeros(len(COUNTERS), np.int64)
+        self._changes: SimpleQueue[tuple[str, bool]] = SimpleQueue()
+        self._ways: dict[str, list[str]] = {}
+        """By key: the changes still to be made, one at each low step."""
+        self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
+
+    def first(self) -> bool:
+        """The first frame, made before the servo starts; False if it failed."""
+        return self._guarded(self.step)
+
+    def start(self) -> None:
+        """The thread, after the first frame."""
+        self._thread.start()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the end, which comes when the servo has ended."""
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def ask(self, text: str, at_once: bool = False) -> None:
+        """Make the change `text` from the next low step on, in even steps; any thread may ask.
+
+        at_once: in that step alone, as a recording has it.
+        """
+        self._changes.put((text, at_once))
+
+    def take_changes(self) -> None:
+        """Make the changes that are due; the recording keeps them with the number of the next step."""
+        steps = max(1, math.ceil(SLEW / self.period - 1e-9))
+        while not self._changes.empty():
+            text, at_once = self._changes.get()
+            key = text.partition("=")[0].strip()
+            self._ways[key] = [text] if at_once else way_to(self.rig.spec, text, steps)
+        for key in list(self._ways):
+            text = self._ways[key].pop(0)
+            if not self._ways[key]:
+                del self._ways[key]
+            self.rig.change(changed(self.rig.spec, text))
+            if self.recorder is not None:
+                self.recorder.append_change(self.steps, text)
+
+    def step(self) -> None:
+        """One whole low step; the bodies are brought to the last complete tick."""
+        low, start = self.rig.low, time.perf_counter()
+        self.take_changes()
+        self.lead()
+        low.begin()
+        begun, until = low.begun(), low.complete()
+        slot = self.visual.take_tool()
+        low.finish(until)
+        self.seconds.add(time.perf_counter() - start)
+        self.overruns += self.seconds.last > self.period
+        self.book((low.frame_id, begun, until, low.present), self.seconds.last)
+        self.show(slot, until)
+
+    def lead(self) -> None:
+        """Keep the hand's path ahead of the servo."""
+        if self._path is not None:
+            self._path.keep(int(tick_count(self.rig.servo)))
+
+    def book(self, schedule: tuple[int, int, int, int], seconds: float) -> None:
+        """Count a step; its row in the recording has frame, begin tick, until tick, present tick, and times.
+
+        seconds: of the whole step; zero books the times of its parts as zero, too.
+        """
+        times = self.rig.low.times
+        self.lost_slots += self.rig.low.lost_slots > 0
+        if self.recorder is not None:
+            parts = [1e3 * times.last(name) if seconds else 0.0 for name in self.names]
+            self.recorder.append_low_step((self.steps, *schedule, 1e3 * seconds, *parts))
+        self.steps += 1
+
+    def show(self, slot: int, tick: int) -> None:
+        """Publish the picture; raise what keeps the low loop from going on."""
+        counted = self.rig.servo.statistics.counters
+        self.counters[:3] = counted[MISSED], counted[STALE_STEPS], self.overruns
+        self.counters[OVERFLOW] = self.lost_slots
+        self.visual.publish(slot, tick, self.counters)
+        self.rig.low.check()
+
+    def _run(self) -> None:
+        due = time.perf_counter() + self.period
+        while self._wait(due) and self._guarded(self.step):
+            due = max(due + self.period, time.perf_counter())
+
+    def _guarded(self, step: Callable[[], None]) -> bool:
+        """Make a step; False, with the reason kept, if it failed: then the servo must fade."""
+        try:
+            step()
+        except Exception as error:
+            self.failure = f"the slow loop stopped: {account(error)}"
+            return False
+        return True
+
+    def _wait(self, due: float) -> bool:
+        """Sleep until a step is due and the servo has the last frame; False once the servo has ended."""
+        while finished_reason(self.rig.servo) == RUNNING:
+            left = due - time.perf_counter()
+            if left > 0:
+                time.sleep(min(left, 0.05))
+            elif not self.rig.low.adopted():
+                time.sleep(NAP)
+            else:
+                return True
+        return False
+
+
+def lock_step_run(
+    rig: Rig, slow: SlowLoop, ticks: int, make: Callable[[int], object], each: Callable[[], object]
+) -> None:
+    """Up to tick `ticks`, by spans of make(k) and the low steps between; `each` is called after a period.
+
+    Times of steps are booked as zero, so that two recordings are the same bit for bit.
+    """
+    lock, ratio = rig.lock, rig.ratio
+    while lock.tick < ticks and finished_reason(rig.servo) == RUNNING:
+        start = lock.tick
+        slow.take_changes()
+        slow.lead()
+        lock.advance(min(ratio, ticks - start), make)
+        slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)
+        slow.show(slow.visual.take_tool(), lock.tick)
+        each()

@@ -1,0 +1,179 @@
+"""A snap scene ready to run: the servo computes everything, the low loop carries settings and pictures."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.build.snap import build_model, matrices_of, settings_of
+from palpo.app.cli.progress import Progress
+from palpo.app.report.outcome import vectors
+from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.settings_loop import SettingsLoop
+from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.visual.snap import SnapVisual
+from palpo.config.schema.snap import SnapScene
+from palpo.haptics.limits import STOPPING, LimitParams
+from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
+from palpo.haptics.workspace import Workspace
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.snap_frame import publish_snap_settings
+from palpo.physics.systems.click import click
+from palpo.physics.systems.snap_model import CONTACTS, LOST
+from palpo.physics.systems.snap_servo import make_servo as make_snap_servo
+from palpo.physics.systems.snap_servo import snap_tick, tick_data
+from palpo.physics.systems.snap_tick import DIVERGENCES, SWEEP_CAPS, TICK
+
+KIND = "none"
+"""There is one rate, and no interface between two."""
+WARM_PERIODS = 3
+"""Low periods that call every compiled function at least once."""
+PLOTTED = 6.0
+"""Seconds of history in the plots."""
+
+FORCE, HELD = ("force_x", "force_y", "force_z"), ("held_x", "held_y", "held_z")
+"""Columns of the hold's force on the hand [N], and of the plug's position [m]."""
+
+Values = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Settings and matrices of the hold, as palpo.physics.exchange.snap_frame has them."""
+
+
+class SnapRig:
+    """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        spec: SnapScene,
+        device_at: DeviceAt,
+        workspace: Workspace,
+        limits: LimitParams,
+        rebased: bool,
+        progress: Progress,
+    ) -> None:
+        """rebased: the device's first position is taken as the plug's, wherever the hand is."""
+        self.spec = spec
+        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.model = build_model(spec, progress)
+        self.held: NDArray[np.float64] = self.model.start.copy()
+        self.state = state = make_snap_servo(
+            self.model,
+            spec.integration.substeps,
+            spec.admittance.orientation,
+            rest=spec.misalignment.quaternion,
+            offset=spec.misalignment.position,
+            rail=spec.admittance.rail is not None,
+        )
+        self.low = SettingsLoop(
+            self._values(),
+            self._publish,
+            state.settings_control,
+            lambda: int(state.counter[TICK]),
+            lambda: int(state.snap.counter[LOST]),
+        )
+        self.lock = PromptLock(self.low, self.ratio)
+        self._data = tick_data(state)
+        self.servo: Servo = make_servo(
+            snap_tick.address, self._data.address, state.port, device_at(self.held), limits, workspace,
+            rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
+        )  # fmt: skip
+
+    def _values(self) -> Values:
+        connector = self.model.connector
+        return settings_of(self.spec, connector), matrices_of(self.spec, connector)
+
+    def _publish(self, values: Values, identity: int) -> None:
+        publish_snap_settings(self.state.settings, self.state.settings_control, *values, identity)
+
+    @cached_property
+    def visual(self) -> SnapVisual:
+        """What there is to see."""
+        return SnapVisual(self.spec, self.model, self.state)
+
+    @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        return "none, as all is computed at the servo's rate"
+
+    @property
+    def waited(self) -> int:
+        """There are no frames to wait for."""
+        return 0
+
+    def masses(self) -> dict[str, float]:
+        """Mass of the socket, and the one that the plug is given by its hold [kg]."""
+        c = self.model.connector
+        volume = sum(float(prong.mesh.volumes.sum()) for prong in c.prongs)
+        held = c.push @ self.state.snap.plug.mass[:3, :3] @ c.push
+        return {"socket": c.material.density * volume, "plug": float(held)}
+
+    def change(self, spec: SnapScene) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        self.spec = spec
+        self.low.values = self._values()
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Ticks of a run in threads: no clock takes part in them."""
+        servo_run(self.servo, len(flags))
+
+    def problem(self) -> ContactProblem:
+        """The last step's contact problem [m], [N]; InputError if it had no contact."""
+        snap = self.state.snap
+        n, s = int(snap.counter[CONTACTS]), snap.system
+        if n == 0:
+            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+        w = s.w[: 9 * n * n].reshape(3 * n, 3 * n)
+        return ContactProblem(w.copy(), s.b[: 3 * n].copy(), s.mu[:n].copy())
+
+    def counts(self) -> dict[str, int]:
+        """Steps whose solve came to one of its limits."""
+        counter = self.state.counter
+        return {"sweeps used up": int(counter[SWEEP_CAPS]), "solves diverged": int(counter[DIVERGENCES])}
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Sentences on contacts without room and on solves that stopped short."""
+        counts, found = self.counts(), []
+        lost = int(self.state.snap.counter[LOST])
+        if lost:
+            found.append(f"{lost} contacts found no room; raise contact.capacity or lower contact.clusters.")
+        if counts["sweeps used up"]:
+            found.append(
+                f"In {counts['sweeps used up']} steps {self.spec.solver.sweeps} sweeps did not reach the "
+                f"solver's tolerance; raise solver.sweeps or solver.tolerance."
+            )
+        if counts["solves diverged"]:
+            found.append(f"In {counts['solves diverged']} steps the contact solver diverged.")
+        return found
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """The click as the hand met it, in newtons of the scene, and how hard it pulled afterwards."""
+        c = self.model.connector
+        running = (columns["flags"].astype(np.int64) & STOPPING) == 0
+        if not running.any():
+            return {}
+        force, held = (vectors(columns, *names)[running] @ c.push for names in (FORCE, HELD))
+        time, travel = columns["time_s"][running], held - self.held @ c.push
+        felt = click(time, -force, travel, c.interference)
+        return {
+            "click_peak_N": felt.peak,
+            "click_drop_N": felt.drop,
+            "click_release_s": felt.release,
+            "click_travel_m": felt.travel,
+            "latched": felt.latched,
+            "travel_m": float(travel.max()),
+            "pull_out_N": float(force[time > felt.release].max(initial=0.0)),
+        }
+
+    def curves(self) -> list[Curves]:
+        """Forces along the push, and energies."""
+        force, energy = self.visual.force.latest(PLOTTED), self.visual.energy.latest(PLOTTED)
+        return [Curves("force along the push", "N", *force), Curves("energy", "mJ", *energy)]

@@ -1,0 +1,172 @@
+"""Suction ready to run: the slow loop makes whole steps, and the servo feels a held cup (physics.systems).
+
+Where nobody holds a cup the servo only keeps the time: the scene's path, cables or figure move it.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.build.suction import SERVO_CAVITIES, SERVO_CONTACTS, build, gains_of, rehearse, settings_of
+from palpo.app.cli.progress import Progress
+from palpo.app.report.suction_findings import Findings
+from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.visual.suction import SuctionVisual
+from palpo.config.schema.suction import HandDrive, PassiveGas, SuctionScene
+from palpo.haptics.limits import LimitParams
+from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
+from palpo.haptics.workspace import Workspace
+from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.errors import InputError
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.sides import RigidSide, SoftSide
+from palpo.physics.systems.suction_loop import SuctionLoop
+from palpo.physics.systems.suction_servo import CALLS, DIVERGENCES, SWEEP_CAPS, TICK, suction_tick, tick_data
+from palpo.physics.systems.suction_servo import make_servo as make_handle
+
+KIND = "none"
+"""There is no interface to choose."""
+WARM_PERIODS = 3
+"""Low periods that call the servo's compiled functions at least once."""
+
+
+class SuctionRig:
+    """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        spec: SuctionScene,
+        device_at: DeviceAt,
+        workspace: Workspace,
+        limits: LimitParams,
+        threads: bool,
+        rebased: bool,
+        progress: Progress,
+    ) -> None:
+        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+        self.spec = spec
+        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        with progress.stage("building the scene"):
+            self.built = build(spec)
+        suction, hand = self.built.suction, self.built.hand
+        self.held: NDArray[np.float64] = np.array(spec.device.path[0][1:])
+        turns = False
+        if hand is not None:
+            self.held = hand.handle.position.copy()
+            turns = next(cup.drive.orientation for cup in spec.cups if isinstance(cup.drive, HandDrive))
+        self.state = make_handle(
+            self.held,
+            SERVO_CONTACTS,
+            SERVO_CAVITIES,
+            self.dt,
+            held=hand is not None,
+            turns=turns,
+            ratio=self.ratio,
+        )
+        self.low = SuctionLoop(
+            self.state, suction, self.built.drives, hand, settings_of(spec), self.built.gauge
+        )
+        self.lock = PromptLock(self.low, self.ratio)
+        self.found = Findings(suction)
+        self.low.watch = self._watch
+        self._data = tick_data(self.state)
+        self._threads = threads
+        self.servo: Servo = make_servo(
+            suction_tick.address, self._data.address, self.state.port, device_at(self.held), limits,
+            workspace, rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
+        )  # fmt: skip
+
+    def _watch(self) -> None:
+        self.found.note()
+        self.visual.look()
+
+    @cached_property
+    def visual(self) -> SuctionVisual:
+        """What there is to see."""
+        return SuctionVisual(self.spec, self.built, self.state)
+
+    @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        if self.built.hand is None:
+            return "none, as nobody holds a cup"
+        return "as long as a low step takes" if self._threads else "none, as a step takes no time"
+
+    @property
+    def waited(self) -> int:
+        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        return int(self.state.counter[CALLS] - self.state.counter[TICK])
+
+    def masses(self) -> dict[str, float]:
+        """Mass of each moving body [kg]."""
+        suction = self.built.suction
+        masses = {cup.body.name: cup.body.mass for cup in suction.cups}
+        body = getattr(suction.partner, "body", None)
+        return masses if body is None else masses | {body.name: body.mass}
+
+    def change(self, spec: SuctionScene) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        self.spec = spec
+        suction, gas, solver = self.built.suction, spec.gas, spec.solver
+        suction.mu[:] = [spec.mu(cup) for cup in spec.cups]
+        largest = gas.max_pressure if isinstance(gas, PassiveGas) else np.inf
+        suction.air = Air(largest, gas.atmosphere, gas.temperature)
+        if isinstance(gas, PassiveGas):
+            suction.leak = gas.leak
+        elif not gas.table:
+            suction.gauge = gas.gauge
+        suction.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)
+        for side in suction.sides:
+            if isinstance(side, SoftSide | RigidSide):
+                side.body.gravity[:] = spec.gravity
+        for told in spec.cups:
+            if isinstance(told.drive, HandDrive) and self.built.hand is not None:
+                self.built.hand.gains = gains_of(told.drive)
+        self.low.settings = settings_of(spec)
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+        with progress.stage("compiling contacts and cavities, or loading them"):
+            rehearse()
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Ticks of a run in threads: nothing in them depends on the clock."""
+        servo_run(self.servo, len(flags))
+
+    def problem(self) -> ContactProblem:
+        """The last step's contacts without the cavities [m], [N]; InputError if it had none."""
+        suction = self.built.suction
+        (w, b), n = suction.problem, len(suction.problem[1]) - suction.cavity_count
+        if n == 0:
+            raise InputError("nothing is in contact in this step, so that it has no contact problem")
+        return ContactProblem(w[:n, :n].copy(), b[:n].copy(), suction.rows.mu[: n // 3].copy())
+
+    def counts(self) -> dict[str, int]:
+        """Ticks whose solve came to one of its limits."""
+        counter = self.state.counter
+        return {"sweeps used up": int(counter[SWEEP_CAPS]), "solves diverged": int(counter[DIVERGENCES])}
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Sentences on solves that stopped short."""
+        found = []
+        if diverged := self.counts()["solves diverged"]:
+            found.append(f"In {diverged} ticks the servo's solver diverged and its best force was kept.")
+        if diverged := self.built.suction.diverged:
+            found.append(f"The slow loop's solver diverged {diverged} times; pressures and air were kept.")
+        return found
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """How well the cups held."""
+        return self.found.numbers()
+
+    def curves(self) -> list[Curves]:
+        """The cavities over the last seconds."""
+        return self.found.curves()

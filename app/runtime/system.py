@@ -1,0 +1,184 @@
+"""What a run asks of a system: the seam between the loops and what they simulate.
+
+A rig is one scene ready for one run: a servo with the system's tick, a low loop, and what there is to see.
+Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bodies, no frames and no solver.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.cli.progress import Progress
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.servo import Servo
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+
+DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
+"""The device of a run, given where the tool's held point is at rest (3,) [m]."""
+
+
+class Curves(NamedTuple):
+    """Quantities of one unit over time."""
+
+    title: str
+    unit: str
+    seconds: NDArray[np.float64]
+    """Ascending, shape (n,)."""
+    series: Mapping[str, NDArray[np.float64]]
+    """By name, shape (n,) each."""
+
+
+class LowLoop(Protocol):
+    """The slow loop's work: steps in two halves, each of which ends in a frame that the servo adopts."""
+
+    times: StepTimes
+    """Wall times of the named parts of its steps."""
+    frame_id: int
+    tick: int
+    """Ticks whose forces the bodies contain."""
+    present: int
+    """Ticks whose forces the last frame contains."""
+    lost_slots: int
+    """Candidates of the last step that found no room."""
+
+    def begin(self) -> None:
+        """First half of a step."""
+        ...
+
+    def begun(self) -> int:
+        """Servo ticks that the state read by `begin` had behind it, -1 for none."""
+        ...
+
+    def complete(self) -> int:
+        """Ticks whose forces are known by now."""
+        ...
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Second half: publish the frame; the bodies contain the forces of ticks before `until`."""
+        ...
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken the last frame."""
+        ...
+
+    def check(self) -> None:
+        """Raise RuntimeError or FloatingPointError, in words, for a state that cannot go on."""
+        ...
+
+    def close(self) -> None:
+        """End worker threads."""
+        ...
+
+
+class LockStepper(Protocol):
+    """Both rates in one thread, without a clock."""
+
+    tick: int
+    ratio: int
+
+    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
+        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
+        ...
+
+
+class Picture(Protocol):
+    """What there is to see; the slow loop writes, one other thread reads."""
+
+    geometry: SceneGeometry
+    vertices: NDArray[np.float64]
+    """Where everything is [m], (n_vertices, 3)."""
+    strain: bool
+    timed: bool
+
+    def take_tool(self) -> int:
+        """Slot of the newest state of the tool, kept until the next call."""
+        ...
+
+    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
+        """Write everything as it is, with the tool of slot k."""
+        ...
+
+    def latest(self) -> tuple[SceneState, bool]:
+        """The newest frame, and whether it is new."""
+        ...
+
+
+class Rig(Protocol):
+    """One scene for one run."""
+
+    spec: Any
+    kind: str
+    servo: Servo
+    dt: float
+    """Servo period [s]."""
+    ratio: int
+    """Servo ticks in a low period."""
+    held: NDArray[np.float64]
+    """The tool's held point at rest [m], shape (3,)."""
+
+    @property
+    def low(self) -> LowLoop:
+        """The slow loop's work."""
+        ...
+
+    @property
+    def lock(self) -> LockStepper:
+        """The driver without a clock."""
+        ...
+
+    @property
+    def visual(self) -> Picture:
+        """What there is to see."""
+        ...
+
+    @property
+    def latency(self) -> str:
+        """How old a frame is when it is first felt, in words."""
+        ...
+
+    @property
+    def waited(self) -> int:
+        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        ...
+
+    def masses(self) -> dict[str, float]:
+        """Mass of each moving body [kg]."""
+        ...
+
+    def change(self, spec: Any) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        ...
+
+    def warm_up(self, progress: Progress) -> None:
+        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        ...
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """Make again as many ticks of a run in threads as there are in its columns `sweeps`, `tick_flags`."""
+        ...
+
+    def problem(self) -> ContactProblem:
+        """The last tick's contact problem; InputError where there is none, or none that can be told."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """What there is to count of the servo's solver, by name."""
+        ...
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Sentences on what went less than well in the system."""
+        ...
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """What the run found out about its scene, from the servo's columns: numbers and flags by name.
+
+        They are the result's `system`, and columns of the table of a sweep.
+        """
+        ...
+
+    def curves(self) -> list[Curves]:
+        """What there is to plot of the system over the last seconds, beside the hand's force."""
+        ...

@@ -1,0 +1,1 @@
+"""What there is to see of each kind of scene."""

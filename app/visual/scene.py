@@ -1,0 +1,320 @@
+"""What there is to see of a scene: its shapes, and their present state for the picture.
+
+The slow loop's thread writes what it has. In a run in threads the one that draws then moves everything on to
+the servo's own newest state: the tool, the hand, the contacts, and the soft bodies by their reduced models.
+"""
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.visual.frames import Frames
+from palpo.config.schema.body import PlaneBody, RigidBody
+from palpo.config.schema.body import TetBody as TetBodySpec
+from palpo.config.schema.scene import SceneSpec
+from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.contact.rows import POINT
+from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.snapshot import (
+    NO_SCALAR,
+    STRAIN,
+    Drawable,
+    SceneState,
+    make_geometry,
+    plane_corners,
+)
+from palpo.physics.exchange.tool_state import ToolState
+from palpo.physics.fem.strain import NodalStrain
+from palpo.physics.systems.drawn_model import DrawnModels
+from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.members import Member, TetMember
+from palpo.physics.systems.scene import Scene
+
+AROUND, RINGS = 24, 7
+"""Facets of round rigid bodies: around the axis, and from the rim of an end to its pole."""
+
+SMALLEST_STRAIN = 1e-3
+"""A colour bar never ends below this strain, so that rounding is not shown as if it were one."""
+
+COLOURED = 0.98
+"""Share of the values that a colour bar tells apart."""
+PLATE = 2.6
+"""Half a plate's width, in lengths of the scene: where the picture's ground has faded."""
+
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+
+def capsule_surface(radius: float, length: float) -> tuple[Floats, Indices]:
+    """Vertices and outward triangles of a capsule about y, length [m] between its centres; a ball for 0."""
+    rise = np.linspace(-np.pi / 2, np.pi / 2, 2 * RINGS)[1:-1]
+    turn = np.linspace(0.0, 2 * np.pi, AROUND, endpoint=False)
+    rings = np.empty((len(rise), AROUND, 3))
+    rings[..., 0] = radius * np.cos(rise)[:, None] * np.sin(turn)
+    rings[..., 1] = (radius * np.sin(rise) + 0.5 * length * np.sign(rise))[:, None]
+    rings[..., 2] = radius * np.cos(rise)[:, None] * np.cos(turn)
+    poles = np.array([[0.0, -radius - length / 2, 0.0], [0.0, radius + length / 2, 0.0]])
+    vertices = np.vstack([rings.reshape(-1, 3), poles])
+    k, after = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    bottom, top = len(vertices) - 2, len(vertices) - 1
+    triangles = [np.stack([np.full(AROUND, bottom), after, k], axis=1)]
+    for ring in range(len(rise) - 1):
+        low, high = ring * AROUND, (ring + 1) * AROUND
+        triangles.append(np.stack([low + k, low + after, high + after], axis=1))
+        triangles.append(np.stack([low + k, high + after, high + k], axis=1))
+    last = (len(rise) - 1) * AROUND
+    triangles.append(np.stack([np.full(AROUND, top), last + k, last + after], axis=1))
+    return vertices, np.vstack(triangles).astype(np.int32)
+
+
+def rotate(q: Floats, points: Floats) -> Floats:
+    """Points (n, 3) turned by the unit quaternion q (w, x, y, z)."""
+    t = 2.0 * np.cross(q[1:], points)
+    return points + q[0] * t + np.cross(q[1:], t)
+
+
+def colour_range(upper: float, values: Floats, smallest: float = SMALLEST_STRAIN) -> float:
+    """Upper end of a colour bar: 1, 2 or 5 times a power of ten that holds `COLOURED` of the `values`, and
+    `smallest` in any case.
+
+    The rest are the peaks under single loads, which grow with the mesh. An `upper` that still does and is not
+    far too large stays, so that the colours do not flicker.
+    """
+    finite = np.sort(values[np.isfinite(values)])
+    largest = max(float(finite[int(COLOURED * (len(finite) - 1))]) if len(finite) else 0.0, smallest)
+    if 0.3 * upper <= largest <= upper:
+        return upper
+    power = 10.0 ** np.floor(np.log10(largest))
+    return float(power * min(k for k in (1, 2, 5, 10) if largest <= k * power * (1 + 1e-9)))
+
+
+class _Shape:
+    """One body's drawable, its number, and a rigid body's vertices in its own axes."""
+
+    def __init__(self, drawable: Drawable, number: int, local: Floats | None) -> None:
+        self.drawable, self.number, self.local = drawable, number, local
+
+
+class _Place(NamedTuple):
+    """Where a body is: all its points (n, 3) [m], and the pose of the axes that a rigid one is told in."""
+
+    points: Floats
+    origin: Floats
+    turn: Floats
+
+
+Places = dict[int, _Place]
+"""By the bodies' numbers."""
+
+
+def _place(member: Member) -> _Place:
+    """Where the slow loop has a member."""
+    body = member.body
+    turn = UPRIGHT if isinstance(body, TetBody) else body.q[0]
+    return _Place(member.positions(), body.x[0], turn)
+
+
+class Visual(Frames):
+    """Geometry of a scene, and the frames of its state; the strain is the tetrahedra's equivalent strain."""
+
+    def __init__(
+        self, spec: SceneSpec, scene: Scene, high: HighRate, drawn: DrawnModels | None = None
+    ) -> None:
+        """drawn: the reduced models that the servo moves the bodies by; None for what the slow loop has."""
+        self.scene, self.high, self._drawn = scene, high, drawn or DrawnModels()
+        self.members = {member.number: member for member in scene.members}
+        self.tool = int(scene.topology.point_body[scene.tool_points.span[0]])
+        self._shapes: list[_Shape] = []
+        self._first = 0
+        rest = [
+            self._add(spec, number)
+            for number, body in enumerate(spec.bodies)
+            if not isinstance(body, PlaneBody)
+        ]
+        solid = np.vstack([*rest, np.array([p[1:] for p in spec.device.path])])
+        for number, body in enumerate(spec.bodies):
+            if isinstance(body, PlaneBody):
+                rest.append(self._add_plane(body, number, solid))
+        vertices = np.vstack(rest)
+        self.geometry = make_geometry([s.drawable for s in self._shapes], vertices)
+        joints = scene.attachments
+        points = np.flatnonzero(joints.kind == POINT)
+        self._joined = joints.points[points, 0, 0].astype(np.intp) if len(points) else np.zeros(0, np.intp)
+        super().__init__(vertices, scene.capacity.contacts, len(self._joined))
+        self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
+        self._gauges = [
+            (shape, NodalStrain(member.body.mesh.nodes, member.body.mesh.tets))
+            for shape in self._shapes
+            if (member := self.members.get(shape.number)) and isinstance(member, TetMember)
+        ]
+        self._measure()  # compiled before the loop starts
+        self._present = vertices.copy()
+
+    def _triangles(self, number: int) -> tuple[int, int, Indices]:
+        """First point, number of points and triangles, from the first point on, of a body."""
+        topology = self.scene.topology
+        own = np.flatnonzero(topology.point_body == number)
+        triangles = topology.triangles[topology.point_body[topology.triangles[:, 0]] == number]
+        return int(own[0]), len(own), triangles - own[0]
+
+    def _add(self, spec: SceneSpec, number: int) -> Floats:
+        """A body's drawable; its vertices at rest."""
+        body, scene = spec.bodies[number], self.scene
+        first, n_points, triangles = self._triangles(number)
+        local, fixed, kind, radius, static = None, np.zeros(0, np.int32), "surface", 0.0, False
+        if body.kind == "beam":
+            kind, radius, n = "tube", float(scene.topology.body_radius[number]), n_points // 2
+            rest, triangles = scene.rest[first : first + n], np.zeros((0, 3), np.int32)
+            if number in self.members:
+                fixed = np.flatnonzero(self.members[number].body.model.fixed).astype(np.int32)
+        elif isinstance(body, RigidBody):
+            local, triangles = self._rigid(body, number, triangles)
+            rest = self._placed(number, local)
+        else:
+            static = body.kind == "mesh"
+            rest = scene.rest[first : first + n_points]
+            if isinstance(body, TetBodySpec):
+                fixed = self.members[number].body.fixed
+        drawable = Drawable(
+            body.name, kind, self._first, len(rest), triangles, radius, body.colour, fixed, static  # type: ignore[arg-type]
+        )  # fmt: skip
+        self._shapes.append(_Shape(drawable, number, local))
+        self._first += len(rest)
+        return rest
+
+    def _rigid(self, body: RigidBody, number: int, triangles: Indices) -> tuple[Floats, Indices]:
+        """Vertices in body axes and triangles of a rigid body."""
+        scale, g = body.placement.scale, body.geometry
+        if g.kind in ("sphere", "capsule"):
+            return capsule_surface(g.radius * scale, g.length * scale if g.kind == "capsule" else 0.0)
+        if number in self.members:
+            return self.members[number].points, triangles
+        span = self.scene.tool_points.span
+        return self.scene.tool_points.lever[span[0] : span[1] - 1], triangles
+
+    def _placed(self, number: int, local: Floats) -> Floats:
+        """A rigid body's vertices where it is when the scene is built."""
+        state = self.scene.tool if number == self.tool else self.members[number].body.state
+        return state.x[0] + rotate(state.q[0], local)
+
+    def _add_plane(self, body: PlaneBody, number: int, solid: Floats) -> Floats:
+        """A plate below everything that is there, so large that it fades before it ends."""
+        lower, upper = solid.min(axis=0), solid.max(axis=0)
+        normal = np.array(body.normal, float) / np.linalg.norm(body.normal)
+        centre = 0.5 * (lower + upper)
+        centre -= normal * (normal @ (centre - np.array(body.point)))
+        corners = plane_corners(centre, normal, PLATE * float(np.linalg.norm(upper - lower)))
+        drawable = Drawable(body.name, "plane", self._first, 4, colour=body.colour, static=True)
+        self._shapes.append(_Shape(drawable, number, None))
+        self._first += 4
+        return corners
+
+    def take_tool(self) -> int:
+        """Slot of the newest tool state; it stays until the low loop or this asks again."""
+        return int(acquire(self.high.state_control)[0])
+
+    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
+        """Write the bodies as they are, with the tool and its contacts from state slot k."""
+        told = self.high.state
+        places = {number: _place(member) for number, member in self.members.items()}
+        if told.tick[k] >= 0:
+            self._move(self.vertices, places, told, k)
+        strain = self.strain and bool(self._gauges)
+        if strain:
+            self._measure()
+        now = SceneState(
+            vertices=self.vertices,
+            tick=tick,
+            time=tick * self.scene.numbers.dt,
+            counters=counters,
+            scalar=self._scalar,
+            scalar_kind=STRAIN if strain else NO_SCALAR,
+            scalar_range=np.array([0.0, self._upper]),
+        )
+        self.hand_over(self._with_tool(now, places, told, k))
+
+    def latest(self) -> tuple[SceneState, bool]:
+        """The slow loop's newest frame, and whether it is new; in threads moved on to the servo's state.
+
+        Strain and counters stay the slow loop's. Where the servo has no reduced model of a body, or one that
+        is no longer kept, so does the body.
+        """
+        state, fresh = super().latest()
+        if not self.timed:
+            return state, fresh
+        self._drawn.wanted = True
+        told = self.high.shown
+        k = int(acquire(self.high.shown_control)[0])
+        if told.tick[k] < state.tick:
+            return state, fresh
+        places = {
+            model.member.number: _Place(
+                model.positions(told.z[k], told.centre[k, low], told.orientation[k, low]),
+                told.centre[k, low],
+                told.orientation[k, low],
+            )
+            for low, model in enumerate(self._drawn.of(int(told.frame[k])))
+        }
+        self._present[:] = state.vertices
+        self._move(self._present, places, told, k)
+        now = replace(
+            state,
+            vertices=self._present,
+            tick=int(told.tick[k]),
+            time=told.tick[k] * self.scene.numbers.dt,
+            published_ns=time.perf_counter_ns(),
+        )
+        return self._with_tool(now, places, told, k), fresh
+
+    def _with_tool(self, now: SceneState, places: Places, told: ToolState, k: int) -> SceneState:
+        """The state with the tool, the hand and the contacts of slot k."""
+        started = told.tick[k] >= 0
+        n = int(told.n_contacts[k]) if started else 0
+        now.contact_point, now.contact_force = told.contact_point[k, :n], told.contact_force[k, :n]
+        now.contact_state = told.contact_status[k, :n].astype(np.int64)
+        if started:
+            hold = self.high.hold
+            frame = int(hold.frame[0])
+            now.device_point, now.hand_force = told.target[k], told.force[k]
+            now.held_point = told.x[k, frame] + rotate(told.q[k, frame], hold.lever[None])[0]
+        now.attachment_point = self._joints(places, told, k)
+        return now
+
+    def _move(self, vertices: Floats, places: Places, told: ToolState, k: int) -> None:
+        """Bring the vertices of the tool and of the bodies that have a place to where these are."""
+        for shape in self._shapes:
+            d = shape.drawable
+            if shape.number == self.tool:
+                place = _Place(told.x[k], told.x[k, 0], told.q[k, 0])
+            elif shape.number in places:
+                place = places[shape.number]
+            else:
+                continue
+            vertices[d.span] = (
+                place.points[: d.n_vertices]
+                if shape.local is None
+                else place.origin + rotate(place.turn, shape.local)
+            )
+
+    def _measure(self) -> None:
+        """Strain of the tetrahedral bodies as they are."""
+        for shape, gauge in self._gauges:
+            gauge.evaluate(self.members[shape.number].body.x, self._scalar[shape.drawable.span])
+        self._upper = colour_range(self._upper, self._scalar)
+
+    def _joints(self, places: Places, told: ToolState, k: int) -> Floats:
+        """Positions of the attached points, where they are known."""
+        out = np.full((len(self._joined), 3), np.nan)
+        points = self.scene.tool_points
+        for i, p in enumerate(self._joined):
+            number = int(self.scene.topology.point_body[p])
+            if number in places:
+                out[i] = places[number].points[p - self.members[number].first]
+            elif told.tick[k] >= 0 and points.span[0] <= p < points.span[1]:
+                frame = int(points.frame[p])
+                out[i] = told.x[k, frame] + rotate(told.q[k, frame], points.lever[p][None])[0]
+        return out

@@ -1,0 +1,119 @@
+"""What there is to see of a snap scene: the socket, coloured by deflection or strain, the plug, and contacts.
+
+The servo publishes coordinates; the nodes are found from them here, in the slow loop.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.runtime.history import History
+from palpo.app.visual.frames import Frames
+from palpo.app.visual.scene import SMALLEST_STRAIN, colour_range, rotate
+from palpo.config.schema.snap import SnapScene
+from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.snap_frame import COUPLING, ELASTIC, KINETIC, PLUG
+from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
+from palpo.physics.fem.strain import NodalStrain
+from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap_tick import SnapServo
+
+SMALLEST_DEFLECTION = 0.1
+"""A colour bar never ends below it, so that a socket at rest looks it [mm]."""
+
+FELT = 1e-6
+"""Force below which there is no arrow: what is left of a vibration that has died away [N]."""
+
+ENERGY = {"kinetic": KINETIC, "elastic": ELASTIC, "coupling": COUPLING, "plug and hold": PLUG}
+"""Energies that are plotted, by their place in the picture."""
+
+
+class SnapVisual(Frames):
+    """Geometry of prongs and plug, and the frames of the servo's pictures; keeps the energies and forces."""
+
+    def __init__(self, spec: SnapScene, model: SnapModel, servo: SnapServo) -> None:
+        self.model, self.picture, self.picture_control = model, servo.picture, servo.picture_control
+        self._dt, self._rail = spec.rates.dt, spec.admittance.rail is not None
+        connector = model.connector
+        drawables, first = [], 0
+        for i, part in enumerate(connector.prongs):
+            n, name = len(part.mesh.nodes), "socket" if len(connector.prongs) == 1 else f"prong {i + 1}"
+            skin = part.mesh.surface().triangles
+            clamped = np.intersect1d(part.clamped, skin).astype(np.int32)
+            drawables.append(Drawable(name, "surface", first, n, skin, 0.0, spec.socket_colour, clamped))
+            first += n
+        self._plug = connector.plug.vertices
+        drawables.append(
+            Drawable(
+                "plug", "surface", first, len(self._plug), connector.plug.triangles, 0.0, spec.plug_colour
+            )
+        )
+        self._parts = [d.span for d in drawables]
+        nodes = [part.mesh.nodes for part in connector.prongs]
+        vertices = np.vstack([*nodes, self._plug + connector.rest_position])
+        self.geometry = make_geometry(drawables, vertices)
+        super().__init__(vertices, servo.picture.contact_point.shape[1])
+        self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
+        self._gauges = [NodalStrain(part.mesh.nodes, part.mesh.tets) for part in connector.prongs]
+        for self.strain in (True, False):  # compiled before the loop starts
+            self._measure()
+        self.energy = History(tuple(ENERGY))
+        self.force = History(("floor", "contact", "hold"))
+
+    def take_tool(self) -> int:
+        """Slot of the newest picture; it stays until this is asked again."""
+        return int(acquire(self.picture_control)[0])
+
+    def publish(self, k: int, tick: int, counters: Ints) -> None:
+        """Hand over the picture of slot k."""
+        p = self.picture
+        started = p.tick[k] >= 0
+        n = int(p.n_contacts[k]) if started else 0
+        nowhere = np.full(3, np.nan)
+        if started:
+            self._move(k)
+            along = self.model.connector.push
+            self.energy.add(tick * self._dt, [1e3 * p.energy[k, i] for i in ENERGY.values()])
+            forces = (p.floor[k], -p.force[k], -p.hand[k, :3])
+            self.force.add(tick * self._dt, [float(f @ along) for f in forces])
+        self._measure()
+        self.hand_over(
+            SceneState(
+                vertices=self.vertices,
+                tick=tick,
+                time=tick * self._dt,
+                contact_point=p.contact_point[k, :n],
+                contact_force=p.contact_force[k, :n],
+                contact_state=p.contact_status[k, :n].astype(np.int64),
+                device_point=p.target[k] if started else nowhere,
+                held_point=p.position[k] if started else nowhere,
+                hand_force=self._felt(k) if started else nowhere,
+                counters=counters,
+                scalar=self._scalar,
+                scalar_kind=STRAIN if self.strain else DEFLECTION,
+                scalar_range=np.array([0.0, self._upper[0 if self.strain else 1]]),
+            )
+        )
+
+    def _felt(self, k: int) -> NDArray[np.float64]:
+        """Force on the hand [N], NaN where there is none to speak of."""
+        force, along = self.picture.hand[k, :3], self.model.connector.push
+        if self._rail:
+            force = force @ along * along
+        return force if np.abs(force).max() > FELT else np.full(3, np.nan)
+
+    def _move(self, k: int) -> None:
+        """Bring all vertices to the picture of slot k."""
+        for span, nodes in zip(self._parts, self.model.positions(self.picture.coordinates[k]), strict=False):
+            self.vertices[span] = nodes
+        turned = rotate(self.picture.orientation[k], self._plug)
+        self.vertices[self._parts[-1]] = self.picture.position[k] + turned
+
+    def _measure(self) -> None:
+        """Strain [-] or deflection [mm] of the prongs as they are."""
+        for gauge, span in zip(self._gauges, self._parts, strict=False):
+            if self.strain:
+                gauge.evaluate(self.vertices[span], self._scalar[span])
+            else:
+                moved = self.vertices[span] - self.geometry.rest[span]
+                self._scalar[span] = 1e3 * np.linalg.norm(moved, axis=1)
+        k = 0 if self.strain else 1
+        self._upper[k] = colour_range(self._upper[k], self._scalar, (SMALLEST_STRAIN, SMALLEST_DEFLECTION)[k])

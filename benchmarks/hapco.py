@@ -1,0 +1,169 @@
+"""The whole haptic step of HapCo at 16, 36 and 66 contacts, along the scenes' own paths.
+
+A step is collision, free motion, W, contact forces to a natural-map residual of 1e-4, feedback and both
+surfaces; the first touch is among them. The thesis of N. Talbi (section 4.4.3) had 100 steps a second at 16
+contacts, with forces to 1e-2.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.cli.progress import Silent
+from palpo.app.runtime.hapco import HapcoRig
+from palpo.benchmarks.timing import BARE, Figures, bare_loop_us, beside, lap, microseconds, within
+from palpo.config.load import load_scene
+from palpo.config.schema.hapco import HapcoScene
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.clock import make_scratch, now_ns
+from palpo.haptics.device import DEVICES
+from palpo.haptics.limits import make_limits
+from palpo.haptics.workspace import make_workspace
+from palpo.physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
+from palpo.physics.kernels import kernel
+from palpo.physics.systems.hapco_tick import (
+    TICK,
+    _delassus,
+    _detect,
+    _equilibrium,
+    _feedback,
+    _free_frame,
+    _free_motion,
+    _judge,
+    _matrix,
+    _pose,
+    _publish,
+    _solve,
+    _start,
+    _take_settings,
+    tick,
+)
+from palpo.studies.runs import scene_path
+
+SCENES = {16: "hapco-16", 36: "hapco-block", 66: "hapco-66"}
+STAGES = (
+    "pose and settings", "collision", "free motion", "W", "contact forces", "surfaces and anchors",
+    "feedback", "picture",
+)  # fmt: skip
+ROUNDS = 3
+"""Runs of the same path; a tick's least time is its own, the rest is the machine's."""
+KILOHERTZ_US = 1000.0
+TOLERANCE = 1e-4
+
+# Columns of what is kept of a tick beside its time
+CONTACTS, ROWS, SWEEPS = range(3)
+
+
+def hapco(every: int = 1) -> Figures:
+    """Whole HapCo steps of `hapco-16`, `hapco-block` and `hapco-66`, first touch included, against 1 kHz."""
+    bare = bare_loop_us()
+    figures: Figures = {f"{n} contacts": _measured(scene, every, bare) for n, scene in SCENES.items()}
+    return figures | {"bare loop us": bare}
+
+
+def rig_of(spec: HapcoScene, path: NDArray[np.float64]) -> HapcoRig:
+    """The scene in lock-step, its simulated hand led along a path (n, 3) [m] in the scene's axes."""
+    device = DEVICES[spec.device.model]
+    return HapcoRig(
+        spec, lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
+        make_limits(device.max_force, dt=spec.rates.dt), threads=False, rebased=False, progress=Silent(),
+    )  # fmt: skip
+
+
+def timed_path(
+    spec: HapcoScene, path: NDArray[np.float64], rounds: int = ROUNDS
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Times of a tick at each point of a path, the hand being there: [ns], shape (rounds, n), what the ticks
+    met, shape (n, 3), and their residuals, shape (n,)."""
+    ns, met = np.zeros((rounds, len(path)), np.int64), np.zeros((len(path), 3), np.int64)
+    residuals = np.zeros(len(path))
+    time_ticks(rig_of(spec, path).state, path[:1], ns[0, :1], met[:1], residuals[:1], make_scratch())
+    for row in ns:
+        state = rig_of(spec, path).state
+        if time_ticks(state, path, row, met, residuals, make_scratch()) < len(path):
+            raise RuntimeError(f"a tick of {spec.title} failed")
+    return ns, met, residuals
+
+
+def _measured(scene: str, every: int, bare: Figures) -> Figures:
+    spec = load_scene(scene, [f"solver.tolerance={TOLERANCE}"])
+    assert isinstance(spec, HapcoScene)
+    path = scene_path(spec)[::every]
+    ns, met, residuals = timed_path(spec, path)
+    touching = met[:, CONTACTS] > 0
+    first = np.flatnonzero(touching & ~np.roll(touching, 1))
+    full = met[:, ROWS] == met[:, ROWS].max()
+    stages = np.zeros((len(path), len(STAGES)), np.int64)
+    state = rig_of(spec, path).state
+    time_stages(state, path[:1], stages[:1], make_scratch())
+    if time_stages(rig_of(spec, path).state, path, stages, make_scratch()) < len(path):
+        raise RuntimeError(f"a tick of {scene} failed")
+    step, own = microseconds(ns.ravel()), ns.min(axis=0)
+    return {
+        "ticks": ns.size,
+        "contacts found": {"most": int(met[:, ROWS].max()) // 3, "in share of ticks": float(full.mean())},
+        "contacts that bear, most": int(met[:, CONTACTS].max()),
+        "sweeps": {"median": int(np.median(met[touching, SWEEPS])), "most": int(met[:, SWEEPS].max())},
+        "residual, worst": float(residuals.max()),
+        "step us": step,
+        "step with all contacts us": microseconds(ns[:, full].ravel()),
+        "least of rounds us": microseconds(own),
+        "first touch us": float(own[first].max()) * 1e-3,
+        "rate at p99 Hz": 1e6 / step["p99"],
+        "target p99 us": within(step["p99"], KILOHERTZ_US),
+        "target residual": within(float(residuals.max()), TOLERANCE),
+        "parts us": {name: microseconds(stages[full, k]) for k, name in enumerate(STAGES)},
+        "step p50 us": beside(step["p50"], bare["p50"], BARE),
+    }
+
+
+@kernel
+def _place(s, position):
+    for i in range(3):
+        s.port.position[i] = position[i]
+
+
+@kernel
+def time_ticks(s, positions, ns, met, residuals, scratch):
+    """A tick at each of positions (n, 3), its time [ns] into ns (n,); how many were well."""
+    for k in range(ns.shape[0]):
+        _place(s, positions[k])
+        start = now_ns(scratch)
+        if tick(s) != OK:
+            return k
+        ns[k] = now_ns(scratch) - start
+        met[k, CONTACTS] = s.port.status[STATUS_CONTACTS]
+        met[k, ROWS] = s.port.status[STATUS_ROWS]
+        met[k, SWEEPS] = s.port.status[STATUS_SWEEPS]
+        residuals[k] = s.port.info[INFO_RESIDUAL]
+    return ns.shape[0]
+
+
+@kernel
+def time_stages(s, positions, ns, scratch):
+    """Ticks with a clock after each stage, times [ns] into ns (n, len(STAGES)); how many were well."""
+    for k in range(ns.shape[0]):
+        _place(s, positions[k])
+        at, now = ns[k], now_ns(scratch)
+        _take_settings(s)
+        _pose(s)
+        _free_frame(s)
+        now = lap(at, 0, now, scratch)
+        _detect(s)
+        now = lap(at, 1, now, scratch)
+        _free_motion(s)
+        now = lap(at, 2, now, scratch)
+        w = _matrix(s)
+        _delassus(s, w)
+        now = lap(at, 3, now, scratch)
+        _start(s)
+        flags = _solve(s, w)
+        _judge(s, w)
+        now = lap(at, 4, now, scratch)
+        _equilibrium(s)
+        now = lap(at, 5, now, scratch)
+        if _feedback(s, flags) != OK:
+            return k
+        s.counter[TICK] += 1
+        now = lap(at, 6, now, scratch)
+        _publish(s)
+        lap(at, 7, now, scratch)
+    return ns.shape[0]

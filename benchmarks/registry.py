@@ -1,0 +1,35 @@
+"""The benchmarks by name."""
+
+from collections.abc import Callable
+from typing import Any
+
+from palpo.benchmarks.hapco import hapco
+from palpo.benchmarks.latency import latency
+from palpo.benchmarks.low_step import low_step
+from palpo.benchmarks.memory import memory
+from palpo.benchmarks.realtime import realtime
+from palpo.benchmarks.servo import servo
+from palpo.benchmarks.snap import snap
+from palpo.benchmarks.soak import soak
+from palpo.benchmarks.solve import solve
+from palpo.benchmarks.stall import stall
+from palpo.benchmarks.start import start
+from palpo.benchmarks.suction import suction
+from palpo.benchmarks.tables import print_bench
+
+__all__ = ["BENCHES", "print_bench"]
+
+BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
+    "servo": servo,
+    "low-step": low_step,
+    "solve": solve,
+    "hapco": hapco,
+    "snap": snap,
+    "suction": suction,
+    "start": start,
+    "memory": memory,
+    "realtime": realtime,
+    "latency": latency,
+    "soak": soak,
+    "stall": stall,
+}

@@ -1,0 +1,133 @@
+"""What the benchmarks share: compiled stopwatches, a bare loop to compare machines by, verdicts."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.report.outcome import distribution
+from palpo.haptics.clock import make_scratch, now_ns
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import OK
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.systems.high_rate import (
+    TICK,
+    _feedback,
+    _h1_pose,
+    _h2_free_motion,
+    _h3_violation,
+    _h4_compliance,
+    _h5_solve,
+    _h6_correct,
+    _publish,
+    _take_frame,
+    tick,
+)
+
+STAGES = (
+    "H1 pose", "H2 free motion", "take frame", "H3 violation", "H4 compliance", "H5 solve", "H6 correct",
+    "publish",
+)  # fmt: skip
+
+SIZE = 64
+"""Edge of the bare loop's matrix: 32 kB, which any first-level cache nearly holds."""
+
+BARE = "bare loop"
+"""Whose time `bare_loop_us` is."""
+
+Figures = dict[str, Any]
+
+
+@kernel
+def time_ticks(s, ns, scratch):
+    """Ticks, one for each entry of ns, which gets its time [ns]; returns how many were well."""
+    for i in range(ns.shape[0]):
+        start = now_ns(scratch)
+        if tick(s) != OK:
+            return i
+        ns[i] = now_ns(scratch) - start
+    return ns.shape[0]
+
+
+@kernel
+def time_stages(s, ns, scratch):
+    """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well."""
+    for i in range(ns.shape[0]):
+        at, now = ns[i], now_ns(scratch)
+        _h1_pose(s)
+        now = lap(at, 0, now, scratch)
+        if _h2_free_motion(s) != OK:
+            return i
+        now = lap(at, 1, now, scratch)
+        f = _take_frame(s)
+        now = lap(at, 2, now, scratch)
+        _h3_violation(s, f)
+        now = lap(at, 3, now, scratch)
+        _h4_compliance(s, f)
+        now = lap(at, 4, now, scratch)
+        if _h5_solve(s) != OK:
+            return i
+        now = lap(at, 5, now, scratch)
+        _h6_correct(s, f)
+        now = lap(at, 6, now, scratch)
+        if _feedback(s) != OK:
+            return i
+        s.counter[TICK] += 1
+        _publish(s)
+        lap(at, 7, now, scratch)
+    return ns.shape[0]
+
+
+@inlined
+def lap(at, stage, before, scratch):
+    """Book the time since `before` as that stage's [ns]; returns the time now."""
+    now = now_ns(scratch)
+    at[stage] = now - before
+    return now
+
+
+@kernel
+def _bare_loop(a, x, y, ns, scratch):
+    """y = a x, SIZE^2 multiplications and additions in plain loops, once for each entry of ns."""
+    for k in range(ns.shape[0]):
+        start = now_ns(scratch)
+        for i in range(a.shape[0]):
+            total = 0.0
+            for j in range(a.shape[1]):
+                total += a[i, j] * x[j]
+            y[i] = total
+        ns[k] = now_ns(scratch) - start
+
+
+def bare_loop_us(n: int = 4000) -> Figures:
+    """Times of a product of a 64 x 64 matrix and a vector [us]: 8192 flops, whatever the machine."""
+    generator = np.random.default_rng(0)
+    ns = np.zeros(n, np.int64)
+    matrix, x = generator.random((SIZE, SIZE)), generator.random(SIZE)
+    _bare_loop(matrix, x, np.zeros(SIZE), ns[:1], make_scratch())
+    _bare_loop(matrix, x, np.zeros(SIZE), ns, make_scratch())
+    return {"flops": 2 * SIZE**2} | microseconds(ns)
+
+
+def microseconds(ns: NDArray[np.int64]) -> Figures:
+    """Percentiles of times in nanoseconds [us]."""
+    return dict(distribution(ns.astype(np.float64), 1e-3))
+
+
+def well_timed(kernel: Any, handle: Handle, ns: NDArray[np.int64]) -> None:
+    """Run a timing kernel over all of ns; RuntimeError where a tick failed."""
+    if (done := kernel(handle, ns, make_scratch())) < len(ns):
+        raise RuntimeError(f"the tick failed after {done} of {len(ns)} timed ticks")
+
+
+def within(value: float, limit: float) -> Figures:
+    """A figure beside its target, and whether it is met."""
+    return {"ours": value, "at most": limit, "ratio": _ratio(value, limit), "met": bool(value <= limit)}
+
+
+def beside(ours: float, other: float, whose: str) -> Figures:
+    """A figure beside somebody else's, in the same unit; `whose` says to people what the other one is."""
+    return {"ours": ours, "other": other, "ratio": _ratio(ours, other), "whose": whose}
+
+
+def _ratio(ours: float, other: float) -> float:
+    return ours / other if other else np.nan

@@ -1,0 +1,412 @@
+"""Uzawa local and global on the benches of 004: Talbi, Joli, Feng and Kheddar (GRAPP 2008), figures 6 to 9.
+
+The fixed block is clamped at both ends, then at its left end only; the path is 5P 20P 7P 4P 1P. Both methods
+take one bi-potential and one rho = min 1 / W_ii and get the same problems, from r = 0. A visit of the local
+one starts from r = 0, as printed; "local, warm" goes on from its last force. Stops: "physical", |dr| / rho <=
+error everywhere, in cm as the paper's lengths are; "relative", the sweeps stop at |dr| <= error |r|, the
+visits as before.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
+from palpo.physics.contact.solvers.registry import find_solver
+from palpo.studies.claims import Claim, at_least, at_most
+from palpo.studies.hapco_benches import BENCHES, CM, LEGS_2008, P, lead, make_interaction, path_2008
+from palpo.studies.hapco_page import Finding, verdicts
+from palpo.studies.tables import COLOURS, save_figure, write_csv
+
+Row = dict[str, Any]
+
+CLAMPS = {"both ends": "2008-both", "left end": "2008-left"}
+METHODS = {
+    "global": ("uzawa-global-bipotential-rho_min", False),
+    "local": ("uzawa-local-bipotential-rho_min", True),
+    "local, warm": ("uzawa-local-bipotential-rho_min", False),
+}
+"""Solver, and whether a visit starts from r = 0."""
+PRINTED = ("global", "local")
+KINDS = ("physical", "relative")
+REFERENCE = Stop(1e-12, 20000)
+LIMIT = Stop(1e-12, 5000, 0.5)
+"""The tolerance is out of reach, so that each method ends by its own stop."""
+PAPER = "004, 3.3.3"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is computed."""
+
+    mus: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    errors: tuple[float, ...] = (1e-3, 1e-4, 1e-5)
+    factors: tuple[float, ...] = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0)
+
+
+QUICK = Plan(mus=(0.0, 0.3, 0.6), errors=(1e-3, 1e-4), factors=(1.0, 2.0, 3.0))
+
+HEAD = """# Uzawa local and global, as in 2008
+
+The benches of the paper (004, section 3.3.3), the fixed block held at both ends and then at its left end
+only. The picture of the path is lost: its legs are taken as down, along x, back, up, along x again. The
+mobile block's size is that of the thesis. All methods got the same problems, from r = 0; forces are held
+against the solution at a residual of 1e-12.
+"""
+PICTURES = """## Figures
+
+![sweeps](figure-6-sweeps.png)
+![friction](figure-7-friction.png)
+![times](figure-8-times.png)
+![one clamp](figure-9-one-clamp.png)
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One problem of the path, and its solution at 1e-12."""
+
+    clamp: str
+    mu: float
+    number: int
+    leg: int
+    problem: ContactProblem
+    reference: ContactResult
+    hand: np.ndarray
+    """Of the contacts in world axes to the hand's force: rows n, t1, t2, shape (n, 3, 3)."""
+
+    @property
+    def rho(self) -> float:
+        """rho_min [N/m]."""
+        return 1.0 / float(self.problem.w.diagonal().max())
+
+
+def run(out: Path, quick: bool) -> list[Claim]:
+    """All steps under each method, stop and error; then factors on rho."""
+    plan = QUICK if quick else Plan()
+    rows: list[Row] = []
+    factors: list[Row] = []
+    for clamp in CLAMPS:
+        for mu in plan.mus:
+            steps = list(record(clamp, mu))
+            first = steps[0].rho
+            for kind, error, method in product(KINDS, plan.errors, METHODS):
+                rows += [
+                    solve(step, method, kind, error) | {"rho_first_over_rho_min": first / step.rho}
+                    for step in steps
+                ]
+            if mu == 0.3:
+                for factor, method in product(plan.factors, PRINTED):
+                    factors += [solve(step, method, "physical", 1e-4, factor) for step in steps]
+    for name, table in {"steps": rows, "means": list(_means(rows)), "factors": factors}.items():
+        write_csv(out / f"{name}.csv", table)
+    for name, height, draw in (
+        ("figure-6-sweeps", 6.0, partial(_along, key="iterations", mu=0.3, label="sweeps at 1e-4, mu = 0.3")),
+        ("figure-7-friction", 5.8, _over_friction),
+        ("figure-8-times", 6.0, partial(_along, key="time_ms", mu=0.6, label="time at 1e-4, mu = 0.6 [ms]")),
+    ):
+        save_figure(out / f"{name}.png", height, partial(draw, rows=rows))
+    save_figure(out / "figure-9-one-clamp.png", 6.4, partial(_one_clamp, rows=rows, factors=factors))
+    found = findings(rows, factors)
+    (out / "verdict.md").write_text(f"{HEAD}\n{verdicts(found)}\n{PICTURES}", "utf-8")
+    return [finding.claim for finding in found]
+
+
+# ---- solves
+
+
+def record(clamp: str, mu: float) -> Iterator[Step]:
+    """The path once, led with an exact solver."""
+    interaction = make_interaction(
+        CLAMPS[clamp], "green-2008", "red-2008", mu=mu, solver="anderson", stop=REFERENCE
+    )
+    legs = np.repeat(np.arange(len(LEGS_2008)), LEGS_2008)
+    for number, (leg, displacement) in enumerate(zip(legs, path_2008(), strict=True), 1):
+        done = lead(interaction, displacement)
+        if isinstance(done.problem, ContactProblem):
+            problem = replace(done.problem, warm=None)
+            yield Step(clamp, mu, number, int(leg), problem, done.result, done.frames)
+
+
+def solve(step: Step, method: str, kind: str, error: float, factor: float = 1.0) -> Row:
+    """One step by one method, with factor rho_min."""
+    name, from_zero = METHODS[method]
+    result = find_solver(name).solve(
+        step.problem, LIMIT, outer=kind, outer_error=error, uzawa_error=error, length=CM, from_zero=from_zero,
+        factor=factor,
+    )  # fmt: skip
+    exact, found = (_hand_force(step, r) for r in (step.reference.r, result.r))
+    return {
+        "clamp": step.clamp,
+        "mu": step.mu,
+        "step": step.number,
+        "leg": step.leg,
+        "method": method,
+        "kind": kind,
+        "error": error,
+        "factor": factor,
+        "time_ms": 1e3 * result.seconds,
+        "iterations": result.iterations,
+        "met": result.reason in ("converged", "stalled"),
+        "reason": result.reason,
+        "force_N": float(np.linalg.norm(found)),
+        "exact_force_N": float(np.linalg.norm(exact)),
+        "force_error_percent": 100.0 * float(np.linalg.norm(found - exact) / np.linalg.norm(exact)),
+    }
+
+
+def _hand_force(step: Step, r: np.ndarray) -> np.ndarray:
+    """Sum of the contact forces in world axes [N], shape (3,)."""
+    return np.einsum("kci,kc->i", step.hand, r.reshape(-1, 3))
+
+
+def _means(rows: Sequence[Row]) -> Iterator[Row]:
+    """Along the path, for each clamping, method, stop, error and friction."""
+    keys = ("clamp", "method", "kind", "error", "mu")
+    for values in dict.fromkeys(tuple(row[key] for key in keys) for row in rows):
+        where = dict(zip(keys, values, strict=True))
+        own = _pick(rows, **where)
+        yield {
+            **where,
+            "mean_iterations": _mean(own, "iterations"),
+            "mean_time_ms": _mean(own, "time_ms"),
+            "failed": sum(not row["met"] for row in own),
+            "mean_force_error_percent": _mean(own, "force_error_percent"),
+            "worst_force_error_percent": max(row["force_error_percent"] for row in own),
+        }
+
+
+# ---- findings
+
+
+def findings(rows: Sequence[Row], factors: Sequence[Row]) -> list[Finding]:
+    """The paper's, under each clamping and stop."""
+    kinds = {(clamp, kind): _pick(rows, clamp=clamp, kind=kind) for clamp in CLAMPS for kind in KINDS}
+    topics = {
+        "Local takes fewer sweeps than global, and less time": [
+            f for (clamp, kind), own in kinds.items() for f in _local_against_global(own, f"{clamp}, {kind}")
+        ],
+        "Precision costs time": [
+            _precision(_pick(kinds[clamp, "physical"], method=method))
+            for clamp in CLAMPS
+            for method in PRINTED
+        ],
+        "Global is unstable where one end is free, and local is not": [*_instabilities(rows, factors)],
+    }
+    return [replace(finding, topic=topic) for topic, own in topics.items() for finding in own]
+
+
+def _local_against_global(rows: Sequence[Row], where: str) -> list[Finding]:
+    local, once, warm = (_pick(rows, method=method) for method in ("local", "global", "local, warm"))
+    legs = [
+        tuple(_mean(_pick(part, leg=leg, mu=0.3), "iterations") for part in (local, once))
+        for leg in range(len(LEGS_2008))
+    ]
+    fewer, fewer_warm = (
+        100.0 * float(np.mean([a["iterations"] < b["iterations"] for a, b in zip(part, once, strict=True)]))
+        for part in (local, warm)
+    )
+    times = float(np.median([a["time_ms"] / b["time_ms"] for a, b in zip(local, once, strict=True)]))
+    off, exact, going = (_mean(part, "force_error_percent") for part in (local, once, warm))
+    why = (
+        f"A visit from r = 0 ends anywhere within the error: the hand's force is {off:.2g}% off in the mean, "
+        f"{exact:.2g}% with global and {going:.2g}% with visits that go on from their last force; those take "
+        f"fewer sweeps than global in {fewer_warm:.0f}% of the steps."
+    )
+    sweeps = ", ".join(f"{a:.0f} against {b:.0f}" for a, b in legs)
+    return [
+        Finding(
+            at_least(f"{where}: legs of 5 in which local takes fewer sweeps, mu 0.3",
+                     sum(a < b for a, b in legs), 5, "", "004, figure 6"),
+            "Local takes fewer sweeps in all five legs (figure 6).", f"Means of the legs: {sweeps}.", why,
+        ),
+        Finding(
+            at_least(f"{where}: steps of all mu and errors in which local takes fewer sweeps", fewer, 90.0,
+                     "%", "004, figure 7"),
+            "So it is for mu from 0 to 0.6 and other errors (figure 7).", f"In {fewer:.0f}% of them.",
+        ),
+        Finding(
+            at_most(f"{where}: time of local over that of global, median", times, 1.0, "", PAPER),
+            "Local tends to be faster (figure 8).", f"It takes {times:.2f} times as long.",
+            "A sweep of local takes several steps at each contact.",
+        ),
+    ]  # fmt: skip
+
+
+def _precision(rows: Sequence[Row]) -> Finding:
+    errors = sorted({row["error"] for row in rows}, reverse=True)
+    sweeps = [_mean(_pick(rows, error=error), "iterations") for error in errors]
+    least = min(b / a for a, b in pairwise(sweeps))
+    return Finding(
+        at_least(f"{rows[0]['clamp']}, {rows[0]['method']}: sweeps at a tenth of the error over those before",
+                 least, 1.0, "", PAPER),
+        "Precision costs time (figure 8).",
+        "; ".join(f"{n:.0f} sweeps at {e:.0e}" for n, e in zip(sweeps, errors, strict=True)) + ".",
+    )  # fmt: skip
+
+
+def _instabilities(rows: Sequence[Row], factors: Sequence[Row]) -> Iterator[Finding]:
+    """Figure 9: failures, sweeps that go up and down along the path, and how large a rho is borne."""
+    limits = {(clamp, method): _largest(factors, clamp, method) for clamp in CLAMPS for method in PRINTED}
+    for clamp in CLAMPS:
+        for method in PRINTED:
+            own = _pick(rows, clamp=clamp, method=method)
+            lost = sum(not row["met"] for row in own)
+            name = f"{clamp}, {method}: steps of {len(own)} that do not converge"
+            shaky = clamp == "left end" and method == "global"
+            yield Finding(
+                at_least(name, lost, 1, "", "004, figure 9") if shaky else at_most(name, lost, 0, "", PAPER),
+                "Global is unstable with the left end held only (figure 9)." if shaky
+                else "It converges (figures 6 to 9).",
+                f"{lost} steps of {len(own)} miss their stop within {LIMIT.max_iterations} sweeps.",
+                _why_no_failure(rows, limits) if shaky and not lost else "",
+            )  # fmt: skip
+    shares = {(clamp, method): _variation(rows, clamp, method) for clamp in CLAMPS for method in PRINTED}
+    yield Finding(
+        at_least("left end: variation of the sweeps along the path, global over local",
+                 shares["left end", "global"] / shares["left end", "local"], 1.0, "", "004, figure 9"),
+        "With one clamp global's curve is the restless one (figure 9).",
+        "Their change from step to step, over their mean: "
+        + "; ".join(f"{', '.join(where)} {100 * share:.0f}%" for where, share in shares.items()) + ".",
+        f"The upper block's edges pass nodes of the lower one every {_steps_between_nodes():g} steps; visits "
+        "that satisfy their contact feel less of that.",
+    )  # fmt: skip
+    one, other = (limits["left end", method] for method in PRINTED)
+    yield Finding(
+        at_most("left end: largest stable factor on rho, global over local", one / other, 1.0, "",
+                "004, 4: local is more stable"),
+        "Local is more stable (4).", f"Global bears {one:g} rho_min, local {other:g}.",
+    )  # fmt: skip
+
+
+def _steps_between_nodes() -> float:
+    fixed = BENCHES[CLAMPS["left end"]].fixed
+    return fixed.size[0] / fixed.cells[0] / P
+
+
+def _variation(rows: Sequence[Row], clamp: str, method: str) -> float:
+    """Mean |change of the sweeps from a step to the next| over their mean, of all mu, within the legs."""
+    shares = []
+    for mu in dict.fromkeys(row["mu"] for row in rows):
+        own = _pick(rows, clamp=clamp, method=method, kind="physical", error=1e-4, mu=mu)
+        changes = [abs(b["iterations"] - a["iterations"]) for a, b in pairwise(own) if a["leg"] == b["leg"]]
+        shares.append(float(np.mean(changes)) / _mean(own, "iterations"))
+    return float(np.mean(shares))
+
+
+def _why_no_failure(rows: Sequence[Row], limits: Mapping[tuple[str, str], float]) -> str:
+    """How far rho_min of each step is from failing, and a rho that is not renewed."""
+    borne = limits["left end", "global"]
+    most = max(row["rho_first_over_rho_min"] for row in rows if row["clamp"] == "left end")
+    return (
+        f"Every step bears {borne:g} rho_min. A rho kept from the first contact would grow to "
+        f"{most:.2f} rho_min on the way to the free end, which softens: "
+        + ("that fails, and does not with both ends held." if most > borne else "still below it.")
+    )
+
+
+def _largest(rows: Sequence[Row], clamp: str, method: str) -> float:
+    """The last factor of the rising scan at which no step fails."""
+    most = 0.0
+    for factor in sorted({row["factor"] for row in rows}):
+        if not all(row["met"] for row in _pick(rows, clamp=clamp, method=method, factor=factor)):
+            break
+        most = factor
+    return most
+
+
+# ---- figures
+
+
+COLOUR = {"global": "#d64550", "local": "#2f6fc0", "local, warm": "#3f9b57"}
+
+
+def _legs(ax: Axes) -> None:
+    """A line where each leg of the path ends."""
+    for end in np.cumsum(LEGS_2008)[:-1]:
+        ax.axvline(end + 0.5, color=COLOURS["faint"], lw=0.8, ls=":")
+
+
+def _along(figure: Figure, rows: Sequence[Row], key: str, mu: float, label: str) -> None:
+    axes = figure.subplots(len(CLAMPS), len(KINDS), sharex=True, sharey="col")
+    for line, clamp in zip(axes, CLAMPS, strict=True):
+        for ax, kind in zip(line, KINDS, strict=True):
+            for method in METHODS:
+                own = _pick(rows, clamp=clamp, kind=kind, method=method, mu=mu, error=1e-4)
+                ax.plot([r["step"] for r in own], [r[key] for r in own], color=COLOUR[method], lw=1.3,
+                        marker=".", ms=4, label=method)  # fmt: skip
+            _legs(ax)
+            ax.set_title(f"clamped at {clamp}, {kind} error", loc="left", fontsize=9.5)
+            ax.set_ylim(bottom=0.0)
+    axes[0, 0].legend(frameon=False, fontsize=8.5)
+    figure.supxlabel("step of 0.1 cm; dotted: the legs 5P 20P 7P 4P 1P", fontsize=9)
+    figure.supylabel(label, fontsize=9)
+
+
+def _over_friction(figure: Figure, rows: Sequence[Row]) -> None:
+    axes = figure.subplots(len(CLAMPS), len(KINDS), sharex=True, sharey=True)
+    strokes = dict(zip(sorted({row["error"] for row in rows}, reverse=True), ("-", "--", ":"), strict=False))
+    for line, clamp in zip(axes, CLAMPS, strict=True):
+        for ax, kind in zip(line, KINDS, strict=True):
+            for method in METHODS:
+                for error, stroke in strokes.items():
+                    own = _pick(rows, clamp=clamp, kind=kind, method=method, error=error)
+                    mus = sorted({row["mu"] for row in own})
+                    sweeps = [_mean(_pick(own, mu=mu), "iterations") for mu in mus]
+                    ax.plot(mus, sweeps, ls=stroke, color=COLOUR[method], lw=1.3, marker=".",
+                            label=f"{method}, {error:.0e}")  # fmt: skip
+            ax.set_title(f"clamped at {clamp}, {kind} error", loc="left", fontsize=9.5)
+            ax.set_yscale("log")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False,
+                  fontsize=8.5)  # fmt: skip
+    for ax in axes[-1]:
+        ax.set_xlabel("friction coefficient", fontsize=9)
+    figure.supylabel("mean sweeps along the path", fontsize=9)
+
+
+def _one_clamp(figure: Figure, rows: Sequence[Row], factors: Sequence[Row]) -> None:
+    """Left end only: sweeps and force along the path with rho_min, and what factors on it do."""
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.5, 1.0))
+    upper = figure.add_subplot(grid[0, 0])
+    lower = figure.add_subplot(grid[1, 0], sharex=upper)
+    for method in METHODS:
+        own = _pick(rows, clamp="left end", kind="physical", error=1e-4, mu=0.6, method=method)
+        for ax, key in ((upper, "iterations"), (lower, "force_error_percent")):
+            ax.plot([r["step"] for r in own], [max(r[key], 1e-6) for r in own], color=COLOUR[method], lw=1.3,
+                    marker=".", ms=4, label=method)  # fmt: skip
+            ax.set_yscale("log")
+            _legs(ax)
+    upper.set_ylabel("sweeps")
+    upper.set_title("left end only, rho_min, mu = 0.6, error 1e-4 (figure 9)", loc="left", fontsize=9.5)
+    upper.legend(frameon=False, fontsize=8.5)
+    lower.set_ylabel("force on the hand off [%]")
+    lower.set_xlabel("step of 0.1 cm")
+    ax = figure.add_subplot(grid[:, 1])
+    for method in PRINTED:
+        for clamp, stroke in zip(CLAMPS, (":", "-"), strict=True):
+            own = _pick(factors, clamp=clamp, method=method)
+            known = sorted({row["factor"] for row in own})
+            lost = [100.0 * np.mean([not r["met"] for r in _pick(own, factor=f)]) for f in known]
+            ax.plot(
+                known, lost, color=COLOUR[method], ls=stroke, lw=1.4, marker=".", label=f"{method}, {clamp}"
+            )
+    ax.set_xlabel("factor on rho_min")
+    ax.set_ylabel("steps that do not converge, mu = 0.3 [%]")
+    ax.legend(frameon=False, fontsize=8.5)
+
+
+# ---- rows
+
+
+def _pick(rows: Iterable[Row], **wanted: Any) -> list[Row]:
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def _mean(rows: Sequence[Row], key: str) -> float:
+    return float(np.mean([row[key] for row in rows]))

@@ -1,0 +1,155 @@
+"""A scene led along a path in lock-step, with what the low-rate loop did beside what the servo did."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from palpo.app.build.scene import build_scene
+from palpo.config.load import load_scene
+from palpo.config.schema.scene import BaseScene, SceneSpec
+from palpo.haptics.path import waypoint_path
+from palpo.physics.systems.literal import Paper
+from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.low_rate import LowRate
+
+Floats = NDArray[np.float64]
+Watch = Callable[["Drive"], None]
+
+
+def scene_path(spec: BaseScene, speed: float = 1.0) -> Floats:
+    """The scene's own target path (n, 3) [m] at the servo's rate, `speed` times as fast."""
+    rows = [(t / speed, *x) for t, *x in spec.device.path]
+    kind = "smooth" if spec.device.smooth else "linear"
+    return waypoint_path(rows, kind, rate_hz=spec.rates.servo_hz)[0]  # type: ignore[arg-type]
+
+
+def legs(*rows: tuple[float, float, float, float], smooth: bool = True) -> Floats:
+    """Target path (n, 3) [m] through rows (duration [s] since the row before, x, y, z) at 1 kHz."""
+    times = np.cumsum([row[0] for row in rows])
+    return waypoint_path(
+        np.column_stack([times, [row[1:] for row in rows]]), "smooth" if smooth else "linear"
+    )[0]
+
+
+@dataclass
+class Drive:
+    """One scene under one interface kind. `go` may be called again; the trace grows."""
+
+    name: str
+    overrides: Sequence[str] = ()
+    kind: str = "krylov"
+    latency: str = "period"
+    durations: Sequence[float] = (1.0,)
+    """Low periods that each low step takes, in turn."""
+    spec: SceneSpec = field(init=False)
+    lock: LockStep = field(init=False)
+    trace: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
+    stopped: bool = field(init=False, default=False)
+    """The servo met a number that is not finite."""
+    seconds: float = field(init=False, default=0.0)
+    """Wall time of the ticks."""
+
+    def __post_init__(self) -> None:
+        self.spec = load_scene(self.name, self.overrides)
+        self.lock = LockStep(build_scene(self.spec), self.kind, self.latency, self.durations)
+
+    def __enter__(self) -> "Drive":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.close()
+
+    @property
+    def dt(self) -> float:
+        """Servo period [s]."""
+        return self.lock.scene.numbers.dt
+
+    @property
+    def ticks(self) -> int:
+        """Ticks done."""
+        return self.lock.tick
+
+    def go(self, positions: Floats, watch: Watch | None = None) -> dict[str, NDArray[Any]]:
+        """Lead the target along positions (n, 3) [m]; `watch` is called after each low period.
+
+        Returns the whole trace so far (see `LockStep.run`); it ends early where the run broke down.
+        """
+        if self.lock.tick == 0:
+            self.lock.high.port.position[:] = positions[0]
+        period = self.lock.scene.numbers.ratio if watch is not None else len(positions)
+        start = time.perf_counter()
+        for first in range(0, len(positions), period):
+            part = positions[first : first + period]
+            try:
+                got = self.lock.run(part)
+            except FloatingPointError:
+                got = {name: values[:0] for name, values in self.trace.items()}
+            known = self.trace or {name: values[:0] for name, values in got.items()}
+            self.trace = {name: np.concatenate([known[name], got[name]]) for name in got}
+            self.stopped = len(next(iter(got.values()))) < len(part)
+            if self.stopped:
+                break
+            if watch is not None:
+                watch(self)
+        self.seconds += time.perf_counter() - start
+        return self.trace
+
+
+def drive(
+    name: str, positions: Floats | None = None, overrides: Sequence[str] = (), kind: str = "krylov",
+    watch: Watch | None = None,
+) -> Drive:  # fmt: skip
+    """A whole run along positions, or along the scene's own path; its loops are closed."""
+    with Drive(name, overrides, kind) as run:
+        run.go(scene_path(run.spec) if positions is None else positions, watch)
+    return run
+
+
+class Ledger:
+    """Impulse that the tool's constraints gave the low-rate bodies, as the low loop booked it, by period.
+
+    krylov: the servo's logged forces as they were integrated. paper and extrapolated: the forces of L6 over
+    the low period, without those of rows that touch low-rate bodies only. Where a scene has attachments the
+    tool acts on the low-rate bodies through them, so that only the attached points are counted.
+    """
+
+    def __init__(self, run: Drive) -> None:
+        self.impulse = np.zeros(3)
+        """Running sum [N s]."""
+        low, scene = run.lock.low, run.lock.scene
+        self._counted = np.zeros(len(scene.rest), bool)
+        for member in scene.members:
+            # moments on rotations are no impulse
+            points = np.flatnonzero(member.turns(np.arange(member.count)) == 0)
+            self._counted[member.first + points] = True
+        if len(low.attached):
+            self._counted &= np.isin(np.arange(len(scene.rest)), low.attached)
+        if isinstance(low, Paper):
+            self._wrap_begin(low)
+        else:
+            self._wrap_drain(low)
+
+    def _wrap_begin(self, low: Paper) -> None:
+        begin = low.begin
+
+        def begun() -> None:
+            begin()
+            self._book(low.chosen, low.DT * (low._forces - low._soft_only))
+
+        low.begin = begun  # type: ignore[method-assign]
+
+    def _wrap_drain(self, low: LowRate) -> None:
+        drain = low.drain
+
+        def drained(until: int) -> tuple[NDArray[np.int32], Floats]:
+            points, forces = drain(until)
+            self._book(points, low.dt * forces.sum(axis=0))
+            return points, forces
+
+        low.drain = drained  # type: ignore[method-assign]
+
+    def _book(self, points: NDArray[np.int32], impulse: Floats) -> None:
+        self.impulse += impulse[self._counted[points]].sum(axis=0)

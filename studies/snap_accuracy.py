@@ -1,0 +1,286 @@
+"""Insertion force of the paper's four models: 002, sections V-C and V-D, figures 7 and 8.
+
+The reference is the whole body at a tenth of the step with the exact distance and the same damping; its
+force, like that of the models, is the mean over each millisecond. Beside it stand the balance of the floor's
+force against the contacts and the prongs' inertia, and the identification of the material from noisy
+measurements.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from palpo.app.cli.progress import Progress
+from palpo.physics.fem import identification
+from palpo.physics.mesh.connectors.connector import Connector
+from palpo.physics.reduction.linear_model import linear_model
+from palpo.physics.systems.click import Click, click
+from palpo.physics.systems.snap import Insertion
+from palpo.physics.systems.snap_model import SnapModel, reduced_bases, segment_models
+from palpo.studies.claims import Claim, Line, Reported, at_most, close_to
+from palpo.studies.snap_models import (
+    DISTANCES,
+    MODELS,
+    SPEED,
+    STEP,
+    Case,
+    Model,
+    Row,
+    build,
+    case_of,
+    columns,
+    dimensions,
+    exact_distance,
+    insert,
+    path_of,
+    percent_rms,
+    push_force,
+)
+from palpo.studies.tables import save_figure, write_csv
+from rich.console import Console
+from rich.table import Table
+from scipy.sparse.linalg import splu
+
+CASES = (
+    ("two-prong", "coarse"),
+    ("two-prong", "fine"),
+    ("lan", "coarse"),
+    ("cap", "coarse"),
+    ("buckle", "coarse"),
+)
+FINER = 0.1
+"""Step of the reference over that of the models."""
+WITHIN = 5.0
+"""Of the peak force [%]: RMS before release, and peak and drop themselves."""
+NOISE = 0.1
+"""Of the displacements and forces for identification, over their RMS [-]."""
+EXACT = Model("model 4, exact distance", "reduction alone", "#9cc0ea", 2, reduced=True, distance="exact")
+"""Tells the error of the reduction from that of the distance."""
+LEARNED = Model("model 4, learned distance", "as in 002", "#b05fa0", 2, reduced=True, distance="learned")
+"""What the scenes' grid stands for."""
+
+
+@dataclass(frozen=True)
+class Felt:
+    """One insertion as it was felt."""
+
+    force: NDArray[np.float64]  # (n,) on the floor along the push, by milliseconds [N]
+    click: Click
+    dimensions: str
+    distance: str
+
+
+def run(out: Path, quick: bool) -> list[Line]:
+    """Forces over time and their errors as CSV, one figure, two tables and the claims."""
+    progress = Progress()
+    felt: dict[str, dict[str, Felt]] = {}
+    rows: list[Row] = []
+    floors: list[Row] = []
+    for kind, mesh in CASES[:1] if quick else CASES:
+        case = case_of(kind, mesh)
+        runs = felt[case.name] = insertions(case, progress, quick)
+        rows += [_row(case.name, name, f, runs["reference"]) for name, f in runs.items()]
+        write_csv(out / f"{kind}-{mesh}.csv", _forces(runs))
+        with progress.stage(f"{case.name}: balance of the floor's force"):
+            floors += [floor_balance(case, model) for model in (MODELS[0], *MODELS[2:])]
+    with progress.stage("identification from noisy measurements"):
+        found = identified(case_of("two-prong").connector)
+    write_csv(out / "errors.csv", rows)
+    write_csv(out / "floor.csv", floors)
+    save_figure(out / "accuracy.png", 2.4 + 2.3 * ((len(felt) + 2) // 3), partial(_draw, felt=felt))
+    _print(rows, floors)
+    return [*claims_of(rows), *_floor_claims(floors), *found]
+
+
+def insertions(case: Case, progress: Progress, quick: bool = False) -> dict[str, Felt]:
+    """The reference, the four models, and the last of them on the exact and on the learned distance."""
+    connector = case.connector
+    fields = {kind: make(connector) for kind, make in DISTANCES.items()}
+    runs = {"reference": (MODELS[0], STEP * (0.5 if quick else FINER))}
+    runs |= {model.name: (model, STEP) for model in (*MODELS, EXACT, LEARNED)}
+    felt = {}
+    for name, (model, step) in runs.items():
+        with progress.stage(f"{case.name}: {name}"):
+            made = build(case, model, fields[model.distance], step=step)
+            series = insert(made)
+        force = push_force(series, connector)
+        time = STEP * np.arange(1, len(force) + 1)
+        every = round(STEP / step)
+        felt[name] = Felt(
+            force,
+            click(time, force, series.travel[every - 1 :: every], connector.interference),
+            dimensions(made),
+            model.distance,
+        )
+    return felt
+
+
+def _row(case: str, name: str, f: Felt, reference: Felt) -> Row:
+    """Errors against the reference: before release is before the peak of either, when the release comes is a
+    figure of its own; `rms_to_its_release_percent` has both in one, up to the reference's peak."""
+    top = int(reference.force.argmax())
+    both = min(top, int(f.force.argmax()))
+    error, peak = f.force - reference.force, reference.click.peak
+    return {
+        "connector": case,
+        "model": name,
+        "distance": f.distance,
+        "dimensions": f.dimensions,
+        "rms_percent": percent_rms(error[:both], peak),
+        "rms_to_its_release_percent": percent_rms(error[:top], peak),
+        "peak_N": f.click.peak,
+        "drop_N": f.click.drop,
+        "release_s": f.click.release,
+        "late_steps": (f.click.release - reference.click.release) / STEP,
+        "latched": f.click.latched,
+        "peak_error_percent": 100.0 * (f.click.peak / peak - 1.0),
+        "drop_error_percent": 100.0 * (f.click.drop / reference.click.drop - 1.0)
+        if reference.click.drop
+        else float("nan"),
+    }
+
+
+def _forces(felt: Mapping[str, Felt]) -> list[Row]:
+    n = len(felt["reference"].force)
+    return [
+        {"time": STEP * (k + 1)} | {f"{name}_N": float(f.force[k]) for name, f in felt.items()}
+        for k in range(n)
+    ]
+
+
+def floor_balance(case: Case, model: Model) -> Row:
+    """Largest |floor - (contacts - M a - alpha M vh)| along an insertion, over the largest contact force.
+
+    M a and M vh summed over the free nodes, axis by axis: what a balance on the prongs says of (29).
+    """
+    made = build(case, model, exact_distance(case.connector))
+    weight, alpha = _momentum(made), made.numerics.alpha
+    run = Insertion(made)
+    before, worst, largest = np.zeros(3), 0.0, 0.0
+    for target in run.origin + path_of(case.connector, STEP):
+        series = run.follow(target[None])
+        after = weight @ _velocities(made)
+        contact = -series.wrench[0, :3]
+        inertia = (after - before) / STEP + 0.5 * alpha * (after + before)
+        worst = max(worst, float(np.abs(series.floor[0] - (contact - inertia)).max()))
+        largest = max(largest, float(np.linalg.norm(contact)))
+        before = after
+    return {"connector": case.name, "model": model.name, "error_over_contact": worst / largest}
+
+
+def _velocities(model: SnapModel) -> NDArray[np.float64]:
+    """Of all prongs' coordinates."""
+    return np.concatenate([prong.state.v for prong in model.prongs])
+
+
+def _momentum(model: SnapModel) -> NDArray[np.float64]:
+    """Matrix (3, n) from the velocities of all coordinates to the momentum of the free nodes [kg]."""
+    blocks = []
+    for prong in model.connector.prongs:
+        parts = segment_models(prong, model.connector, model.numerics)
+        for part, basis in zip(parts, reduced_bases(prong, parts, model.numerics), strict=True):
+            mass = np.tile(np.eye(3), part.nodes.size) @ part.M
+            blocks.append(mass if basis is None else mass @ basis.vectors)
+    return np.hstack(blocks)
+
+
+def identified(connector: Connector) -> list[Claim]:
+    """E of a prong from displacements under known forces, and mu from forces at first slip, both noisy."""
+    rng = np.random.default_rng(0)
+    prong, material = connector.prongs[0], connector.material
+    model = linear_model(prong.mesh, material, prong.clamped)
+    n, samples = len(prong.mesh.nodes), 10
+    forces = np.zeros((samples, n, 3))
+    forces[:, prong.contact] = rng.normal(size=(samples, prong.contact.size, 3))
+    dofs = (3 * model.nodes[:, None] + np.arange(3)).ravel()
+    moved = np.zeros((samples, 3 * n))
+    moved[:, dofs] = splu(model.K.tocsc()).solve(forces.reshape(samples, -1)[:, dofs].T).T
+    moved += NOISE * float(np.sqrt(np.mean(moved**2))) * rng.normal(size=moved.shape)
+    seen = np.full((samples, n, 3), np.nan)
+    seen[:, prong.contact] = moved.reshape(samples, n, 3)[:, prong.contact]
+    E = identification.youngs_modulus(prong.mesh, prong.clamped, material.poisson_ratio, forces, seen)
+    weights = np.linspace(1.0, 10.0, 20)
+    slips = connector.friction * weights * (1.0 + NOISE * rng.normal(size=weights.size))
+    mu = identification.friction(slips, weights)
+    return [
+        close_to(
+            f"E identified from displacements with {100 * NOISE:g}% noise", 1e-6 * E.value,
+            1e-6 * material.youngs_modulus, 2.0, "MPa", "002, V-C1, synthetic",
+        ),
+        close_to(
+            f"friction identified from slip forces with {100 * NOISE:g}% noise", mu.value, connector.friction,
+            2.0 * 100.0 * mu.standard_error / connector.friction, "",
+            "002, V-C1, synthetic; twice the standard error",
+        ),
+    ]  # fmt: skip
+
+
+def claims_of(rows: Sequence[Row]) -> list[Claim]:
+    """Before release, and the click itself, model by model."""
+    claims: list[Claim] = []
+    for row in rows:
+        if row["model"] in ("reference", EXACT.name):
+            continue
+        name, source = f"{row['connector']}, {row['model']}", "against a tenth of the step, exact and whole"
+        claims += [
+            at_most(
+                f"{name}: RMS error before release over the peak", row["rms_percent"], WITHIN, "%",
+                "002, V-C2: 10% against a sensor",
+            ),
+            at_most(f"{name}: error of the peak", abs(row["peak_error_percent"]), WITHIN, "%", source),
+            at_most(f"{name}: error of the drop", abs(row["drop_error_percent"]), WITHIN, "%", source),
+            at_most(
+                f"{name}: release off by", abs(row["late_steps"]), 1.0 + 1e-9, "steps", "within one step"
+            ),
+        ]  # fmt: skip
+    return claims
+
+
+def _floor_claims(floors: Sequence[Row]) -> list[Line]:
+    """Exact where nothing is reduced; the reduced model's is a figure without a limit."""
+    claims: list[Line] = []
+    for row in floors:
+        reduced = row["model"] == MODELS[3].name
+        name = f"{row['connector']}, {row['model']}: floor's force against contact and inertia"
+        value = row["error_over_contact"]
+        claims.append(
+            Reported(name, value, "", "rigid motion is not in a reduced clamped segment")
+            if reduced
+            else at_most(name, value, 1e-9, "", "(29) with the rows that it means; exact unreduced")
+        )
+    return claims
+
+
+def _print(rows: Sequence[Row], floors: Sequence[Row]) -> None:
+    console = Console(stderr=True, highlight=False)
+    heads = ("connector", "model", "dimensions", "RMS [%]", "peak [N]", "drop [N]", "late [steps]")
+    names = ("connector", "model", "dimensions", "rms_percent", "peak_N", "drop_N", "late_steps")
+    table = Table(*heads, title=f"force on the floor, {1e3 * SPEED:g} mm/s", title_justify="left")
+    for cells in columns(rows, *names):
+        table.add_row(*cells)
+    console.print(table)
+    table = Table("connector", "model", "floor's balance", title="over the largest contact force")
+    for cells in columns(floors, "connector", "model", "error_over_contact"):
+        table.add_row(*cells)
+    console.print(table)
+
+
+def _draw(figure: Figure, felt: Mapping[str, Mapping[str, Felt]]) -> None:
+    axes = figure.subplots((len(felt) + 2) // 3, min(3, len(felt)), squeeze=False).ravel()
+    colours = {"reference": "#263242"} | {m.name: m.colour for m in (*MODELS, EXACT, LEARNED)}
+    for ax, (case, runs) in zip(axes, felt.items(), strict=False):
+        for name, f in runs.items():
+            time = STEP * np.arange(1, len(f.force) + 1)
+            width = 2.2 if name == "reference" else 1.0
+            ax.plot(1e3 * time, f.force, color=colours[name], lw=width, label=f"{name}")
+        ax.set_title(case, loc="left", fontsize=9.5)
+        ax.set_xlabel("time [ms]", fontsize=9)
+    axes[0].set_ylabel("force on the floor [N]")
+    for ax in axes[len(felt) :]:
+        ax.set_axis_off()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False,
+                  fontsize=8)  # fmt: skip

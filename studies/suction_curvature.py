@@ -1,0 +1,132 @@
+"""Lifting curved objects: thesis 000, figure 5.12.
+
+Half cylinders of 120 mm, their height scaled by 0.2 to 1, lie on the ground; the small cup is pressed on
+their top and lifts them. The thesis lifts all flattened ones, and the round one only for a moment. Its push
+is not told: that of docs/suction.md is shown, and the outcome is mapped over others, since a deeper push
+bends the rim further around.
+"""
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from palpo.studies.claims import Claim, at_least, at_most
+from palpo.studies.suction_runs import (
+    PUSH,
+    THESIS,
+    Trace,
+    changes,
+    largest,
+    lead,
+    lifted,
+    press_and_lift,
+    spread,
+)
+from palpo.studies.tables import COLOURS, save_figure, write_csv
+
+FLATNESSES = (0.2, 0.4, 0.6, 0.8, 1.0)
+DEPTHS = (0.5e-3, 1e-3, 2e-3, 3e-3)
+MASS = 0.05
+RADIUS = 0.06
+LEAST = 0.01
+"""Height [m] that counts as lifted, a third of the hand's."""
+
+
+def run(out: Path, quick: bool) -> list[Claim]:
+    """Heights over time and outcomes as CSV and figure, and the claims."""
+    cases = list(product((PUSH,) if quick else DEPTHS, FLATNESSES[:: 4 if quick else 1]))
+    work = partial(lift, 76 if quick else 576)
+    traces = dict(zip(cases, spread(work, cases, "half cylinders", quick), strict=True))
+    write_csv(
+        out / "lifts.csv",
+        [
+            {
+                "push_m": depth,
+                "flatness": flatness,
+                "end_m": float(trace.partner[-1]),
+                "highest_m": float(trace.partner.max()),
+                "shut_s": float(np.ptp(trace.time[trace.cavities > 0])) if trace.cavities.any() else 0.0,
+                "strongest_suction_Pa": largest(-trace.pressure),
+            }
+            for (depth, flatness), trace in traces.items()
+        ],
+    )
+    shown = {flatness: trace for (depth, flatness), trace in traces.items() if depth == PUSH}
+    write_csv(
+        out / "series.csv",
+        [{"flatness": flatness, **row} for flatness, trace in shown.items() for row in trace.table()],
+    )
+    save_figure(out / "lifts.png", 5.4, partial(_draw, traces=traces, shown=shown))
+    return claims_of(traces)
+
+
+def lift(resolution: int, case: tuple[float, float]) -> Trace:
+    """The small cup presses a half cylinder by a depth [m], and lifts; the cylinder's flatness."""
+    depth, flatness = case
+    top = flatness * RADIUS
+    partner = (
+        f'{{kind="rigid", mass={MASS!r}, ground={-top - 1e-4!r}, placement={{position=[0, {-top!r}, 0]}}, '
+        f'geometry={{kind="half-cylinder", flatness={flatness!r}}}}}'
+    )
+    path = press_and_lift(depth, height=0.03)
+    return lead(changes("small", resolution, path, partner))
+
+
+def claims_of(traces: dict[tuple[float, float], Trace]) -> list[Claim]:
+    """The verdict."""
+    claims = []
+    for (depth, flatness), trace in traces.items():
+        if depth != PUSH:
+            continue
+        wanted = flatness < 1.0
+        check = at_least if wanted else at_most
+        claims.append(
+            check(
+                f"scale {flatness:g} at {1e3 * depth:g} mm of push: height at the end",
+                1e3 * float(trace.partner[-1]), 1e3 * LEAST, "mm",
+                f"{THESIS}, figure 5.12: {'lifted' if wanted else 'only briefly lifted'}",
+            )
+        )  # fmt: skip
+    round_one = {depth: trace for (depth, flatness), trace in traces.items() if flatness == 1.0}
+    flat = {depth: trace for (depth, flatness), trace in traces.items() if flatness == FLATNESSES[0]}
+    claims.append(
+        at_least(
+            "push depths at which the flattest is lifted and the round one is not",
+            sum(lifted(flat[d], LEAST) and not lifted(round_one[d], LEAST) for d in round_one), 1, "",
+            f"{THESIS}, figure 5.12",
+        )
+    )  # fmt: skip
+    claims.append(
+        at_most(
+            "push depths that lift the round one",
+            sum(lifted(trace, LEAST) for trace in round_one.values()), 0, "", f"{THESIS}, figure 5.12",
+        )
+    )  # fmt: skip
+    return claims
+
+
+def _draw(figure: Figure, traces: dict[tuple[float, float], Trace], shown: dict[float, Trace]) -> None:
+    axes = figure.subplot_mosaic([["height", "map"], ["pressure", "map"]], width_ratios=(1.6, 1.0))
+    for k, (flatness, trace) in enumerate(shown.items()):
+        share = k / max(1, len(shown) - 1)
+        colour = (0.2 + 0.65 * share, 0.45 - 0.1 * share, 0.75 - 0.45 * share)
+        axes["height"].plot(
+            trace.time, 1e3 * trace.partner, lw=1.3, color=colour, label=f"scale {flatness:g}"
+        )
+        axes["pressure"].plot(trace.time, 1e-3 * trace.pressure, lw=1.3, color=colour)
+    axes["height"].set_title(f"pushed by {1e3 * PUSH:g} mm", loc="left", fontsize=9.5)
+    axes["height"].set_ylabel("height of the object [mm]")
+    axes["height"].legend(fontsize=8)
+    axes["pressure"].set(xlabel="time [s]", ylabel="p - P_atm [kPa]")
+    axes["pressure"].axhline(0.0, color=COLOURS["faint"], lw=0.8)
+    for (depth, flatness), trace in traces.items():
+        up = lifted(trace, LEAST)
+        axes["map"].plot(
+            1e3 * depth, flatness, ls="", marker="o" if up else "x", ms=9, mew=2,
+            color=COLOURS["low" if up else "paper"],
+        )  # fmt: skip
+    axes["map"].set(xlabel="push depth [mm]", ylabel="scale of the height")
+    axes["map"].set_title("o lifted   x not", loc="left", fontsize=9.5)
+    axes["map"].margins(0.15)

@@ -1,0 +1,149 @@
+"""The gas law of a cup that lifts a cube: thesis 000, figure 5.16.
+
+Pressure, volume and amount of air while the cup is pressed on a rigid cube of 50 g, pulled while that still
+stands on the ground, and lifted. The law is solved for the volume at the step's end that is linear in the
+forces; the next step measures the volume that the moved surfaces have, with their borders found anew. What
+pV of that lacks of n R T is the error that a step leaves, so it is followed over steps of 20 to 2 ms.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from palpo.config.load import load_scene
+from palpo.studies.claims import Claim, at_least, at_most
+from palpo.studies.suction_runs import PUSH, THESIS, Trace, changes, lead, press_and_lift, rigid_cube, spread
+from palpo.studies.tables import COLOURS, save_figure, write_csv
+
+RATES = (50.0, 100.0, 200.0, 500.0)
+QUICK_RATES = (50.0, 100.0)
+THESIS_RATE = 100.0
+MASS = 0.05
+TOUCH = 0.4
+"""When the rim would touch, if it had not sagged [s]; before, the seal closes node by node."""
+FIRST_ORDER = "it vanishes with h, first order"
+LIFTED_OFF = 5e-4
+"""Height [m] from which the cube no longer stands: the sealing distance."""
+
+
+def run(out: Path, quick: bool) -> list[Claim]:
+    """Series as CSV, figure 5.16, the error over the step, and the claims."""
+    rates = QUICK_RATES if quick else RATES
+    traces = dict(
+        zip(rates, spread(partial(_lead, 76 if quick else 576), rates, "steps of h", quick), strict=True)
+    )
+    shown = traces[THESIS_RATE]
+    write_csv(out / "series.csv", shown.table())
+    errors = {rate: _errors(trace) for rate, trace in traces.items()}
+    write_csv(out / "errors.csv", [{"step_s": 1.0 / rate, **error} for rate, error in errors.items()])
+    save_figure(out / "gas.png", 6.4, partial(_draw, trace=shown))
+    save_figure(out / "error.png", 3.2, partial(_draw_errors, errors=errors, trace=shown))
+    return claims_of(traces, errors)
+
+
+def _lead(resolution: int, hz: float) -> Trace:
+    return lead(changes("small", resolution, press_and_lift(PUSH), rigid_cube(MASS), hz=hz))
+
+
+def _errors(trace: Trace) -> dict[str, float]:
+    touching = trace.geometric[trace.time > TOUCH]
+    return {
+        "solved": float(np.nanmax(trace.law)),
+        "closing_largest": float(np.nanmax(trace.geometric)),
+        "geometric_largest": float(np.nanmax(touching)),
+        "geometric_rms": float(np.sqrt(np.nanmean(touching**2))),
+    }
+
+
+def claims_of(traces: Mapping[float, Trace], errors: Mapping[float, Mapping[str, float]]) -> list[Claim]:
+    """The verdict."""
+    trace = traces[THESIS_RATE]
+    gas = load_scene("suction-plane").gas
+    tight = gas.max_pressure - gas.atmosphere
+    steps = 1.0 / np.array(list(errors))
+    orders = [
+        np.polyfit(np.log(steps), np.log([error[name] for error in errors.values()]), 1)[0]
+        for name in ("geometric_largest", "geometric_rms", "closing_largest")
+    ]
+    change = np.diff(trace.amount)
+    inside = trace.pressure[1:] < tight * (1.0 - 1e-9)
+    known = np.isfinite(change)
+    hung = trace.pressure[trace.partner > LIFTED_OFF]
+    return [
+        at_most(
+            "solved gas law, largest |pV / nRT - 1|", max(e["solved"] for e in errors.values()), 1e-10, "",
+            "solved to the last bits at every step",
+        ),
+        at_most(
+            "geometric pV against nRT at the end of a step of 10 ms, largest from the touch on",
+            100.0 * errors[THESIS_RATE]["geometric_largest"], 1.0, "%", "first order in h",
+        ),
+        at_most(
+            "the same over all steps, the closing of the seal included",
+            100.0 * errors[THESIS_RATE]["closing_largest"], 1.0, "%",
+            "a node more or less that seals moves the border by a cell",
+        ),
+        at_least("order in h of the largest from the touch on", orders[0], 0.8, "", FIRST_ORDER),
+        at_least("order in h of its root mean square", orders[1], 0.8, "", FIRST_ORDER),
+        at_least("order in h of the largest of all steps", orders[2], 0.8, "", FIRST_ORDER),
+        at_most(
+            "change of n in a step that ends below P_max, largest, of n",
+            float(np.abs(change[known & inside] / trace.amount[1:][known & inside]).max()), 0.0, "",
+            f"{THESIS}, 5.2.2: the amount stays while the cavity is tight",
+        ),
+        at_most("growth of n in a step, largest", change[known].max(), 0.0, "mol", "air only leaves"),
+        at_least(
+            "air pressed out before the lift, of n",
+            100.0 * (1.0 - np.nanmin(trace.amount) / np.nanmax(trace.amount)), 1.0, "%",
+            f"{THESIS}, figure 5.16: it leaves at P_max",
+        ),
+        at_most(
+            "suction while the cube hangs, median of p - P_atm", float(np.median(hung)), 0.0, "Pa",
+            f"{THESIS}, figure 5.16: below the atmosphere",
+        ),
+        at_least("cube at the end, over the ground", 1e3 * trace.partner[-1], 10.0, "mm", f"{THESIS}: 50 g"),
+    ]  # fmt: skip
+
+
+def _draw(figure: Figure, trace: Trace) -> None:
+    axes = figure.subplots(4, 1, sharex=True)
+    seen = np.isfinite(trace.pressure)
+    times = [trace.time[np.flatnonzero(np.diff(trace.height) > 1e-9)[0]]]
+    times += trace.time[trace.partner > LIFTED_OFF][:1].tolist()
+    for ax, values, label in zip(
+        axes,
+        (1e-3 * trace.pressure, 1e9 * trace.volume, 1e6 * trace.amount, trace.hold),
+        ("p - P_atm [kPa]", "V [mm³]", "n [µmol]", "holding force [N]"),
+        strict=True,
+    ):
+        ax.plot(trace.time, values, lw=1.4)
+        ax.set_ylabel(label)
+        for time in times:
+            ax.axvline(time, color=COLOURS["extrapolated"], lw=1.2, ls=":")
+    axes[0].axhline(0.0, color=COLOURS["faint"], lw=0.8)
+    axes[-1].set_xlabel("time [s]")
+    axes[0].set_xlim(trace.time[seen][0] - 0.1, trace.time[-1])
+    axes[0].set_title("pressed on  |  pulled  |  lifted", loc="left", fontsize=9.5)
+
+
+def _draw_errors(figure: Figure, errors: Mapping[float, Mapping[str, float]], trace: Trace) -> None:
+    left, right = figure.subplots(1, 2)
+    steps = 1e3 / np.array(list(errors))
+    for name, label, colour in (
+        ("geometric_largest", "largest", COLOURS["paper"]),
+        ("geometric_rms", "root mean square", COLOURS["krylov"]),
+    ):
+        left.plot(
+            steps, [100.0 * e[name] for e in errors.values()], marker="o", ms=4, color=colour, label=label
+        )
+    left.plot(steps, 0.05 * steps, color=COLOURS["faint"], ls=":", label="first order")
+    left.set(xscale="log", yscale="log", xlabel="step [ms]", ylabel="geometric |pV / nRT - 1| [%]")
+    left.minorticks_off()
+    left.set_xticks(steps, [f"{step:g}" for step in steps])
+    left.legend(fontsize=8)
+    right.semilogy(trace.time, 100.0 * trace.geometric, lw=1.0, label="geometric")
+    right.semilogy(trace.time, 100.0 * np.maximum(trace.law, 1e-17), lw=1.0, label="solved")
+    right.set(xlabel="time [s]", ylabel="|pV / nRT - 1| [%] at 10 ms")
+    right.legend(fontsize=8)
