@@ -112,7 +112,7 @@ def test_an_edited_helper_recompiles_its_callers_and_an_unchanged_one_nothing(pr
 def test_a_helper_of_a_helper_counts_also_through_a_package(project):
     project.write("helper.py", HELPER.format(factor=3.0))
     (project.folder / "palpo/physics/room").mkdir()
-    project.write("room/__init__.py", "from physics.helper import (  # where it stands\n    factor,\n)\n")
+    project.write("room/__init__.py", "from palpo.physics.helper import (  # there\n    factor,\n)\n")
     project.write("caller.py", CALLER.replace("palpo.physics.helper", "palpo.physics.room"))
     assert project.run(LAW) == "7.0 0"
     project.write("helper.py", HELPER.format(factor=4.0))
