@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import splu
+
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.generate import block
-from scipy.sparse.linalg import splu
 
 Array = NDArray[np.float64]
 

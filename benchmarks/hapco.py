@@ -7,6 +7,7 @@ contacts, with forces to 1e-2.
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.hapco import HapcoRig
 from palpo.benchmarks.timing import BARE, Figures, bare_loop_us, beside, lap, microseconds, within

@@ -7,6 +7,7 @@ from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.scene import build_scene
 from palpo.app.runtime.session import Options, Session
 from palpo.benchmarks.timing import Figures, microseconds

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.scene import build_scene
 from palpo.app.report.outcome import distribution
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within

@@ -1,6 +1,7 @@
 """The servo's tick under many contacts: a soft cylinder at rest on its plane, a wire on top of it."""
 
 import numpy as np
+
 from palpo.app.build.scene import build_scene
 from palpo.benchmarks.timing import (
     BARE,

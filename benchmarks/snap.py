@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.snap import SnapRig
 from palpo.benchmarks.timing import BARE, Figures, bare_loop_us, beside, microseconds, within

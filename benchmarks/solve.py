@@ -6,6 +6,7 @@ The times are the kernels' own, stop tests of `anderson` included; a solve from 
 from pathlib import Path
 
 import numpy as np
+
 from palpo.benchmarks.contact_problems import brick_wall, pressed_block, soft_on_soft, squeezed_block
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside
 from palpo.haptics.clock import make_scratch, now_ns

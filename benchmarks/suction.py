@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.suction import SuctionBuild, build
 from palpo.app.report.outcome import distribution
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from palpo.app.cli.summary import QUANTILES, console_for_people, number
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from palpo.app.cli.summary import QUANTILES, console_for_people, number
 
 Figures = Mapping[str, Any]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.report.outcome import distribution
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.exchange.handle import Handle

@@ -8,12 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from palpo.config.schema.base import choose
 from palpo.config.schema.hapco import HapcoScene
 from palpo.config.schema.scene import BaseScene, Key, Origin, SceneSpec
 from palpo.config.schema.snap import SnapScene
 from palpo.config.schema.suction import SuctionScene
-from pydantic import TypeAdapter, ValidationError
 
 SYSTEMS: dict[str, type[BaseScene]] = {
     "multirate": SceneSpec,

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
 from palpo.config.load import SYSTEMS, list_scenes
 from palpo.config.schema.base import kind_of
 from palpo.config.schema.material import Material, library
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.units import UNITS, Quantity, in_words
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 PREFACE = """\
 # Scenes

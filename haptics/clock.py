@@ -16,6 +16,7 @@ import time
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import kernel
 
 SECOND = 1_000_000_000

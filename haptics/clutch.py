@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.haptics.workspace import pose_to_scene
 from palpo.physics.exchange.port import Port
 from palpo.physics.kernels import inlined, kernel

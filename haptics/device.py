@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.path import Way, upright
 from palpo.physics.exchange.ahead import ROWS, Ahead, row_at

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guard import GuardParams, make_guard
 from palpo.haptics.passivity import PassivityParams, make_passivity

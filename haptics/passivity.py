@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.haptics.errors import HapticsError
 from palpo.physics.kernels import kernel
 

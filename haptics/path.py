@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.workspace import quaternion_from_axis_angle
 

@@ -25,6 +25,7 @@ from typing import Any, Self
 import h5py
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.row import COLUMNS, Column
 from palpo.haptics.servo import Servo, drain_rows

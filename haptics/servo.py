@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
 from palpo.haptics.clutch import Clutch, follow_hand, make_clutch, slip, start_at_point, take_hold, take_start
 from palpo.haptics.device import (

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.durations import BINS, BINS_PER_DECADE, SMALLEST_NS, percentiles_us
 from palpo.physics.kernels import kernel
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.haptics.errors import HapticsError
 from palpo.physics.kernels import inlined
 

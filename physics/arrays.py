@@ -5,6 +5,7 @@ not be able to raise, so that its copies say how many entries they copy.
 """
 
 import numpy as np
+
 from palpo.physics.kernels import inlined, kernel
 
 

@@ -40,6 +40,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
+
 from palpo.physics.cache import cache_folder
 
 FAST = {"contract", "nsz"}

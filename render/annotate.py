@@ -8,13 +8,14 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render import palette
 from palpo.render.camera import Camera
 from palpo.render.legend import Entry, freest, legend_entries
 from palpo.render.overlays import Overlays
 from palpo.render.scene_view import triad_camera, triad_corner, visible_points
-from PIL import Image, ImageDraw, ImageFont
 
 Picture = NDArray[np.uint8]
 Ink = tuple[int, int, int]

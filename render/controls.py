@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.render.camera import Camera
 from palpo.render.overlays import Overlays
 from palpo.render.pointer import compose, recede, slide, trackball

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.render import gl
 from palpo.render.gl import RenderUnavailable
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import SceneGeometry, plane_corners
 from palpo.render import gl, palette
 from palpo.render.overlays import round_number

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import CONTACT_STATES, SCALARS, SceneGeometry, SceneState
 from palpo.render import palette
 from palpo.render.camera import Camera

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import BILATERAL, NO_SCALAR, STRAIN, SceneGeometry, SceneState
 from palpo.render import palette
 from palpo.render.solids import Solids

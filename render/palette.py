@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import BILATERAL, OPEN, SLIP, STICK
 
 Colour = tuple[float, float, float]

@@ -15,6 +15,7 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from palpo.render.gl import RenderUnavailable
 from palpo.render.panel_state import PanelState
 from palpo.render.requests import Request

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from imgui_bundle import ImVec2, imgui, implot
+
 from palpo.render import palette
 from palpo.render.camera import STANDARD_VIEWS
 from palpo.render.legend import Entry, freest

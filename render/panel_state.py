@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.render.legend import Entry
 from palpo.render.overlays import Overlays
 

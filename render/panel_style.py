@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import imgui_bundle
 from imgui_bundle import ImVec4, imgui, implot
+
 from palpo.render import palette
 
 FONTS = Path(imgui_bundle.__file__).parent / "assets" / "fonts" / "Roboto"

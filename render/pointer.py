@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.render.camera import Camera
 
 Floats = NDArray[np.float64]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.render import gl
 
 SHADERS = Path(__file__).parent / "shaders"

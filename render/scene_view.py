@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render import gl, palette
 from palpo.render.camera import Camera

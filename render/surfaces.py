@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render import gl, palette
 from palpo.render.normals import SmoothSurface

@@ -9,6 +9,7 @@ growth of the two are of different things.
 from time import perf_counter
 
 import numpy as np
+
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, runaway
 from palpo.physics.contact.solvers.family import FORMULATIONS

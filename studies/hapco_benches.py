@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block

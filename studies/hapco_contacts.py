@@ -21,6 +21,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.solvers import anderson, gauss_seidel

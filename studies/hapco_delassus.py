@@ -19,6 +19,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
@@ -39,8 +42,6 @@ from palpo.studies.claims import Claim, Line, Reported, Skipped, at_least, at_mo
 from palpo.studies.hapco_benches import PAIRS, lead, make_interaction, penetration, sliding
 from palpo.studies.recording import data_folder
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
 
 Row = dict[str, Any]
 

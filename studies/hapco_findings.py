@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from palpo.studies.claims import at_least, at_most, close_to
 from palpo.studies.hapco_benches import MATERIALS
 from palpo.studies.hapco_page import Finding

@@ -21,6 +21,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from scipy.optimize import brentq
+from scipy.signal import butter, sosfiltfilt
+
 from palpo.app.build.hapco import build_bodies, detection_of
 from palpo.app.cli.progress import Silent
 from palpo.benchmarks.hapco import rig_of, timed_path
@@ -36,10 +41,6 @@ from palpo.physics.systems.hapco import Interaction
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
 from palpo.studies.runs import legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
-from scipy.optimize import brentq
-from scipy.signal import butter, sosfiltfilt
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

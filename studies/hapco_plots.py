@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+
 from palpo.studies.hapco_thesis import SYMBOLS
 from palpo.studies.tables import COLOURS, save_figure
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
@@ -29,7 +31,6 @@ from palpo.studies.hapco_page import write_page
 from palpo.studies.hapco_plots import draw_all
 from palpo.studies.hapco_thesis import MUS
 from palpo.studies.tables import write_csv
-from rich.console import Console
 
 Row = dict[str, Any]
 

@@ -24,13 +24,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
+from rich.console import Console
+from scipy.signal import butter, sosfiltfilt
+
 from palpo.config.load import load_scene
 from palpo.haptics.path import waypoint_path
 from palpo.studies.claims import Line, Reported, at_most
 from palpo.studies.runs import Drive, Ledger, drive
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from scipy.signal import butter, sosfiltfilt
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

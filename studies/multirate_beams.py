@@ -12,6 +12,8 @@ import numpy as np
 import scipy.linalg as sl
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.optimize import curve_fit
+
 from palpo.physics.bodies.chain import add_elastic
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.physics.systems.hold import STIFFNESS, TURN_STIFFNESS
@@ -19,7 +21,6 @@ from palpo.physics.systems.literal import Paper
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.runs import Drive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from scipy.optimize import curve_fit
 
 Floats = NDArray[np.float64]
 REST, LENGTH = (0.4, 0.0, 0.0), 0.4

@@ -13,12 +13,13 @@ import numpy as np
 import scipy.linalg as sl
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.signal import butter, sosfiltfilt
+
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.physics.systems.hold import STIFFNESS, TURN_STIFFNESS
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.runs import Drive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from scipy.signal import butter, sosfiltfilt
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]

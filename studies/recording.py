@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
 from palpo.app.visual.scene import Visual
 from palpo.config.load import load_scene
 from palpo.haptics.backends.replay import place, read_trajectory, resample

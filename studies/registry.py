@@ -4,8 +4,9 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from palpo.studies.claims import Claim, Line, Skipped, claimed, print_claims, write_claims
 from rich.console import Console
+
+from palpo.studies.claims import Claim, Line, Skipped, claimed, print_claims, write_claims
 
 Study = Callable[[Path, bool], Sequence[Line]]
 

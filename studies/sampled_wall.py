@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
+
 from palpo.haptics.device import make_virtual_device
 from palpo.haptics.limits import make_limits
 from palpo.haptics.row import NAMES

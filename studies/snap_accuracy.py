@@ -14,6 +14,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from scipy.sparse.linalg import splu
+
 from palpo.app.cli.progress import Progress
 from palpo.physics.fem import identification
 from palpo.physics.mesh.connectors.connector import Connector
@@ -41,9 +45,6 @@ from palpo.studies.snap_models import (
     push_force,
 )
 from palpo.studies.tables import save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
-from scipy.sparse.linalg import splu
 
 CASES = (
     ("two-prong", "coarse"),

@@ -12,6 +12,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from palpo.app.cli.progress import Progress
 from palpo.studies.claims import Claim, at_most
 from palpo.studies.snap_models import (
@@ -27,8 +30,6 @@ from palpo.studies.snap_models import (
     push_force,
 )
 from palpo.studies.tables import save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
 
 KIND, MESH = "two-prong", "coarse"
 CLUSTERS = (0, 2, 4, 8, 16)

@@ -16,6 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.train_distance import Training, train_distance
@@ -35,9 +39,6 @@ from palpo.physics.mesh.connectors.connector import Connector
 from palpo.physics.mesh.connectors.registry import KINDS, generate
 from palpo.studies.claims import Claim, Skipped, at_least, at_most
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 Row = dict[str, Any]
 

@@ -13,6 +13,10 @@ import numpy as np
 import scipy.linalg as la
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from scipy.sparse.linalg import splu
+
 from palpo.app.cli.progress import Progress
 from palpo.physics.dynamics.passive_midpoint import LinearBody
 from palpo.physics.mesh.connectors.connector import Connector
@@ -30,9 +34,6 @@ from palpo.studies.snap_models import (
     insert,
 )
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
-from scipy.sparse.linalg import splu
 
 KIND, MESH = "two-prong", "coarse"
 STIFFNESSES = tuple(10.0**k for k in range(2, 13))

@@ -13,6 +13,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from palpo.app.cli.progress import Progress
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.exchange.port import OK
@@ -45,8 +48,6 @@ from palpo.studies.snap_models import (
     path_of,
 )
 from palpo.studies.tables import save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
 
 KIND = "two-prong"
 MESHES = ("coarse", "fine")

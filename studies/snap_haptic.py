@@ -15,6 +15,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from palpo.app.cli.progress import Progress
 from palpo.app.report.outcome import vectors
 from palpo.app.runtime import devices
@@ -29,8 +32,6 @@ from palpo.physics.systems.snap import Insertion
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.snap_models import SCENES, Row, columns
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
 
 Floats = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.snap import known_networks, numerics_of, sampled_field
 from palpo.app.build.snap_connector import connector_of
 from palpo.config.load import load_scene

@@ -15,6 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from scipy.sparse.linalg import splu
+
 from palpo.app.cli.progress import Progress
 from palpo.physics.reduction.balanced import GRAMIAN_DAMPING, balanced
 from palpo.physics.reduction.craig_bampton import craig_bampton
@@ -26,9 +30,6 @@ from palpo.physics.systems.snap_model import SnapModel, segment_models
 from palpo.studies.claims import Line, Reported, at_most
 from palpo.studies.snap_models import Case, Row, case_of, columns, exact_distance, insert
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
-from scipy.sparse.linalg import splu
 
 BALANCED, MODAL, CRAIG_BAMPTON = "balanced", "modal", "Craig-Bampton"
 METHODS = {BALANCED: COLOURS["krylov"], MODAL: COLOURS["paper"], CRAIG_BAMPTON: COLOURS["low"]}

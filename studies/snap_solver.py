@@ -17,6 +17,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from palpo.physics.contact.laws import SLIP
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import natural_map_residual
@@ -25,8 +28,6 @@ from palpo.physics.contact.solvers.registry import find_solver
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.squeezes import SQUEEZES, Squeeze, squeeze_problem
 from palpo.studies.tables import save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
 
 Row = dict[str, Any]
 

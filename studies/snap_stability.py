@@ -13,6 +13,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from scipy.sparse.linalg import spsolve
+
 from palpo.app.cli.progress import Progress
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody
@@ -21,9 +25,6 @@ from palpo.physics.systems.snap import Series
 from palpo.studies.claims import Claim, at_most
 from palpo.studies.snap_models import MODELS, SPEED, Row, build, case_of, columns, exact_distance, insert
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from rich.console import Console
-from rich.table import Table
-from scipy.sparse.linalg import spsolve
 
 KIND, MESH = "two-prong", "coarse"
 PAPER_E = 164.76e6

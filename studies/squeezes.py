@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
+
 from palpo.physics.contact.midpoint import contact_problem
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.fem.material import Material

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+
 from palpo.physics.mesh.cups import CUPS
 from palpo.physics.systems.suction import Suction
 from palpo.studies.claims import Claim, at_least, at_most, close_to

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.suction_runs import (
     PUSH,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+
 from palpo.config.load import load_scene
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.suction_runs import PUSH, THESIS, Trace, changes, lead, press_and_lift, rigid_cube, spread

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
 from palpo.app.build.suction import build
 from palpo.config.load import load_scene
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
 from palpo.physics.suction.contacts import COUNT
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction import Suction
-from rich.console import Console
-from rich.progress import track
 
 Floats = NDArray[np.float64]
 Waypoint = tuple[float, float]

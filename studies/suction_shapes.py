@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.suction_runs import (
     BLOCK,

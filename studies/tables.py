@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+
 from palpo.app.report.figures import LOOK
 
 WIDTH = 9.2  # inches

@@ -24,6 +24,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
 from palpo.app.build.scene import build_scene
 from palpo.config.load import list_scenes, load_scene, parse_scene
 from palpo.config.schema.device import Hand

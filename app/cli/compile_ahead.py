@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+
 from palpo.app.cli.progress import Progress
 from palpo.physics.kernels import cache_home, machine_name, source_digest
 

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from palpo.app.runtime.machine import ask_realtime, cores, machine_info
-from palpo.physics.kernels import cache_home
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from palpo.app.runtime.machine import ask_realtime, cores, machine_info
+from palpo.physics.kernels import cache_home
 
 Answer = tuple[bool, str]
 PATIENCE = 60.0

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.summary import number
@@ -17,8 +20,6 @@ from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
 from palpo.physics.errors import InputError
-from rich.console import Console
-from rich.table import Table
 
 BEST, ALL = "best", "all"
 BEST_SPARSE = "gauss-seidel"

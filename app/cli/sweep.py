@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from palpo.app.cli.refusal import Refusal, account, check_file
-from palpo.config.load import load_scene
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+
+from palpo.app.cli.refusal import Refusal, account, check_file
+from palpo.config.load import load_scene
 
 if TYPE_CHECKING:
     from distributed import Client

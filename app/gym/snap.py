@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.app.build.snap import build_model
 from palpo.app.cli.progress import Silent
 from palpo.app.cli.refusal import Refusal

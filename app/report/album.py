@@ -1,6 +1,7 @@
 """Which moments of a run are kept for the report's pictures and its animation."""
 
 import numpy as np
+
 from palpo.physics.exchange.snapshot import SceneState
 
 SHARES = (0.2, 0.4, 0.6, 0.8)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
+
 from palpo.app.cli.progress import Progress
 from palpo.app.report.album import Film
 from palpo.app.report.animation import animated
@@ -23,7 +25,6 @@ from palpo.render.camera import Camera
 from palpo.render.offscreen import Offscreen
 from palpo.render.overlays import Overlays, force_scale
 from palpo.render.scene_view import visible_points
-from PIL import Image
 
 FOLDER = Path("docs") / "pictures"
 STILL, MOVING = (960, 720), (600, 520)

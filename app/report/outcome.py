@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.app.runtime.system import Rig
 from palpo.config.schema.scene import BaseScene

@@ -27,6 +27,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 from numpy.typing import NDArray
+
 from palpo.app.report import figures
 from palpo.app.runtime.machine import machine_info
 from palpo.physics.errors import InputError

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.report.animation import animated
 from palpo.app.report.outcome import Outcome
 from palpo.app.report.page import NO_PICTURES, write_report

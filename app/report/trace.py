@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, drain_rows

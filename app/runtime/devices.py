@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 import h5py
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import (

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.hapco import build_bodies, detection_of, hold_of, settings_of
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.prompt_lock import PromptLock

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.scene import build_scene, change_scene
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.system import Curves, DeviceAt

@@ -20,6 +20,8 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
+
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
 from palpo.app.report.outcome import Outcome
@@ -39,7 +41,6 @@ from palpo.render.panel import Panel
 from palpo.render.panel_state import Level, PanelState
 from palpo.render.requests import Request
 from palpo.render.window import Window
-from PIL import Image
 
 WIDTH, HEIGHT = 1280, 800
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])

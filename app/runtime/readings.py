@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
 from palpo.haptics.limits import PASSIVATED

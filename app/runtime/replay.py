@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.report.album import Album
 from palpo.app.report.outcome import (

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import account

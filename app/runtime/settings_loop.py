@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import published_count, taken_count
 from palpo.physics.exchange.durations import StepTimes
 

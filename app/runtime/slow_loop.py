@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
 import numpy as np
+
 from palpo.app.cli.refusal import account
 from palpo.app.runtime.live import SLEW, changed, way_to
 from palpo.app.runtime.system import Rig

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.snap import build_model, matrices_of, settings_of
 from palpo.app.cli.progress import Progress
 from palpo.app.report.outcome import vectors

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.suction import SERVO_CAVITIES, SERVO_CONTACTS, build, gains_of, rehearse, settings_of
 from palpo.app.cli.progress import Progress
 from palpo.app.report.suction_findings import Findings

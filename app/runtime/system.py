@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.cli.progress import Progress
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.servo import Servo

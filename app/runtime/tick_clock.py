@@ -6,6 +6,7 @@ same sweep, for the same reason.
 """
 
 from numba import carray, types
+
 from palpo.haptics.clock import now_ns
 from palpo.physics.kernels import callback
 

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import acquire, make_control, publish, writer_slot
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_snapshot, view, write
 

@@ -5,6 +5,7 @@ The servo computes the boundary only, so that there is no strain of the elements
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.visual.frames import Frames
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.visual.frames import Frames
 from palpo.config.schema.body import PlaneBody, RigidBody
 from palpo.config.schema.body import TetBody as TetBodySpec

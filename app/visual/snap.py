@@ -5,6 +5,7 @@ The servo publishes coordinates; the nodes are found from them here, in the slow
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.runtime.history import History
 from palpo.app.visual.frames import Frames
 from palpo.app.visual.scene import SMALLEST_STRAIN, colour_range, rotate

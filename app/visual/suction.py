@@ -6,6 +6,7 @@ inside the cells of the bodies' meshes.
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.app.build.suction import SuctionBuild
 from palpo.app.visual.frames import Frames
 from palpo.config.schema.suction import FigureDrive, FreeDrive, SuctionScene

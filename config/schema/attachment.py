@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal
 
+from pydantic import Field, model_validator
+
 from palpo.config.schema.base import Flag, Kinds, Spec, at_most_one, refuse
 from palpo.config.schema.body import Place
 from palpo.config.schema.device import Waypoints
 from palpo.config.schema.units import Frequency, Length
 from palpo.config.schema.vectors import Direction
-from pydantic import Field, model_validator
 
 
 class BodyPoint(Place):

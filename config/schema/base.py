@@ -4,9 +4,10 @@ import difflib
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, get_args
 
-from palpo.config.schema.units import in_words
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from palpo.config.schema.units import in_words
 
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]

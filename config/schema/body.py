@@ -2,12 +2,13 @@
 
 from typing import Annotated, ClassVar, Literal
 
+from pydantic import AfterValidator, Field, model_validator
+
 from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one
 from palpo.config.schema.geometry import BeamGeometry, Placement, RigidGeometry, StaticGeometry, TetGeometry
 from palpo.config.schema.material import Material
 from palpo.config.schema.units import Density, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
-from pydantic import AfterValidator, Field, model_validator
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 Shade = Annotated[Number, Field(ge=0, le=1)]

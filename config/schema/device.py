@@ -3,6 +3,8 @@
 from itertools import pairwise
 from typing import Annotated, Literal
 
+from pydantic import AfterValidator, Field
+
 from palpo.config.schema.base import Count, Flag, Spec
 from palpo.config.schema.units import (
     Angle,
@@ -16,7 +18,6 @@ from palpo.config.schema.units import (
     Time,
 )
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
-from pydantic import AfterValidator, Field
 
 
 def in_order(rows: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

@@ -4,10 +4,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
+from pydantic import Field, ValidationInfo, field_validator
+
 from palpo.config.schema.base import Count, Kinds, Spec
 from palpo.config.schema.units import Length, Number, in_words
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
-from pydantic import Field, ValidationInfo, field_validator
 
 PositiveLength = Annotated[Length, Field(gt=0)]
 Factor = Annotated[Number, Field(gt=0)]

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
 from palpo.config.schema.base import Flag, Kinds, Spec, refuse
 from palpo.config.schema.body import Colour, Name, Region
 from palpo.config.schema.geometry import (
@@ -19,7 +21,6 @@ from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
 from palpo.config.schema.tool import Grip
 from palpo.config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
-from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 BODY_FILES = (".h5", ".hdf5")
 

@@ -5,10 +5,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from palpo.config.schema.base import Spec, choose, refuse
-from palpo.config.schema.units import Density, Frequency, Number, Pressure, Time
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
+
+from palpo.config.schema.base import Spec, choose, refuse
+from palpo.config.schema.units import Density, Frequency, Number, Pressure, Time
 
 
 @cache

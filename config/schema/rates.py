@@ -1,8 +1,9 @@
 """The rates of the three loops."""
 
+from pydantic import Field, model_validator
+
 from palpo.config.schema.base import Spec, refuse
 from palpo.config.schema.units import Frequency, in_words
-from pydantic import Field, model_validator
 
 
 class Rates(Spec):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from pydantic import Field, PrivateAttr, model_validator
+
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Spec, choose, refuse
 from palpo.config.schema.body import BeamBody, Body, Place, RigidBody, TetBody
@@ -14,7 +16,6 @@ from palpo.config.schema.solver import Contact, Friction, Interface, Solver
 from palpo.config.schema.tool import Tool
 from palpo.config.schema.units import Acceleration
 from palpo.config.schema.view import View
-from pydantic import Field, PrivateAttr, model_validator
 
 Key = str | int
 

@@ -2,6 +2,8 @@
 
 from typing import Annotated, ClassVar, Literal
 
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
 from palpo.config.schema.base import Count, Flag, Kinds, Spec, refuse
 from palpo.config.schema.body import Colour, Region
 from palpo.config.schema.geometry import PositiveLength, SurfaceFile, VolumeFile, checked_file
@@ -20,7 +22,6 @@ from palpo.config.schema.units import (
     Time,
 )
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Direction, Position, quaternion
-from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 WEIGHTS_FILES = (".npz",)
 

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from palpo.config.schema.base import Count, Spec
 from palpo.config.schema.units import Acceleration, Length, Number, Time
-from pydantic import Field
 
 Sweeps = Annotated[Count, Field(ge=1, le=100_000)]
 

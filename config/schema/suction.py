@@ -5,6 +5,8 @@ docs/suction.md gives the reasons of the values that the thesis leaves open.
 
 from typing import Annotated, ClassVar, Literal
 
+from pydantic import AfterValidator, Field, model_validator
+
 from palpo.config.schema.base import Count, Flag, Kinds, Spec, exactly_one, refuse
 from palpo.config.schema.body import Colour, Name, NodeIndex, Region
 from palpo.config.schema.device import Waypoints, in_order
@@ -37,7 +39,6 @@ from palpo.config.schema.units import (
     Stiffness,
     Time,
 )
-from pydantic import AfterValidator, Field, model_validator
 
 Forces = Annotated[tuple[tuple[Time, Force], ...], AfterValidator(in_order)]
 Pressures = Annotated[tuple[tuple[Time, Pressure], ...], AfterValidator(in_order)]

@@ -2,10 +2,11 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from palpo.config.schema.base import Flag, Spec
 from palpo.config.schema.body import Place
 from palpo.config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
-from pydantic import Field
 
 
 class Grip(Spec):

@@ -3,8 +3,9 @@
 import math
 from typing import Annotated
 
-from palpo.config.schema.units import Angle, Length, Number
 from pydantic import AfterValidator
+
+from palpo.config.schema.units import Angle, Length, Number
 
 Vector = tuple[Number, Number, Number]
 Position = tuple[Length, Length, Length]

@@ -1,9 +1,10 @@
 """The camera."""
 
+from pydantic import Field
+
 from palpo.config.schema.base import Spec
 from palpo.config.schema.units import Angle
 from palpo.config.schema.vectors import Position
-from pydantic import Field
 
 
 class View(Spec):

@@ -1,6 +1,7 @@
 """The mock device: a stylus of a real device's mass, friction, resolution and force, in a simulated hand."""
 
 from numpy.typing import ArrayLike
+
 from palpo.haptics.device import DeviceSpec, VirtualDevice, make_virtual_device
 
 

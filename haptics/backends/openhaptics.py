@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+
 from palpo.haptics.backends.guardian import Guardian
 from palpo.haptics.backends.openhaptics_library import ERRORS, Library, explain, load
 from palpo.haptics.backends.openhaptics_tick import (

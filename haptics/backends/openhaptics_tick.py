@@ -21,6 +21,7 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
 from palpo.haptics.backends.openhaptics_library import (
     BAD_HANDLE,
     BAD_READING,

@@ -14,14 +14,15 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+from scipy.signal import butter, sosfiltfilt
+
 from palpo.haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import CLUTCHED
 from palpo.haptics.path import LONGEST, Table, Way, upright
 from palpo.haptics.recording import Recording, read_recording
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device, quaternion_matrix
-from scipy.interpolate import CubicSpline
-from scipy.signal import butter, sosfiltfilt
 
 UNITS = {"m": 1.0, "mm": 1e-3}
 POSITION = ("t", "x", "y", "z")

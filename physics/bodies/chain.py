@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.dynamics.rigid import free_spin
 from palpo.physics.errors import InputError

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.chain import (
     ChainModel,

@@ -7,6 +7,7 @@ now. Only u, in the body's axes, is elastic; forces enter as R^T F.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import node_volumes

@@ -8,6 +8,7 @@ N. Talbi's thesis.
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.clamped import ClampedBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.hex8 import Integration

@@ -16,6 +16,7 @@ the factor ends with only a part of them until more do.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
 from palpo.physics.arithmetic import arithmetic
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.newton_body import NewtonBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4

@@ -9,6 +9,7 @@ quarter of the k l^2 of a face diagonal, with which a lattice of cubes is isotro
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.newton_body import NewtonBody
 from palpo.physics.fem import hex8
 from palpo.physics.fem.material import Material

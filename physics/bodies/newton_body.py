@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.clamped import ClampedBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.cholesky import CholeskyFactor, analyse

@@ -11,6 +11,7 @@ from os import PathLike
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies import io
 from palpo.physics.bodies.boundary import (
     Boundary,

@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.body import Factor
 from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.closest import point_triangle, segment_segment
 from palpo.physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import STATIC, Topology

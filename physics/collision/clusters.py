@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import inlined, kernel
 

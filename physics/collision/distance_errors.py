@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.distance_field import DistanceField, signed_distance
 from palpo.physics.mesh.surface import SurfaceMesh
 

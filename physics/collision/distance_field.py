@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.collision.grid_distance import GridDistance, grid_block, grid_distance, no_grid_distance
 from palpo.physics.collision.learned_distance import (
     BLOCK,

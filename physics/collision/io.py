@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.distance_errors import DistanceErrors
 from palpo.physics.collision.learned_distance import LearnedDistance, learned_distance
 from palpo.physics.errors import InputError

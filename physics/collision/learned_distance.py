@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import fast_kernel, kernel
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.arrays import copy
 from palpo.physics.collision.closest import INTERIOR, segment_segment
 from palpo.physics.collision.contact_surface import (

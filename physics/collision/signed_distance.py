@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.broadphase import Primitives, build_tree, refit
 from palpo.physics.collision.closest import EDGE_AB, VERTEX_A, point_triangle
 from palpo.physics.kernels import inlined, kernel

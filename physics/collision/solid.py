@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.broadphase import Primitives, Tree, build_tree, refit
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import inlined, kernel

@@ -27,9 +27,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.linalg import splu
+
 from palpo.physics.contact.problem import UNSYMMETRIC, AnyProblem, ContactProblem, SparseProblem
 from palpo.physics.errors import InputError
-from scipy.sparse.linalg import splu
 
 HDF5 = (".hdf5", ".h5")
 LOCAL, GLOBAL = "fclib_local", "fclib_global"

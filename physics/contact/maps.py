@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 
 

@@ -12,6 +12,7 @@ block would flip its velocity for ever. g < 0 parts a penetration at |g| / T, wh
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 
 UNSYMMETRIC = 1e-8

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, project_cone
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
 from palpo.physics.kernels import inlined, kernel

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.topology import LOW, TOOL
 from palpo.physics.exchange.constraint_frame import MOTION, N_NEAR, REDUCED
 from palpo.physics.kernels import inlined, kernel

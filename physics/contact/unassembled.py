@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.boundary import Boundary
 from palpo.physics.bodies.displacement import DisplacementSolver
 from palpo.physics.contact.maps import ContactMap

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.dynamics.passive_midpoint import refined_inverse, require_step
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel

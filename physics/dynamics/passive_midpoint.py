@@ -12,9 +12,10 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.linalg import SuperLU, splu
+
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
-from scipy.sparse.linalg import SuperLU, splu
 
 REFINEMENTS = 2
 """Newton steps on an explicit inverse; convergence is quadratic, and Cholesky starts at 1e-11."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.atomics import load_acquire, store_release
 from palpo.physics.kernels import inlined, kernel
 

@@ -10,6 +10,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
 from palpo.physics.kernels import inlined
 
 CACHE_LINE = 8

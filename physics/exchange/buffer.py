@@ -9,6 +9,7 @@ fills every field that the reader looks at.
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.atomics import CACHE_LINE, exchange, load_acquire, store_release
 from palpo.physics.kernels import kernel
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import SLOTS
 
 HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3

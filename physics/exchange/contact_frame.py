@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import SLOTS
 from palpo.physics.exchange.quasistatic_frame import SETTINGS
 

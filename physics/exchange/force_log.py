@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.ring import make_ring, ring_commit, ring_push_slot
 from palpo.physics.kernels import inlined
 

@@ -28,6 +28,7 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
+
 from palpo.physics.kernels import layout
 
 

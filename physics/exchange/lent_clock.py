@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.kernels import kernel
 

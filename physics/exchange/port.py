@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.atomics import view_f64, view_i64
 from palpo.physics.kernels import inlined
 

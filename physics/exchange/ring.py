@@ -7,6 +7,7 @@ Consumer: n = ring_available(ring); read rows[ring_slot(ring, i)] for i < n; rin
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
 from palpo.physics.kernels import kernel

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import SLOTS
 
 # Entries of SuctionFrame.settings

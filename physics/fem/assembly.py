@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import kernel
 
 LOCAL_PAIRS = [(a, b) for a in range(4) for b in range(a + 1)]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.fem.material import Material
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import SMALL_ANGLE

@@ -13,6 +13,7 @@ import numpy as np
 import qdldl
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import fast_kernel, kernel
 

@@ -17,6 +17,7 @@ Davenport's 4x4 matrix is taken.
 import math
 
 import numpy as np
+
 from palpo.physics.kernels import inlined, kernel
 
 MAX_NEWTON = 8

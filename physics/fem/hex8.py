@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.hex import CORNERS
 

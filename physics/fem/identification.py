@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import splu
+
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.tet import TetMesh
-from scipy.sparse.linalg import splu
 
 
 class Estimate(NamedTuple):

@@ -6,6 +6,7 @@ The element matrices are summed by nodes; `lower_blocks` hands the result to pal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
 from palpo.physics.fem import hex8, tet4
 from palpo.physics.fem.hex8 import Integration
 from palpo.physics.fem.material import Material

@@ -10,6 +10,7 @@ under compression. The law itself softens there: below a stretch of 1/sqrt(3) a 
 """
 
 import numpy as np
+
 from palpo.physics.kernels import kernel
 
 

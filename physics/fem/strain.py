@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.fem.tet4 import gradients
 from palpo.physics.kernels import kernel
 

@@ -10,9 +10,10 @@ panel is dense: LAPACK factorises and inverts it.
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
+
 from palpo.physics.fem.cholesky import CholeskyFactor, Symbolic
 from palpo.physics.kernels import kernel
-from scipy.linalg.lapack import dpotrf, dpotri
 
 TILE = 32
 """Rows and columns that are transposed together: a tile fits in the first cache."""

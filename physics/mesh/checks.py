@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.errors import InputError
 
 LARGEST_COORDINATE = 1e9

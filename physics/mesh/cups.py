@@ -12,13 +12,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.extrusion import stack
 from palpo.physics.mesh.generate import zip_rings
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 
 @dataclass(frozen=True)

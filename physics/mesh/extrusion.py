@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.mesh.generate import THREE_TETS
 from palpo.physics.mesh.tet import TetMesh, orient_tets
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.checks import as_points

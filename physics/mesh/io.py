@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh import checks
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import Delaunay
+
 from palpo.physics.mesh.extrusion import stack
 from palpo.physics.mesh.tet import TetMesh
-from scipy.spatial import Delaunay
 
 LENGTH = 0.24
 """Of the arm [m]."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.checks import drop_unreferenced
 from palpo.physics.mesh.extrusion import stack

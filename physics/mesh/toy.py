@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.generate import sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh

@@ -21,6 +21,7 @@ vanishes.
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.reduction.error_norm import error_norm
 from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order

@@ -9,6 +9,7 @@ synthesis, AIAA Journal 2001): of both families together, the `order` of lowest 
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike
+
 from palpo.physics.errors import InputError
 from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes
 from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, svds
+
+from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes
 
 CANDIDATES = 60
 """Natural frequencies of the full model at which the error is looked at: the peaks least represented."""

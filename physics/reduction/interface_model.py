@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXTRAPOLATED,

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.dynamics.passive_midpoint import midpoint_inverse, require_step
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material

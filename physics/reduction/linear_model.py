@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4
 from palpo.physics.fem.material import Material

@@ -1,6 +1,7 @@
 """Modal truncation: the vibration modes of lowest frequency, as a measure of balanced reduction."""
 
 import numpy as np
+
 from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
 
 

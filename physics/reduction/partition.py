@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.tet import OUTWARD_FACES, TetMesh
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import eigsh
+
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.tet import OUTWARD_FACES, TetMesh
 
 
 def by_nodes(mesh: TetMesh, labels: ArrayLike) -> NDArray[np.int64]:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.kernels import fast_kernel, kernel
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import kernel
 
 COUNT, VERTICES, TRIANGLES, CLAMPED, LOST = 0, 1, 2, 3, 4

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from palpo.physics.mesh.surface import SurfaceMesh
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
+from palpo.physics.mesh.surface import SurfaceMesh
 
 
 class Connectivity(NamedTuple):

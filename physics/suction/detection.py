@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch

@@ -6,6 +6,7 @@ Living cavities are closed surfaces (physics/suction/cavity.py) and the pockets 
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
 from palpo.physics.suction.border import whole_patch

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.suction.ear_clipping import clip_ears
 from palpo.physics.suction.patch import LOST, add_loop, add_point, add_triangle, add_vertex, clear

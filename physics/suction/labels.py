@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
 

@@ -9,9 +9,10 @@ such care, since the flood fill passes through the tunnel and back; over one mou
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
 import palpo.physics.suction.cavity as cavity
 import palpo.physics.suction.patch as wall_patch
-from numpy.typing import NDArray
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.suction.cavity import Cavities, make_cavities, place_cavity
 from palpo.physics.suction.connectivity import Connectivity

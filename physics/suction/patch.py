@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import inlined, kernel
 
 VERTICES, TRIANGLES, BORDER, LOOPS, LOST = 0, 1, 2, 3, 4

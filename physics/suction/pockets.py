@@ -12,6 +12,7 @@ begin where the wall ends, and end at the vertices that never were wall.
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import kernel
 from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
 from palpo.physics.suction.connectivity import Connectivity

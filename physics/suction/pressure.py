@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import copy
 from palpo.physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
 from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.collision.closest import segment_segment, triangle_normal
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import cross3, dot3, norm3

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import kernel
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.flood import CAVITIES, OUTSIDE, RING, Flood

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.kernels import inlined, kernel
 
 BOUNDED, ESCAPED, AT_RIM = 0, 1, 2

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain import ChainState, chain_work
 from palpo.physics.collision.proximity import make_contacts, make_proximity_work
 from palpo.physics.collision.topology import STATIC

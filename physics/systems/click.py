@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+
 from palpo.physics.errors import InputError
 
 FALLEN = 0.5

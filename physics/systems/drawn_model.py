@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.systems.members import Member
 

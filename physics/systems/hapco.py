@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
 from palpo.physics.bodies.clamped import ClampedBody
 from palpo.physics.bodies.displacement import DisplacementSolver

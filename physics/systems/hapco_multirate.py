@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.bodies.boundary import place_surface
 from palpo.physics.bodies.quasistatic import QuasistaticBody

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.bodies.boundary import gather_scratch
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface

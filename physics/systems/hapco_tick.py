@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import all_finite, copy_rows
 from palpo.physics.bodies.boundary import (
     Boundary,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.body import Factor
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.systems.members import Member

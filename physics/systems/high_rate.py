@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import all_finite
 from palpo.physics.bodies.chain import (
     ChainModel,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain import chain_hold_direct
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import cross3, dot3, quat_difference, quat_rotate

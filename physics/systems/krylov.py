@@ -7,6 +7,7 @@ Then it hands down their next Galerkin model, on the columns that L5 computes an
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_available, ring_release

@@ -6,6 +6,7 @@ bodies do not appear at high rate; their L6 forces go into x_soft_free^dt (EQUAT
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.topology import TOOL
 from palpo.physics.exchange.buffer import make_control, publish

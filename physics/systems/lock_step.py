@@ -10,6 +10,7 @@ from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.constraint_frame import make_frame
 from palpo.physics.exchange.force_log import make_force_log

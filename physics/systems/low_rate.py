@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs

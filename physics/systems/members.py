@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.math3 import quat_to_matrix

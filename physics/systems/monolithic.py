@@ -5,6 +5,7 @@ the bodies take the tick's forces.
 """
 
 import numpy as np
+
 from palpo.physics.exchange.constraint_frame import EXACT
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
 from palpo.physics.systems.high_rate import HighRate

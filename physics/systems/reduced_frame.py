@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE, MODE_Z, N_MODES, ConstraintFrame
 from palpo.physics.reduction.rational_krylov import Modes, krylov_modes, rigid_motions
 from palpo.physics.systems.members import Member

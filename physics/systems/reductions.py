@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.body import Factor
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.drawn_model import DrawnModel

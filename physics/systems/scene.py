@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain import ChainModel, ChainState
 from palpo.physics.collision.topology import Topology
 from palpo.physics.contact.rows import Attachments, ToolPoints

@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.arrays import all_finite
 from palpo.physics.collision.clusters import Clusters, update_clusters
 from palpo.physics.collision.distance_field import evaluate

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.collision.clusters import Clusters, make_clusters
 from palpo.physics.collision.distance_field import DistanceField, DistanceScratch, exact_field, make_scratch
 from palpo.physics.collision.surface_points import SurfacePoints, surface_points

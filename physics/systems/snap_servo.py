@@ -7,6 +7,7 @@ dtypes only, so that one compiled function, cached on disk, serves every connect
 import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.collision.distance_field import EXACT, DistanceField
 from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.contact.solvers.maximal_dissipation import CONVERGED, DIVERGED
 from palpo.physics.dynamics.admittance import TARGET, plug_energy
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot

@@ -22,6 +22,7 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.anderson import DIVERGED, SWEEPS

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
+
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.suction_frame import SET_STEP

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.exchange.suction_frame import SuctionFrame
 
 Floats = NDArray[np.float64]

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import all_finite, copy
 from palpo.physics.contact.residual import natural_map_norm
 from palpo.physics.contact.solvers.anderson import (

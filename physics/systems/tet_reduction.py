@@ -14,6 +14,8 @@ from concurrent.futures import Executor
 import numpy as np
 import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.kernels import fast_kernel
@@ -22,7 +24,6 @@ from palpo.physics.reduction.rational_krylov import best_rotation, rigid_motions
 from palpo.physics.systems.drawn_model import DrawnModel
 from palpo.physics.systems.members import TetMember
 from palpo.physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
-from scipy.spatial.transform import Rotation
 
 SLOW = 12
 """Slowest modes of the body at rest, turned with it, in every basis: without them what rings freely would be

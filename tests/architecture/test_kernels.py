@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
+
 from palpo.physics import kernels
 from palpo.physics.kernels import GENERATIONS, inlined, kernel
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.fem.tet4 import gradients, stiffness
 from palpo.physics.mesh.generate import block as tet_block
 from palpo.studies.squeezes import SQUEEZES, squeeze_problem

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
 

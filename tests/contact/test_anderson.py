@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.benchmarks.contact_problems import brick_wall
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
@@ -11,7 +12,6 @@ from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.anderson import PLAIN, advance, begin, make_acceleration, solve
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.errors import InputError
-
 from tests.contact.stored import NAMED, in_cones, stored
 
 pytestmark = pytest.mark.portable

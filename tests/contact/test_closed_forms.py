@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
-
 from tests.contact.generate_problems import box_corners, rigid_rows
 from tests.contact.stored import CONSISTENT, in_cones, offsets
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
 from palpo.physics.bodies.chain import ChainState, chain_assemble, chain_work
 from palpo.physics.collision.topology import LOW, TOOL
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.systems.hold import apply_hold
 from palpo.physics.systems.lock_step import LockStep
-
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from palpo.physics.contact.laws import SLIP
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import judge
@@ -12,7 +13,6 @@ from palpo.physics.contact.solvers.registry import find_solver, solver_names
 from palpo.physics.contact.solvers.relaxation import stiffnesses
 from palpo.physics.errors import InputError
 from palpo.studies import dense_visits
-
 from tests.contact.stored import CONSISTENT, NAMED, in_cones, offsets, stored
 
 RELAXATIONS = [

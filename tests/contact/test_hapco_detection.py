@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.collision.contact_surface import (
     contact_surface,

@@ -1,6 +1,7 @@
 """What an attachment takes out of contact, and what it does not."""
 
 import numpy as np
+
 from palpo.app.build.scene import build_scene
 from palpo.config.load import parse_scene
 from palpo.physics.collision.proximity import POINT_PLANE

@@ -5,6 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
+
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone, scale_to_disc, solve_contact
 from palpo.physics.contact.residual import natural_map_residual
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
@@ -21,7 +22,6 @@ from palpo.physics.contact.solvers.maximal_dissipation import (
 )
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.errors import InputError
-
 from tests.contact.stored import HARD, in_cones, stored
 
 PLAIN = Relaxation()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.physics.contact.midpoint import assemble, contact_problem
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.maximal_dissipation import solve

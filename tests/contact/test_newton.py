@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numba import njit
+
 from palpo.physics.contact.laws import BIPOTENTIAL, PSEUDOPOTENTIAL, correction_slope
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.newton import _tangent, newton_contact, residual3, solve3

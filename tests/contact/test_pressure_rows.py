@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import root
+
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
@@ -22,7 +24,6 @@ from palpo.physics.suction.pressure import (
     make_workspace,
     solve,
 )
-from scipy.optimize import root
 
 AIR = Air(largest=1.08e5)
 VOLUME = 5e-6

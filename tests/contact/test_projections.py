@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
+
 from palpo.physics.contact.laws import (
     BIPOTENTIAL,
     BIPOTENTIAL_PRINTED,

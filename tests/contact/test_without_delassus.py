@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.large_strain import LargeStrainBody
@@ -24,8 +26,6 @@ from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.io import read_tet_mesh
 from palpo.physics.mesh.tet import TetMesh
-from scipy.spatial.transform import Rotation
-
 from tests.contact.stored import in_cones
 
 TISSUE = Material(youngs_modulus=2e4, poisson_ratio=0.4, density=1000.0)

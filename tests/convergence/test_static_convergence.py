@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
 from palpo.physics.bodies.chain_body import BeamBody
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.beam import BeamLine
-from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
 
 STILL = (0.0, 0.0, 0.0)
 

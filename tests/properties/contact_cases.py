@@ -1,6 +1,7 @@
 """Shapes, all their pairs and their contacts, for tests of the narrow phase."""
 
 import numpy as np
+
 from palpo.physics.collision.closest import point_triangle, segment_segment
 from palpo.physics.collision.proximity import (
     EDGE_EDGE,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.physics.collision.clusters import make_clusters, update_clusters
 from palpo.physics.errors import InputError
 

@@ -5,12 +5,12 @@ import pytest
 import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity import find_contacts, make_contacts, make_proximity_work
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, join_shapes
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
-
 from tests.properties.contact_cases import (
     SKIN,
     ball,

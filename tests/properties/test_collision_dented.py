@@ -7,12 +7,12 @@ outside and inside. The judge is the winding number and the distance to all tria
 import numpy as np
 import pytest
 import trimesh
+
 from palpo.physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, Topology, join_shapes
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
-
 from tests.properties.contact_cases import (
     NO_EDGES,
     NO_TRIANGLES,

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import spsolve
+
 from palpo.physics.errors import InputError
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.connectors import hooked_beam as beam
@@ -15,7 +17,6 @@ from palpo.physics.mesh.connectors.two_prong import ABS, FRICTION, Cells, TwoPro
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
-from scipy.sparse.linalg import spsolve
 
 pytestmark = pytest.mark.portable
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.cups import CUPS, GRIDS, Cup, CupShape, Grid, cup, require_opening
 from palpo.physics.mesh.octopus_arm import CUPS as ARM_CUPS
@@ -12,7 +14,6 @@ from palpo.physics.mesh.partners import bunny, half_cylinder, slab, tunnel_block
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, validate_tets
 from palpo.physics.mesh.toy import toy
-from scipy.spatial.distance import pdist
 
 MM = 1e-3
 ROUNDING = 1e-12  # sums of a few thousand terms of one sign

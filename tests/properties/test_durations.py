@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from palpo.physics.exchange.durations import RECENT, Durations, StepTimes
 
 BIN = (10.0 ** (1 / 64) - 1.0) * (1 + 1e-9)

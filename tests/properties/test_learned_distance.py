@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.cli.train_distance import Training, obtain_network, require_accurate, train_distance
 from palpo.physics.collision.distance_errors import DistanceErrors, distance_errors, shell_points
 from palpo.physics.collision.distance_field import exact_field, learned_field, signed_distance

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import (
     beam_line,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, cylinder, ellipsoid, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
-from scipy.spatial.transform import Rotation
 
 pytestmark = pytest.mark.portable
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block, sphere
 from palpo.physics.mesh.tet import TetMesh, orient_tets, tet_qualities, validate_tets

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import trimesh
+
 from palpo.physics.collision.distance_field import (
     evaluate,
     exact_field,

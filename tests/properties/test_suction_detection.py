@@ -4,6 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -12,10 +16,6 @@ from palpo.physics.suction.flood import CAVITIES, FOOTPRINTS, LOST, OUTSIDE, RIN
 from palpo.physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
 from palpo.physics.suction.patch import BORDER, LOOPS, TRIANGLES, VERTICES, place_points, wall_area
 from palpo.physics.suction.patch import LOST as OVERFLOW
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.transform import Rotation
-
 from tests.verification.suction_shapes import wall_areas
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.mesh.generate import sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -12,8 +14,6 @@ from palpo.physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE
 from palpo.physics.suction.pairing import LOST as WALLS_LOST
 from palpo.physics.suction.patch import TRIANGLES, place_points
 from palpo.physics.suction.volume import volume_gradient
-from scipy.spatial.transform import Rotation
-
 from tests.verification.suction_shapes import (
     Pairer,
     block_with_tunnel,

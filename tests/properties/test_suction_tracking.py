@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.physics.mesh.generate import box_surface
 from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.flood import CAVITIES, OUTSIDE, RING, renumber

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.operator import Operator
 from palpo.app.runtime.session import Options

@@ -13,6 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+from PIL import ImageGrab
+
 from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
 from palpo.render import gl
 from palpo.render.camera import Camera
@@ -22,7 +24,6 @@ from palpo.render.offscreen import render_picture
 from palpo.render.overlays import Overlays
 from palpo.render.solids import BALL, unit_shapes
 from palpo.render.window import Window
-from PIL import ImageGrab
 
 WIDTH, HEIGHT = 560, 400  # of the scene's part of the window
 HELD = np.array([0.05, 0.12, 0.03])

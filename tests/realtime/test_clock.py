@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import llvmlite.binding
 import pytest
+
 from palpo.haptics import clock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the POSIX waiters are tested here")

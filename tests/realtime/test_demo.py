@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from PIL import Image
+
 from palpo.app.cli import main as cli
 from palpo.app.cli.summary import print_places
 from palpo.render.offscreen import EglContext, RenderUnavailable
-from PIL import Image
-
 from tests.realtime.xserver import display  # noqa: F401  (a fixture)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from palpo.app.runtime.endings import (
     CTRL_CLOSE,
     CTRL_LOGOFF,

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from numba import carray, cfunc, njit, types
+
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
 from palpo.physics.exchange.buffer import (

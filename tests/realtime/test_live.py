@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.build.scene import build_scene
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.live import change_text, changed, live_keys, way_to
@@ -17,7 +18,6 @@ from palpo.haptics.recording import read_recording
 from palpo.haptics.servo import is_frozen, tick_count
 from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
 from palpo.physics.systems.lock_step import LockStep
-
 from tests.realtime.test_session import TOUCHING
 
 PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9)

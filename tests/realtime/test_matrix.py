@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import publish
 from palpo.app.runtime.live import live_keys

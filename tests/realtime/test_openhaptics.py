@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import cfunc, njit, types
+
 from palpo.app.runtime.multirate import MultirateRig
 from palpo.config.load import load_scene
 from palpo.haptics.backends import openhaptics_library, openhaptics_tick
@@ -21,7 +22,6 @@ from palpo.haptics.limits import make_limits
 from palpo.haptics.servo import Servo, drain_rows
 from palpo.haptics.workspace import make_workspace, quaternion_matrix
 from palpo.physics.exchange.port import make_port
-
 from tests.libhd.bench import (
     DEPTH,
     POSE,

@@ -8,12 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from palpo.app.runtime.replay import replay
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import read_recording
 from palpo.render import palette
-from PIL import Image
-
 from tests.realtime.xserver import display  # noqa: F401  (a fixture)
 
 pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")

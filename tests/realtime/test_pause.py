@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, Session
@@ -40,7 +41,6 @@ from palpo.haptics.workspace import (
     quaternion_matrix,
     quaternion_product,
 )
-
 from tests.servo.hand import along, columns, external, move
 from tests.servo.wall import make_wall
 

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clock import make_scratch
 from palpo.haptics.device import TOUCH
@@ -39,7 +40,6 @@ from palpo.haptics.statistics import (
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.port import make_port
-
 from tests.servo.wall import make_wall
 
 SENT = [NAMES.index(f"sent_{axis}") for axis in "xyz"]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, Session, run

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+
 from palpo.render.camera import Camera
 from palpo.render.controls import ORBIT, ZOOM
 from palpo.render.gl import RenderUnavailable
 from palpo.render.offscreen import EglContext, render_picture
 from palpo.render.pointer import recede, trackball
 from palpo.render.scene_view import visible_points
-
 from tests.realtime.operated_window import (
     CAMERA,
     GREENISH,

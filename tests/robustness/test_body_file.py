@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+
 from palpo.physics.bodies.io import BodyFile, read_body, write_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.errors import InputError

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from palpo.app.cli import main as cli
 from palpo.app.cli.main import main
 from palpo.app.cli.refusal import Refusal, account

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from palpo.app.cli import compile_ahead as ahead
 from palpo.app.cli.main import BAD_INPUT, main
 from palpo.app.cli.progress import Silent

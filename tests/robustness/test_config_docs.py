@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from palpo.config.reference import schema_markdown
 from palpo.config.schema.base import Spec
-from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[2]
 

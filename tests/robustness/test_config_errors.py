@@ -7,6 +7,7 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from palpo.config.load import ConfigError, load_scene, parse_scene
 from palpo.config.schema.base import Spec, kind_of
 

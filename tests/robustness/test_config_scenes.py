@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
+
 from palpo.config.load import SYSTEMS, json_schema, list_scenes, load_scene, parse_scene
 from palpo.config.schema.material import Material, library
 from palpo.config.schema.rates import Rates
-from pydantic import ValidationError
 
 SHIPPED = ["beams", "needle", "probe", "wire"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]

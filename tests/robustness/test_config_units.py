@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from palpo.config.schema.units import UNITS, Quantity
 
 # The conversion is one product of two doubles.

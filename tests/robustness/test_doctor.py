@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from palpo.app.cli import doctor
 from palpo.app.runtime.machine import ask_realtime
 

@@ -16,6 +16,7 @@ import h5py
 import meshio
 import numpy as np
 import pytest
+
 from palpo.app.cli.refusal import speaks
 from palpo.app.runtime.session import Options, run
 from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene

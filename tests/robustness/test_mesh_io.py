@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block, box_surface, hex_block, sphere_surface
 from palpo.physics.mesh.hex import HexMesh

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from palpo.app.cli.progress import Silent
 from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.session import Options, run
@@ -27,7 +28,6 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import STOP_DEVICE_LOST
 from palpo.haptics.recording import read_recording
 from palpo.haptics.servo import drain_rows, finished_reason, tick_count
-
 from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
 from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, build, fresh_stand_in
 

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from palpo.app.cli.main import _parser
 from palpo.benchmarks.registry import BENCHES
 from palpo.config.load import list_scenes, load_scene

@@ -11,6 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+
 from palpo.app.runtime.replay import replay
 from palpo.haptics import recording
 from palpo.haptics.device import make_virtual_device
@@ -18,7 +19,6 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import EARLIER, Recorder, read_recording
 from palpo.haptics.row import COLUMNS, NAMES, Column
 from palpo.haptics.servo import ServoThread, drain_rows, servo_run, tick_count
-
 from tests.servo.wall import make_wall
 
 ROOT = Path(__file__).parents[2]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.replay import (
     make_recorded,
@@ -32,7 +33,6 @@ from palpo.haptics.recording import Recorder, read_recording
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from palpo.haptics.workspace import make_workspace, quaternion_from_axis_angle
-
 from tests.servo.hand import UPRIGHT, external, move
 from tests.servo.wall import make_wall
 

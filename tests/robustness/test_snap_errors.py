@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import pytest
+
 from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.refusal import Refusal
 from palpo.app.runtime.rig import check_kind

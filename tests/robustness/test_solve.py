@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from palpo.app.cli.main import main
 from palpo.physics.contact.io import read_problem, write_fclib
 from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
@@ -16,7 +17,6 @@ from palpo.physics.contact.solvers import gauss_seidel
 from palpo.physics.contact.solvers.anderson import solve
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
 from palpo.physics.errors import InputError
-
 from tests.contact.stored import SHARED
 
 OWN = Path(__file__).resolve().parents[1] / "contact" / "problems"

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from palpo.config.load import ConfigError, parse_scene
 from palpo.config.schema.suction import CupModel, Resolution
 from palpo.physics.errors import InputError

@@ -4,9 +4,10 @@ import io
 import math
 
 import pytest
+from rich.console import Console
+
 from palpo.benchmarks.tables import MOST_COLUMNS, print_bench
 from palpo.benchmarks.timing import beside, within
-from rich.console import Console
 
 TIMES = {"p50": 20.0, "p99": 61.5, "p999": 70.0, "max": 71.0}
 

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+
 from palpo.render.camera import STANDARD_VIEWS, Camera
 from palpo.render.controls import KEYS, Controls, key_list
 from palpo.render.overlays import Overlays

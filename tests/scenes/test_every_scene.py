@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.session import Options, run
 from palpo.config.load import list_scenes

@@ -5,8 +5,9 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
-import palpo.app.gym  # noqa: E402, F401
 from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+import palpo.app.gym  # noqa: E402, F401
 from palpo.app.cli.refusal import Refusal  # noqa: E402
 
 COARSE = ("connector.mesh=coarse",)

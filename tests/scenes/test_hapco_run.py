@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.build.hapco import settings_of
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import take_pictures

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from palpo.physics.exchange.snapshot import STRAIN, Drawable, SceneState, make_geometry
 from palpo.render import gl, palette
 from palpo.render.camera import Camera

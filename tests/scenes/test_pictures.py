@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from palpo.app.cli.progress import Silent
 from palpo.app.report import gallery
 from palpo.app.report.album import Film
@@ -13,7 +15,6 @@ from palpo.app.report.animation import LAST, animated
 from palpo.config.load import list_scenes
 from palpo.physics.exchange.snapshot import SceneState
 from palpo.render.offscreen import EglContext, RenderUnavailable
-from PIL import Image
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.render.camera import STANDARD_VIEWS, Camera
 
 WIDTH, HEIGHT = 640, 400

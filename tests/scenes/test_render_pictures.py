@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.physics.exchange.snapshot import (
     BILATERAL,
     OPEN,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.physics.errors import InputError
 from palpo.physics.exchange import buffer
 from palpo.physics.exchange.snapshot import (

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+
 from palpo.app.build.scene import build_scene
 from palpo.app.visual.scene import COLOURED, SMALLEST_STRAIN, Visual, colour_range
 from palpo.config.load import load_scene

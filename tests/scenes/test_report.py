@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
+
 from palpo.app.report.animation import animated
 from palpo.app.report.page import ANIMATION, number, write_report
 from palpo.app.runtime.machine import machine_info, realtime_permission
 from palpo.physics.errors import InputError
-from PIL import Image
 
 T = np.arange(400) / 1000.0
 FORCE = np.c_[0 * T, np.sin(8 * T), 0 * T]

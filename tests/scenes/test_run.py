@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+
 from palpo.app.report.outcome import FAILED, FINISHED, plain
 from palpo.app.runtime.replay import DIFFERENT, made_elsewhere, replay
 from palpo.app.runtime.session import Options, Session, run

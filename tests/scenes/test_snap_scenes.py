@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import meshio
 import numpy as np
 import pytest
+
 from palpo.app.build.snap import (
     build_model,
     field_of,

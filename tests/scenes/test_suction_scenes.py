@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.live import changed, live_keys
 from palpo.app.runtime.replay import replay

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
+
 from palpo.haptics.device import EXTERNAL, VirtualDevice, make_virtual_device
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, drain_rows, servo_run

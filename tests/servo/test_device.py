@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
+
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.replay import make_replay
 from palpo.haptics.device import (
@@ -17,8 +19,6 @@ from palpo.haptics.path import oscillation_path
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, servo_run
 from palpo.physics.exchange.port import make_port
-from scipy.linalg import expm
-
 from tests.servo.wall import make_wall
 
 T = 1e-3

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
+
 from palpo.app.runtime import tick_clock
 from palpo.haptics.backends import openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
@@ -29,7 +30,6 @@ from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.port import OK, Port, make_port, port_addresses, port_view
 from palpo.physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
 from palpo.studies import sampled_wall
-
 from tests.libhd.bench import press, touch_wall
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
 from tests.servo.hand import along, columns, external, move

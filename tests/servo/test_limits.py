@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import (
     CLAMPED,

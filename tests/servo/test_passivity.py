@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import carray, cfunc, types
+
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import TOUCH, make_virtual_device
 from palpo.haptics.errors import HapticsError
@@ -12,7 +13,6 @@ from palpo.haptics.path import oscillation_path
 from palpo.haptics.servo import make_servo, servo_run, servo_summary
 from palpo.physics.exchange.atomics import view_f64
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
-
 from tests.servo.hand import columns, external, move
 from tests.servo.wall import make_wall
 

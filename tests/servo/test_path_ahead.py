@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.app.build.scene import build_scene
 from palpo.app.build.suction import _path
 from palpo.app.report.outcome import FINISHED

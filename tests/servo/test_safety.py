@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
 from palpo.app.runtime.devices import limits_of, scripted_path, workspace_of
 from palpo.config.load import list_scenes, load_scene
 from palpo.haptics.backends.mock import make_mock
@@ -32,7 +33,6 @@ from palpo.haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose
 from palpo.haptics.servo import finished_reason, request_stop, servo_run, servo_summary
 from palpo.haptics.workspace import make_workspace, positions_to_device
 from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
-
 from tests.servo.hand import along, columns, external, move
 from tests.servo.wall import make_wall
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import carray, cfunc, types
+
 from palpo.benchmarks.stall import CASES, SPEED, WAY, stalled
 from palpo.haptics.clutch import CATCH_UP_SPEED
 from palpo.haptics.limits import LET_GO, let_go, make_limit_state, make_limits
@@ -24,7 +25,6 @@ from palpo.physics.exchange.port import (
     port_addresses,
     port_view,
 )
-
 from tests.servo.hand import external, move
 
 T = 1e-3

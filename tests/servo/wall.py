@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import carray, cfunc, types
 from numpy.typing import NDArray
+
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.limits import LimitParams, make_limits
 from palpo.haptics.servo import Servo, make_servo

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from palpo.app.build.scene import build_scene
 from palpo.app.cli.registry import summary_of
 from palpo.benchmarks import latency

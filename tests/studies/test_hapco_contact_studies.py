@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.benchmarks.hapco import SCENES, STAGES, rig_of, time_stages, time_ticks, timed_path
 from palpo.config.load import load_scene
 from palpo.haptics.clock import make_scratch
@@ -28,7 +30,6 @@ from palpo.studies.hapco_haptic import (
 )
 from palpo.studies.registry import run_study
 from palpo.studies.runs import scene_path
-from rich.console import Console
 
 QUIET = Console(quiet=True)
 COARSE = replace(BENCHES["delassus-16"].mobile, cells=(2, 3, 2))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.studies import hapco_2008, hapco_solvers
@@ -34,7 +36,6 @@ from palpo.studies.hapco_solvers import (
 )
 from palpo.studies.hapco_thesis import MUS, SYMBOLS, TABLES
 from palpo.studies.registry import run_study
-from rich.console import Console
 
 QUIET = Console(quiet=True)
 

@@ -4,13 +4,14 @@ import csv
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.app.cli.train_distance import Training
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.io import read_network
 from palpo.physics.mesh.connectors.registry import generate
 from palpo.studies import snap_collision
 from palpo.studies.registry import run_study
-from rich.console import Console
 
 
 def test_the_study_measures_every_distance_and_keeps_the_network(tmp_path, monkeypatch):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.studies.registry import run_study
 from palpo.studies.snap_solver import METHODS
 from palpo.studies.squeezes import SQUEEZES, squeeze_problem
-from rich.console import Console
-
 from tests.contact.stored import stored
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
 from palpo.studies.snap_accuracy import floor_balance
@@ -19,7 +21,6 @@ from palpo.studies.snap_models import (
     insert,
     path_of,
 )
-from rich.console import Console
 
 
 @pytest.fixture(scope="module")

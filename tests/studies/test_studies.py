@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.studies import claims
 from palpo.studies.claims import Claim, Reported, Skipped, at_least, at_most, close_to
 from palpo.studies.multirate_accuracy import (
@@ -22,7 +24,6 @@ from palpo.studies.multirate_wire import crosses, edge_distance, face_distance
 from palpo.studies.recording import DATA, data_folder, height_above_axis
 from palpo.studies.registry import ABOUT, STUDIES, run_study
 from palpo.studies.runs import Drive, Ledger, legs, scene_path
-from rich.console import Console
 
 QUIET = Console(quiet=True)
 RNG = np.random.default_rng(7)

@@ -4,10 +4,11 @@ import csv
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+
 from palpo.studies.claims import Skipped
 from palpo.studies.recording import data_folder
 from palpo.studies.registry import run_study
-from rich.console import Console
 
 QUIET = Console(quiet=True)
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from palpo.benchmarks.suction import MESHES, suction
 from palpo.studies import suction_active, suction_mass
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
 from palpo.studies.suction_runs import PUSH, changes, lead, press_and_lift, rigid_cube
-from rich.console import Console
 
 QUIET = Console(quiet=True)
 

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block

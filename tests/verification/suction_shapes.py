@@ -1,6 +1,7 @@
 """Walls and partners of known cavities: bowls of revolution, grounds, a block with a tunnel."""
 
 import numpy as np
+
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.nearest import fit, nearest_tree

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.linalg as sl
+from scipy.optimize import brentq
+
 from palpo.physics.bodies.chain import (
     beam_model,
     chain_advance,
@@ -19,7 +21,6 @@ from palpo.physics.bodies.chain_body import BeamBody
 from palpo.physics.fem.beam import circular_section
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.beam import BeamLine
-from scipy.optimize import brentq
 
 LENGTH, RADIUS = 0.3, 0.01
 NYLON = Material(youngs_modulus=2e9, poisson_ratio=0.3, density=1150.0)

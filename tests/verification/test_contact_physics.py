@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.app.build.scene import build_scene
 from palpo.config.load import load_scene
 from palpo.haptics.path import waypoint_path
@@ -9,8 +11,6 @@ from palpo.physics.collision.closest import point_triangle
 from palpo.physics.exchange.port import STATUS_FRAME
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.systems.lock_step import LockStep
-from scipy.spatial.transform import Rotation
-
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,

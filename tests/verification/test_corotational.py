@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.fem.corotational import extract_rotation
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.tet import TetMesh
-from scipy.spatial.transform import Rotation
 
 SOFT = Material(youngs_modulus=2e4, poisson_ratio=0.35, density=1000.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
 from palpo.physics.contact.problem import Stop
 from palpo.physics.errors import InputError
 from palpo.physics.suction.gas import VISCOSITY, Air, held_amount, leak, pressure_root, slot_conductance
 from palpo.physics.suction.pressure import PressureProblem, PressureResult, solve
-from scipy.integrate import solve_ivp
 
 ATMOSPHERE = 101325.0
 LOOSE = Air(largest=math.inf)

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.large_strain import LargeStrainBody
 from palpo.physics.bodies.mass_spring import MassSpringBody
@@ -14,8 +16,6 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.systems.hapco import FIXED, MOBILE, Detection, Interaction
-from scipy.spatial.transform import Rotation
-
 from tests.verification.hapco_bench import BELOW, STIFF, TISSUE, bodies, bottom, meshes, side
 
 EXACT = Stop(1e-12, 100000)

@@ -4,6 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, run
 from palpo.physics.exchange.buffer import acquire, reader_slot
@@ -21,8 +23,6 @@ from palpo.physics.systems.hapco_multirate import (
     tick_data,
 )
 from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
-from scipy.spatial.transform import Rotation
-
 from tests.verification.hapco_bench import bodies, bottom
 
 SPEED = 1e-2

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from numba import carray, cfunc, types
 from numba.core.runtime import _nrt_python, rtsys
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.problem import Stop
@@ -53,8 +55,6 @@ from palpo.physics.fem.material import Material
 from palpo.physics.systems.hapco import Detection, Interaction
 from palpo.physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
 from palpo.physics.systems.hapco_tick import DIVERGENCES, TIME_CAPS, run_ticks, tick
-from scipy.spatial.transform import Rotation
-
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem import hex8

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import spsolve
+
 from palpo.physics.errors import InputError
 from palpo.physics.fem.identification import friction, youngs_modulus
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.connectors.registry import generate
-from scipy.sparse.linalg import spsolve
 
 E = 164.76e6
 NOISE = 0.1e-3

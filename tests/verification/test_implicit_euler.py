@@ -5,13 +5,14 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.body import Body, Factor
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.beam import BeamLine
-from scipy.spatial.transform import Rotation
 
 STEPS = (1e-3, 2e-2)
 STILL = (0.0, 0.0, 0.0)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.displacement import DisplacementSolver
 from palpo.physics.bodies.increments import IncrementalBody
 from palpo.physics.bodies.mass_spring import MassSpringBody, spring_network
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
-from scipy.spatial.transform import Rotation
 
 CORK = Material(youngs_modulus=5e4, poisson_ratio=0.25, density=200.0)
 CUBES = hex_block((0.05, 0.03, 0.04), (5, 3, 4))

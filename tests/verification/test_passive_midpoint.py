@@ -5,6 +5,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.dynamics.admittance import (
     DAMPING,
@@ -20,7 +22,6 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.reduction.linear_model import linear_model
-from scipy.spatial.transform import Rotation
 
 NONE = np.zeros(6)
 MASS = np.array([0.5, 0.5, 0.5, 1e-3, 2e-3, 3e-3])

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.boundary import add_delassus, add_surface_displacement, gather_scratch
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.displacement import DisplacementSolver
@@ -14,7 +16,6 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.io import read_tet_mesh
-from scipy.spatial.transform import Rotation
 
 pytestmark = pytest.mark.portable
 

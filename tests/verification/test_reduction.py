@@ -4,6 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import N_SLOTS
 from palpo.physics.fem.block_product import multiply, turn_blocks
@@ -11,8 +13,6 @@ from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.reduced_frame import Page
 from palpo.physics.systems.tet_reduction import TetReduction, slow_modes
-from scipy.spatial.transform import Rotation
-
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.dynamics.rigid import free_spin
 from palpo.physics.errors import InputError
-from scipy.spatial.transform import Rotation
 
 STILL = (0.0, 0.0, 0.0)
 

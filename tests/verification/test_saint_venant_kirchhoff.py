@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from palpo.physics.bodies.displacement import DisplacementSolver
 from palpo.physics.bodies.increments import IncrementalBody, newton_raphson
 from palpo.physics.bodies.large_strain import LargeStrainBody

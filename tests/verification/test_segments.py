@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
+
 from palpo.physics.dynamics.passive_midpoint import LinearBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material

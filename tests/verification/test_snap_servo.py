@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
+
 from palpo.physics.collision.distance_field import exact_field, grid_field
 from palpo.physics.dynamics.admittance import TARGET, make_plug
 from palpo.physics.errors import InputError

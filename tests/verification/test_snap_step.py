@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.surface_points import surface_points
 from palpo.physics.errors import InputError

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.mesh import generate
-from scipy.spatial.transform import Rotation
 
 MESH = generate.block((0.10, 0.06, 0.04), (4, 3, 2))
 GAUGE = NodalStrain(MESH.nodes, MESH.tets)

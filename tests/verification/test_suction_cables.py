@@ -1,6 +1,7 @@
 """Laws of cables led through a soft arm."""
 
 import numpy as np
+
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.corotational import elastic_energy
 from palpo.physics.fem.material import Material

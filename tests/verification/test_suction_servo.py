@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
+
 from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop

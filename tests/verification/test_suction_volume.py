@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.suction.cavity import CLAMPED, COUNT, make_cavities, place_cavity
 from palpo.physics.suction.detection import Detector
@@ -9,9 +12,6 @@ from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pairing import SEALED
 from palpo.physics.suction.patch import VERTICES, place_points
 from palpo.physics.suction.volume import residual_gradient, residual_volume, signed_volume, volume_gradient
-from scipy.spatial import ConvexHull
-from scipy.spatial.transform import Rotation
-
 from tests.verification.suction_shapes import Pairer, bowl, bowl_volume, ground, quarter, wall, wall_areas
 
 RADIUS, GAP, AROUND = 0.02, 5e-4, 48

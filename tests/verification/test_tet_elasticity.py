@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
+
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
+from scipy.spatial.transform import Rotation
+
 from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
@@ -10,7 +12,6 @@ from palpo.physics.fem.cholesky import analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.mesh import generate
-from scipy.spatial.transform import Rotation
 
 pytestmark = pytest.mark.portable
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop

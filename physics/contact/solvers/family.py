@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 import numpy as np
+
 from palpo.physics.contact.laws import (
     BIPOTENTIAL,
     BIPOTENTIAL_PRINTED,

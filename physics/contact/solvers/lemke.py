@@ -17,6 +17,7 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.relaxation import project_cones

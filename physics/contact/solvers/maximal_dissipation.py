@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop

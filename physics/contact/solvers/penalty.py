@@ -12,6 +12,7 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
+
 from palpo.physics.contact.laws import PSEUDOPOTENTIAL, correct
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import judge

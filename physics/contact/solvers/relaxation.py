@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop

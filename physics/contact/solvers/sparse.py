@@ -8,6 +8,7 @@ import math
 from time import perf_counter
 
 import numpy as np
+
 from palpo.physics.contact.laws import solve_contact
 from palpo.physics.contact.problem import ContactResult, Reason, SparseProblem, Stop
 from palpo.physics.contact.residual import diagonal_only, judge, runaway

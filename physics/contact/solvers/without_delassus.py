@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.contact.problem import ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, natural_map_norm, runaway
 from palpo.physics.contact.solvers.block import add_row

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.collision.solid import require_solid
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material

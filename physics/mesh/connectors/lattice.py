@@ -6,6 +6,7 @@ profiles make a solid.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from palpo.physics.mesh.generate import FIVE_TETS
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets

@@ -5,6 +5,7 @@ Source: van Oosterom and Strackee, The solid angle of a plane triangle (IEEE TBM
 
 import numpy as np
 from numpy.typing import NDArray
+
 from palpo.physics.mesh.surface import SurfaceMesh
 
 
