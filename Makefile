@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test studies lint format docs pictures system clean
+.PHONY: demo test studies lint format docs site pictures system clean
 
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo demo
@@ -47,6 +47,10 @@ format: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m palpo.config.reference docs/scenes.md
+
+# The site: every warning, a dead link among them, is an error.
+site: $(VENV)/.installed-dev
+	$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs out/site
 
 pictures: system $(VENV)/.installed-demo
 	$(BIN)/python -m palpo.app.report.gallery docs/pictures

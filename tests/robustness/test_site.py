@@ -1,0 +1,38 @@
+"""The site builds without a warning; a link that leads nowhere is one."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sphinx")
+pytest.importorskip("myst_parser")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def build(root: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "-b", "html"]
+    return subprocess.run([*command, str(root / "docs"), str(out)], capture_output=True, text=True)
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    done = build(ROOT, tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_a_dead_link_ends_the_build(tmp_path):
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for page in ROOT.glob("*.md"):
+        shutil.copy(page, tmp_path)
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "system-libs.sh", tmp_path / "scripts")
+    with (tmp_path / "docs" / "snap.md").open("a", encoding="utf-8") as page:
+        page.write("\nSee [what never was](never.md).\n")
+    done = build(tmp_path, tmp_path / "site")
+    assert done.returncode != 0
+    assert "never.md" in done.stderr
+    assert done.stderr.count("WARNING") == 1, done.stderr
