@@ -35,8 +35,8 @@ Items of lists go by their number from 0, bodies by their name too: `friction.pa
 `bodies.wire.rate`.
 
 The key `system` says what computes a scene: `multirate`, which is meant where it is left out,
-`hapco`, `snap` or `suction`. They share many keys; those of one alone are headed so and stand after
-the others.
+`hapco`, `snap` or `suction`. They share many keys; keys of one system only come
+last.
 
 This page is written by `make docs` from the specifications in `config/schema`; a test compares the
 two.

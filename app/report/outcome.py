@@ -149,8 +149,8 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
         )
     if rig.waited:
         found.append(
-            f"The scene's time stood still for {1e3 * rig.waited * rig.dt:.0f} ms in all, because frames "
-            "were overdue by far: this machine could not keep up."
+            f"The simulation paused for {1e3 * rig.waited * rig.dt:.0f} ms in all: "
+            "this machine could not keep up."
         )
     if slow.lost_slots:
         found.append(f"In {slow.lost_slots} slow steps some candidate points did not fit into the frame.")

@@ -109,7 +109,7 @@ class HapcoRig:
 
     @property
     def waited(self) -> int:
-        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        """Ticks in which the simulation paused for an overdue frame."""
         return 0 if self.loops is None else int(self.loops.counter[CALLS] - self.state.counter[TICK])
 
     def masses(self) -> dict[str, float]:
@@ -166,7 +166,7 @@ class HapcoRig:
         """Sentences on contacts without room and on solves that stopped short."""
         solver, counts, found = self.spec.solver, self.counts(), []
         if self.state.counter[LOST_CONTACTS]:
-            found.append(f"{self.state.counter[LOST_CONTACTS]} contacts found no room.")
+            found.append(f"{self.state.counter[LOST_CONTACTS]} contacts were dropped: capacity full.")
         if counts["sweeps used up"]:
             found.append(
                 f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach the solver's "

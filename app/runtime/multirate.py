@@ -76,7 +76,7 @@ class MultirateRig:
 
     @property
     def waited(self) -> int:
-        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        """Ticks in which the simulation paused for an overdue frame."""
         return int(self.high.counter[CALLS] - self.high.counter[TICK])
 
     def masses(self) -> dict[str, float]:
@@ -120,10 +120,10 @@ class MultirateRig:
         if self.high.log.dropped[0]:
             found.append(f"{self.high.log.dropped[0]} forces did not fit into the force log.")
         if self.low.lost_pairs:
-            found.append(f"{self.low.lost_pairs} candidate pairs, the farthest ones, found no room.")
+            found.append(f"{self.low.lost_pairs} candidate pairs, the farthest ones, were dropped: capacity full.")
         lost = int(self.high.counter[LOST_CONTACTS])
         if lost:
-            found.append(f"{lost} contacts found no room; raise contact.max_contacts.")
+            found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
         return found + self._mass_ratio()
 
     def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class SnapRig:
         counts, found = self.counts(), []
         lost = int(self.state.snap.counter[LOST])
         if lost:
-            found.append(f"{lost} contacts found no room; raise contact.capacity or lower contact.clusters.")
+            found.append(f"{lost} contacts were dropped: raise contact.capacity or lower contact.clusters.")
         if counts["sweeps used up"]:
             found.append(
                 f"In {counts['sweeps used up']} steps {self.spec.solver.sweeps} sweeps did not reach the "

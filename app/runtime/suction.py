@@ -100,7 +100,7 @@ class SuctionRig:
 
     @property
     def waited(self) -> int:
-        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        """Ticks in which the simulation paused for an overdue frame."""
         return int(self.state.counter[CALLS] - self.state.counter[TICK])
 
     def masses(self) -> dict[str, float]:

@@ -142,7 +142,7 @@ class Rig(Protocol):
 
     @property
     def waited(self) -> int:
-        """Ticks in which the scene's time stood still for a frame that was overdue."""
+        """Ticks in which the simulation paused for an overdue frame."""
         ...
 
     def masses(self) -> dict[str, float]:
