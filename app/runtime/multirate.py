@@ -120,7 +120,7 @@ class MultirateRig:
         if self.high.log.dropped[0]:
             found.append(f"{self.high.log.dropped[0]} forces did not fit into the force log.")
         if self.low.lost_pairs:
-            found.append(f"{self.low.lost_pairs} candidate pairs, the farthest ones, were dropped: capacity full.")
+            found.append(f"{self.low.lost_pairs} far candidate pairs were dropped: capacity full.")
         lost = int(self.high.counter[LOST_CONTACTS])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
