@@ -34,9 +34,6 @@ geometry = { kind = "sphere", radius = "25 mm" }
 placement = { position = ["1 mm", "25.6 mm", "-0.7 mm"] }
 mass = "30 g"
 
-[interface]
-max_columns = 192
-
 [friction]
 default = 0.4
 

@@ -22,10 +22,14 @@ class Interface(Spec):
         "period",
         description="When a frame is seen in lock-step: a low period late, as in threads, or at once.",
     )
-    shifts: Literal[2, 3] = Field(2, description="krylov: time steps that the basis interpolates.")
+    shifts: Literal[1, 2, 3] = Field(
+        1,
+        description="krylov: time steps at which the basis has columns: the low period; also the servo's; "
+        "also one between.",
+    )
     max_columns: Annotated[Count, Field(ge=8, le=1000)] = Field(
         96,
-        description="krylov: columns of the basis, three for each time step and likely contact point.",
+        description="krylov: columns of a body's basis, three for each time step and likely contact point.",
     )
     max_distance: Length = Field(0.005, gt=0, description="extrapolated: how far a contact point may move.")
     max_time: Time = Field(0.02, gt=0, description="extrapolated: how long it may move.")

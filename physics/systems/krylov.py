@@ -29,6 +29,11 @@ TAIL = 4
 high frequency, and begins to settle there."""
 
 
+SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
+"""By the number of shifts, which of the steps dt, DT and sqrt(dt DT) the basis has columns at. What a step
+of dt alone would add is local: the slots' own compliance stands for it (`reduced_frame.write_modes`)."""
+
+
 class Krylov(LowRate):
     """Low steps of the reduced interface."""
 
@@ -44,7 +49,8 @@ class Krylov(LowRate):
         self.model = Handle(self.state)
         self.log = Handle(high.log)
         self.reductions = [
-            make_reduction(member, self.shifts, scene.numbers.max_columns) for member in scene.members
+            make_reduction(member, self.shifts, SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
+            for member in scene.members
         ]
         self.chosen, self.near = np.zeros(0, np.int32), 0
         self._published = -1

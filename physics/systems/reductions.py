@@ -53,10 +53,14 @@ class Reduction(Protocol):
         ...
 
 
-def make_reduction(member: Member, shifts: list[float], columns: int) -> Reduction:
-    """The reduction of a member at those step sizes [s], the servo's first, with so many columns."""
+def make_reduction(member: Member, shifts: list[float], spanned: list[int], columns: int) -> Reduction:
+    """The reduction of a member: factors at those step sizes [s], the servo's and the low rate's first.
+
+    spanned: numbers of the shifts at which A_h^-1 J^T is in the basis of a body of many freedoms, with so
+    many columns altogether.
+    """
     if isinstance(member, TetMember):
-        return TetReduction(member, shifts, columns)
+        return TetReduction(member, shifts, spanned, columns)
     if isinstance(member, BeamMember):
         return BeamReduction(member, shifts, columns)
     assert isinstance(member, RigidMember)

@@ -35,7 +35,7 @@ class Numbers:
     tolerance: float = 1e-6
     sweeps_high: int = 50
     sweeps_low: int = 500
-    shifts: int = 2
+    shifts: int = 1
     max_columns: int = 96
     max_distance: float = 5e-3
     max_time: float = 0.02

@@ -35,17 +35,17 @@ exceeds this: a Galerkin model's compliance is wrong by its square."""
 
 
 class TetReduction:
-    """Factors, columns and model of one body; `columns` of A_h^-1 J^T over all shifts [s]."""
+    """Factors, columns and model of one body; see `make_reduction`."""
 
-    def __init__(self, member: TetMember, shifts: list[float], columns: int) -> None:
+    def __init__(self, member: TetMember, shifts: list[float], spanned: list[int], columns: int) -> None:
         body = member.body
-        self.member, self.shifts = member, shifts
-        self.width = 3 * (columns // (3 * len(shifts)))
+        self.member, self.shifts, self.spanned = member, shifts, spanned
+        self.width = 3 * (columns // (3 * len(spanned)))
         self.mass: NDArray[np.float64] = np.repeat(member.mass_free, 3)
         self.rest = self._centred()
         self.slow = slow_modes(member, shifts[1])
         self.turned_slow = self.slow
-        self.columns = np.zeros((len(shifts), body.n_dof, self.width))
+        self.columns = np.zeros((len(spanned), body.n_dof, self.width))
         self.known = np.zeros(0, np.int64)
         """Freedom that each column answers for."""
         self.origin = self.rest
@@ -53,7 +53,7 @@ class TetReduction:
         self.factors: list[CholeskyFactor] = []
         self.residual = np.inf
         """Worst residual of the columns in the last model."""
-        most = len(shifts) * self.width + self.slow.shape[1] + 3
+        most = len(spanned) * self.width + self.slow.shape[1] + 3
         self._rooms = np.zeros((3, body.n_dof * most))
         self._basis = np.zeros((body.n_dof, 0))
         self._transform = np.zeros((0, 0))
@@ -68,7 +68,7 @@ class TetReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        body, count = self.member.body, len(self.shifts)
+        body = self.member.body
         wanted = body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
         if not self.residual <= RESIDUAL:
@@ -83,7 +83,7 @@ class TetReduction:
         if len(new):
             load = np.zeros((body.n_dof, len(new)))
             load[new, np.arange(len(new))] = 1.0
-            solved = pool.map(lambda i: self.factors[i].solve_many(load), range(count))
+            solved = pool.map(lambda i: self.factors[i].solve_many(load), self.spanned)
             for i, columns in enumerate(solved):
                 self.columns[i][:, places] = columns
 
@@ -151,8 +151,8 @@ class TetReduction:
         return DrawnModel(self.member, places, self._basis.copy(), self._transform, self._span)
 
     def _fill_basis(self, v: NDArray[np.float64], solved: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """(n_dof, k): columns at every shift, slow modes, velocity, free accelerations."""
-        n, count = len(self.known), len(self.shifts)
+        """(n_dof, k): columns at each spanned shift, slow modes, velocity, free accelerations."""
+        n, count = len(self.known), len(self.spanned)
         tail = [self.turned_slow, v[:, None], *(a[:, None] for a in solved)]
         k = count * n + sum(part.shape[1] for part in tail)
         basis = self._rooms[0][: len(v) * k].reshape(len(v), k)
@@ -172,11 +172,12 @@ class TetReduction:
         return out
 
     def _worst_residual(self, warped: NDArray[np.float64]) -> float:
-        """Of the columns at the servo's step, see RESIDUAL; that of the low step's is smaller.
+        """Of the columns at the first spanned step, see RESIDUAL.
 
         By the stiffness without its geometric part, which the factors do without too.
         """
-        h, (alpha, beta), columns = self.shifts[0], self.member.damping, self.columns[0][:, : len(self.known)]
+        h, (alpha, beta) = self.shifts[self.spanned[0]], self.member.damping
+        columns = self.columns[0][:, : len(self.known)]
         held, pull = (1.0 + h * alpha) * self.mass, h * (beta + h)
         pulled = self._times(warped, columns, self._room(1, columns))
         diagonal = held + pull * warped[self.member.body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)

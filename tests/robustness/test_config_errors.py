@@ -67,7 +67,7 @@ REFUSED = [
     ("bodies.ball.geometry=ball", 'bodies.ball.geometry = "ball": a table is needed here, with kind ='),
     ("interface.kind=paperr", 'interface.kind = "paperr": did you mean "paper"?'),
     ("interface.kind=3", 'interface.kind = 3: choose "krylov", "paper" or "extrapolated"'),
-    ("interface.shifts=4", "interface.shifts = 4: choose 2 or 3"),
+    ("interface.shifts=4", "interface.shifts = 4: choose 1, 2 or 3"),
     ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss_seidel"'),
     # types
     ("contact.max_contacts=1.5", "contact.max_contacts = 1.5 is no whole number"),

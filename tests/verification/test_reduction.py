@@ -150,7 +150,7 @@ def dense_compliance(run: LockStep, nodes: np.ndarray) -> np.ndarray:
 
 
 def test_columns_of_contacts_that_stay_serve_a_body_that_has_turned():
-    run = free_box()
+    run = free_box("interface.shifts=2")
     run.close()
     body, reduction = run.scene.members[0].body, run.low.reductions[0]
     first, later = np.array([0, 5, 7]), np.array([5, 7, 9, 11])
