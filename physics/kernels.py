@@ -32,16 +32,16 @@ from typing import Any
 import llvmlite
 import numba
 import numpy as np
-from numba import njit, types
-from numba.core import sigutils
+from numba import types
+from numba.core import config, sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.ccallback import CFunc
-from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaWarning
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from palpo.physics.cache import cache_folder
+from palpo.physics.kernel_parts import KernelDispatcher, connect, restored_part
 
 FAST = {"contract", "nsz"}
 """fastmath of `fast_kernel`: products may fuse with sums; NaN and infinity keep their meaning. Sums keep
@@ -61,29 +61,29 @@ _IMPORT = re.compile(
 )
 _ALWAYS = ("physics/exchange/handle.py", "physics/exchange/atomics.py")
 """What shapes compiled code without being imported by it."""
-_NEVER = frozenset({Path(__file__).resolve()})
+_NEVER = frozenset(Path(__file__).resolve().with_name(name) for name in ("kernels.py", "kernel_parts.py"))
 """What is imported by all and shapes compiled code by its rules alone, which the digest has."""
-_RULES: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_RULES: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that holds no GIL, divides without raising and keeps the order of its sums."""
-    return _cached(njit(**_RULES, fastmath=False)(function))
+    return _cached(function, fastmath=False)
 
 
 def fast_kernel(function: Callable[..., Any]) -> Any:
     """As `kernel`, with the liberties of FAST."""
-    return _cached(njit(**_RULES, fastmath=FAST)(function))
+    return _cached(function, fastmath=FAST)
 
 
 def reordering_kernel(function: Callable[..., Any]) -> Any:
     """As `kernel`, but the compiler may sum in any order, so that several terms go at once."""
-    return _cached(njit(**_RULES, fastmath=REORDERING)(function))
+    return _cached(function, fastmath=REORDERING)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A helper that becomes part of its callers, with their flags."""
-    return njit(**_RULES, inline="always", fastmath=False)(function)
+    """As `kernel`, for a helper whose code is put in place of each call to it."""
+    return _cached(function, fastmath=False, forceinline=True)
 
 
 def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -98,6 +98,7 @@ def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
         )
         result._cache = KernelCache(function)
         result.compile()
+        connect(result._library)
         return result
 
     return compiled
@@ -225,8 +226,9 @@ def _forget(module: Path) -> None:
 class KernelCache(FunctionCache):
     """numba's cache of one function, found by content: a file for each signature and processor."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._py_func = function
+    def __init__(self, function: Callable[..., Any], part: bool = False) -> None:
+        """part: keeps what is linked into callers, as palpo.physics.kernel_parts has it; else a whole."""
+        self._py_func, self._part = function, part
         code = function.__code__
         self._source = Path(code.co_filename).resolve()
         self._line = code.co_firstlineno
@@ -251,7 +253,7 @@ class KernelCache(FunctionCache):
         # the function's own bytes tell apart what one line may define several times
         _signature, machine, own = self._index_key(signature, codegen)
         arguments = ", ".join(layout(t) for t in getattr(signature, "args", signature))
-        known_by = repr((arguments, str(getattr(signature, "return_type", None)), machine, own))
+        known_by = repr((self._part, arguments, str(getattr(signature, "return_type", None)), machine, own))
         digest = hashlib.sha256(known_by.encode()).hexdigest()[:20]
         return Path(self.cache_path) / f"{self._name}.{digest}.nbc", known_by
 
@@ -266,6 +268,8 @@ class KernelCache(FunctionCache):
             return None
         if kept != known_by:
             return None
+        if self._part:
+            return restored_part(target_context, data)
         return CompileResultCacheImpl.rebuild(None, target_context, data)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
@@ -288,8 +292,9 @@ class KernelCache(FunctionCache):
             beside.unlink(missing_ok=True)
 
 
-def _cached(compiled: Any) -> Any:
-    if isinstance(compiled, Dispatcher):  # and not the plain function of NUMBA_DISABLE_JIT
-        dispatcher: Any = compiled
-        dispatcher._cache = KernelCache(dispatcher.py_func)
-    return compiled
+def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    if config.DISABLE_JIT:
+        return function
+    dispatcher = KernelDispatcher(function, targetoptions={**_RULES, "nopython": True, **options})
+    dispatcher.keep_in(KernelCache(function), KernelCache(function, part=True))
+    return dispatcher

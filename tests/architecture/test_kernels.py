@@ -13,6 +13,7 @@ import pytest
 from numba import njit
 
 from palpo.physics import kernels
+from palpo.physics.kernel_parts import PartLibrary
 from palpo.physics.kernels import GENERATIONS, inlined, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +21,7 @@ NEEDED = (
     "physics/__init__.py",
     "physics/cache.py",
     "physics/kernels.py",
+    "physics/kernel_parts.py",
     "physics/exchange/__init__.py",
     "physics/exchange/handle.py",
     "physics/exchange/atomics.py",
@@ -213,6 +215,54 @@ def test_a_kernel_keeps_its_error_model_whoever_compiles_it_first():
     assert inlining(1.0, 0.0) == np.inf
     own = divided.inspect_llvm()
     assert not any(re.search(r"fdiv (fast|contract|reassoc)", text) for text in own.values())
+
+
+def test_what_only_compiled_code_calls_is_linked_and_not_emitted_until_python_calls_it():
+    @kernel
+    def inner(x):
+        return 2.0 * x
+
+    @kernel
+    def outer(x):
+        return inner(x) + 1.0
+
+    assert outer(2.0) == 5.0
+    (made,) = inner.overloads.values()
+    assert isinstance(made.library, PartLibrary)
+    assert inner(2.0) == 4.0
+    (made,) = inner.overloads.values()
+    assert not isinstance(made.library, PartLibrary)
+
+
+NOISY = """
+from palpo.physics.kernels import kernel
+
+@kernel
+def root(x):
+    print("the root of", x)
+    if x < 0.0:
+        raise ValueError("there is none of", x)
+    return x**0.5
+
+@kernel
+def law(x):
+    return root(x)
+"""
+RAISING = """
+    from palpo.physics.noisy import law
+    law(4.0)
+    try:
+        law(-1.0)
+    except ValueError as error:
+        print(*error.args)
+"""
+
+
+def test_a_part_has_its_words_just_compiled_and_from_the_cache(project):
+    project.write("noisy.py", NOISY)
+    said = "the root of 4.0\nthe root of -1.0\nthere is none of -1.0"
+    assert project.run(RAISING) == said
+    assert project.run(RAISING) == said
 
 
 def test_the_program_compiles_through_these_decorators_only():

@@ -1,0 +1,144 @@
+"""Kernels that call kernels, compiled once: what numba would optimise and emit again in each of its callers.
+
+numba makes native code of every function that compiled code calls, with a wrapper for Python around each, and
+links that code, optimised already, into each caller, which optimises and emits it again: a tree of calls is
+compiled as often as it is deep. Here a kernel that another one calls is a part: only typed and lowered, then
+linked into its caller. What Python or C calls is a whole: all its parts are optimised at once, and emitted.
+"""
+
+from typing import Any
+
+import llvmlite.binding as ll
+from numba.core import sigutils
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import _FunctionCompiler
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUDispatcher
+from numba.core.typing import make_concrete_template
+
+
+class PartLibrary(JITCodeLibrary):
+    """LLVM code of one function and of what it calls, neither optimised nor emitted."""
+
+    def finalize(self) -> None:
+        """Link in what it calls, and leave it at that."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._final_module.verify()
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        """The code for a cache; there is no object code in it."""
+        return self.name, "part", self._get_module_for_linking().as_bitcode()
+
+    @classmethod
+    def restored(cls, codegen: Any, kept: tuple[str, str, bytes]) -> "PartLibrary":
+        """What `serialize_using_object_code` gave."""
+        library = cls(codegen, kept[0])
+        library._final_module = library._shared_module = ll.parse_bitcode(kept[2])
+        library._finalized = True
+        return library
+
+
+def restored_part(context: Any, kept: tuple[Any, ...]) -> CompileResult:
+    """The result of compiling a part, from what its `_reduce` gave."""
+    code, fndesc, environment, signature, objectmode, lifted, annotation, reload_init, environments = kept
+    return CompileResult(
+        typing_context=context.typing_context,
+        target_context=context,
+        entry_point=None,
+        typing_error=None,
+        type_annotation=annotation,
+        signature=signature,
+        objectmode=objectmode,
+        lifted=lifted,
+        fndesc=fndesc,
+        library=PartLibrary.restored(context.codegen(), code),
+        call_helper=None,
+        environment=environment,
+        metadata=None,
+        reload_init=reload_init,
+        referenced_envs=environments,
+    )
+
+
+class _PartPipeline(Compiler):
+    def __init__(self, typing_context: Any, target_context: Any, library: Any, *rest: Any) -> None:
+        super().__init__(typing_context, target_context, library, *rest)
+        self.state.library = PartLibrary(self.state.targetctx.codegen(), "part")
+
+
+class _PartCompiler(_FunctionCompiler):
+    def _customize_flags(self, flags: Any) -> Any:
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+        return flags
+
+
+class KernelDispatcher(CPUDispatcher):
+    """numba's dispatcher, which gives compiled callers a part and all others a whole."""
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **rest: Any) -> None:
+        super().__init__(py_func, locals, targetoptions, **rest)
+        self._part_compiler = _PartCompiler(
+            py_func, self.targetdescr, self.targetoptions, self.locals, _PartPipeline
+        )
+        self._part_cache = self._cache
+
+    def keep_in(self, whole: Any, part: Any) -> None:
+        """Take these caches of numba's kind for both forms."""
+        self._cache, self._part_cache = whole, part
+
+    def get_call_template(self, args: Any, kws: Any) -> tuple[Any, ...]:
+        """How numba types a call in compiled code: makes a part for it."""
+        pysig, args = self._compiler.fold_argument_types(args, kws)
+        if self._can_compile:
+            self._compile_part(tuple(args))
+        name = self.py_func.__name__
+        template = make_concrete_template(f"CallTemplate({name})", name, self.nopython_signatures)
+        return template, pysig, args, {}
+
+    def compile(self, sig: Any) -> Any:
+        """Compile a whole, or load it; a part of the same signature gives way to it."""
+        arguments = tuple(sigutils.normalize_signature(sig)[0])
+        with global_compiler_lock:
+            had = self.overloads.get(arguments)
+            if had is not None and not isinstance(had.library, PartLibrary):
+                return had.entry_point
+            self.overloads.pop(arguments, None)
+            made = super().compile(sig)
+            connect(self.overloads[arguments].library)
+            return made
+
+    def _compile_part(self, arguments: tuple[Any, ...]) -> None:
+        """Have an overload of these types that compiled code can be linked with, in either form."""
+        with global_compiler_lock:
+            own = self._compiler, self._cache
+            self._compiler, self._cache = self._part_compiler, self._part_cache
+            try:
+                super().compile(arguments)
+            finally:
+                self._compiler, self._cache = own
+
+    def add_overload(self, cres: Any) -> None:
+        """Make a result known: a part to compiled callers only."""
+        if not isinstance(cres.library, PartLibrary):
+            super().add_overload(cres)
+            return
+        # the code is looked up by its entry point, and a part has none: any object serves
+        cres = cres._replace(entry_point=object())
+        self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
+        self.overloads[tuple(cres.signature.args)] = cres
+
+
+def connect(library: Any) -> None:
+    """Give code just compiled the environments of its parts; code from a cache has them already."""
+    for variable in library._final_module.global_variables:
+        environment = lookup_environment(variable.name)
+        if environment is not None and library.codegen._engine.is_symbol_defined(variable.name):
+            library.codegen.set_env(variable.name, environment)
