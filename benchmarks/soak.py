@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.devices import scripted_path
+from palpo.app.devices.mock import scripted_path
 from palpo.app.runtime.session import Options, Session
 from palpo.benchmarks.timing import Figures, bare_loop_us
 from palpo.haptics.device import send_target

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.devices import limits_of, workspace_of
+from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.runtime.rig import check_kind, make_rig
 from palpo.app.runtime.system import Rig
 from palpo.benchmarks.timing import Figures

@@ -19,8 +19,11 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.app.cli.progress import Progress
+from palpo.app.devices.mock import scripted_path
+from palpo.app.devices.protection import limits_of, workspace_of
+from palpo.app.devices.table import choose
 from palpo.app.report.outcome import vectors
-from palpo.app.runtime import devices
+from palpo.app.runtime.session import Options
 from palpo.app.runtime.snap import SnapRig
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
@@ -35,6 +38,7 @@ from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 Floats = NDArray[np.float64]
 
+HAND = choose(Options("snap", device="mock"))
 BATCH = 2000
 """Ticks between two looks into the ring of rows."""
 ALONG, ALONE = "along the hand's way", "along the told way"
@@ -59,7 +63,7 @@ class Trial:
 
     def __init__(self, spec: SnapScene, progress: Progress) -> None:
         self.spec, self.progress = spec, progress
-        self.way = devices.scripted_path(spec).table()[0]
+        self.way = scripted_path(spec).table()[0]
         model = self._rig(0.0).model
         self.push, self.start = model.connector.push, model.start
         told = (self.way - self.start) @ self.push
@@ -75,10 +79,10 @@ class Trial:
 
     def _rig(self, resolution: float | None) -> SnapRig:
         def device_at(held: Floats) -> VirtualDevice:
-            device, self._path = devices.make_device(self.spec, devices.Choice("mock"), held)
+            device, self._path = HAND.make(self.spec, held)
             return device if resolution is None else device._replace(resolution=resolution)
 
-        workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec)
+        workspace, limits = workspace_of(self.spec), limits_of(self.spec)
         return SnapRig(self.spec, device_at, workspace, limits, False, self.progress)
 
     def _in_the_hand(self, resolution: float | None) -> tuple[Felt, Floats]:
@@ -86,7 +90,7 @@ class Trial:
 
         resolution: of the encoder [m], None for the device's own.
         """
-        rig, rows, space = self._rig(resolution), [], devices.workspace_of(self.spec)
+        rig, rows, space = self._rig(resolution), [], workspace_of(self.spec)
         for first in range(0, len(self.way), BATCH):
             self._path.keep(first)
             servo_run(rig.servo, min(BATCH, len(self.way) - first))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,12 +34,6 @@ print(f"OpenGL {version.split()[0]}, {renderer}")
 EGL = "from palpo.render.offscreen import EglContext\nEglContext()" + GRAPHICS
 WINDOW = "from palpo.render.window import Window\nwindow = Window('palpo', 64, 64, visible=False)" + GRAPHICS
 PANEL = "from palpo.render.panel import Panel\nPanel()"
-TOUCH = """
-from palpo.haptics.backends.openhaptics import find
-found = find()
-print(found.sentence)
-sys.exit(not found.ok)
-"""
 
 
 class Check(NamedTuple):
@@ -79,15 +74,16 @@ def print_doctor(json_path: Path | None = None) -> int:
 
 def print_devices() -> int:
     """The devices that `--device` takes, which of them can be used now and why the others cannot; 0."""
-    from palpo.app.runtime.devices import OFFERED
+    from palpo.app.devices.table import DEVICES as KINDS
+    from palpo.app.devices.table import offered
     from palpo.haptics.device import DEVICES
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(show_header=False, box=None, pad_edge=False)
-    others = {name: line for name, line in CONDITIONAL_LINES.items() if name not in OFFERED}
-    for name, line in (OFFERED | others).items():
-        ask = CONDITIONAL.get(name.partition(":")[0])
-        ok, words = (True, "") if ask is None else _answer(ask)
+    questions = {kind.word: kind.question for kind in KINDS}
+    for name, line in offered().items():
+        question = questions.get(name.partition(":")[0])
+        ok, words = _answer(partial(_tried, question)) if question else (True, "")
         table.add_row(name, _mark(ok), escape(f"{line} ({words})" if words else line))
     console.print(table)
     console.print("The simulated hand holds one of (device.model in a scene):")
@@ -199,13 +195,10 @@ def _panel() -> Answer:
     return ok, "imgui-bundle" if ok else words
 
 
-def _mouse() -> Answer:
-    ok, words = _tried(WINDOW)
-    return ok, "" if ok else f"it needs a window: {words}"
-
-
 def _touch() -> Answer:
-    return _tried(TOUCH)
+    from palpo.app.devices.touch import Touch
+
+    return _tried(Touch.question)
 
 
 def _recordings() -> Answer:
@@ -239,8 +232,3 @@ ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
     ("Touch or Phantom", False, _touch),
     ("recordings", False, _recordings),
 )
-CONDITIONAL: dict[str, Callable[[], Answer]] = {"mouse": _mouse, "touch": _touch}
-CONDITIONAL_LINES = {
-    "mouse": "the pointer in the window leads the simulated hand",
-    "touch": "a Phantom or Touch through OpenHaptics",
-}

@@ -181,7 +181,7 @@ class Operator:
             self.controls = Controls(camera, self.controls.overlays)
         self._session, self._readings = session, Readings(session)
         self._geometry, self._state = geometry, rest
-        drives = session.choice.kind == "mouse"
+        drives = session.choice.pointed
         self.controls.drives_tool, self.controls.follow = drives, None
         self.controls.take_hold(session.rig.held, UPRIGHT)
         self.controls.follow = self._lead if drives else None

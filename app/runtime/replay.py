@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
+from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.report.album import Album
 from palpo.app.report.outcome import (
     FAILED,
@@ -28,7 +29,6 @@ from palpo.app.report.outcome import (
     warnings_of,
 )
 from palpo.app.report.trace import Trace
-from palpo.app.runtime.devices import limits_of, workspace_of
 from palpo.app.runtime.live import changed
 from palpo.app.runtime.rig import make_rig
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import account
+from palpo.app.devices.device import ServoDriver, Speaking
+from palpo.app.devices.protection import device_spec, limits_of, workspace_of
+from palpo.app.devices.table import choose
 from palpo.app.report.album import Album
 from palpo.app.report.outcome import (
     FAILED,
@@ -33,7 +36,7 @@ from palpo.app.report.outcome import (
     warnings_of,
 )
 from palpo.app.report.trace import Trace
-from palpo.app.runtime import devices, live
+from palpo.app.runtime import live
 from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings
 from palpo.app.runtime.machine import LIBRARIES, version
 from palpo.app.runtime.rig import check_kind, make_rig, system_of
@@ -47,7 +50,6 @@ from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTE
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import COLUMNS
 from palpo.haptics.servo import (
-    ServoThread,
     finished_reason,
     grant_ticks,
     request_pause,
@@ -113,8 +115,8 @@ class Session:
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
         self.export_tick = _export_tick(options, self.spec.rates.servo_hz)
-        self.choice = devices.choose(options)
-        self.device = devices.device_spec(self.spec)
+        self.choice = choose(options)
+        self.device = device_spec(self.spec)
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
         self.recorder: Recorder | None = None
@@ -145,10 +147,8 @@ class Session:
             raise
 
     def _prepare(self) -> None:
-        if self.choice.kind == "touch":
-            with self.progress.stage("opening the device"):
-                self.hardware = self._open.enter_context(devices.open_touch(self.choice))
-            self.device = self.hardware.spec()
+        with self.progress.stage("opening the device") if self.choice.hardware else nullcontext():
+            self.device = self.choice.open(self.spec, self._open)
         compile_ahead(system_of(self.spec), self.progress)
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
@@ -179,10 +179,10 @@ class Session:
         """A rig at rest."""
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
-            device, self._path = devices.make_device(self.spec, self.choice, held)
+            device, self._path = self.choice.make(self.spec, held)
             return device
 
-        workspace, limits = devices.workspace_of(self.spec), devices.limits_of(self.spec, self.device)
+        workspace, limits = workspace_of(self.spec), limits_of(self.spec, self.device)
         threads = not self.options.lock_step
         return make_rig(
             self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
@@ -272,7 +272,7 @@ class Session:
         # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
         sys.setswitchinterval(SWITCH)
         self.trace.start()
-        servo = self._servo_thread()
+        servo = self.choice.driver(rig.servo)
         try:
             launch(servo.start)
             launch(slow.start)
@@ -292,13 +292,7 @@ class Session:
             self._why = servo.reason
         self.album.look(self.visual.latest()[0])
 
-    def _servo_thread(self) -> devices.ServoDriver:
-        """What calls the servo's step: a thread of our own, or the device's scheduler."""
-        if self.choice.kind == "touch":
-            return devices.touch_thread(self.rig.servo, self.hardware)
-        return ServoThread(self.rig.servo)
-
-    def _look_on(self, servo: devices.ServoDriver, watch: Watch | None) -> None:
+    def _look_on(self, servo: ServoDriver, watch: Watch | None) -> None:
         """Until the servo ends: keep pictures, show them, ask it to stop when the run is over or must be."""
         period = 1.0 / self.spec.rates.render_hz
         while servo.running:
@@ -314,9 +308,9 @@ class Session:
             else:
                 time.sleep(period)
 
-    def _hear(self, servo: devices.ServoDriver) -> None:
+    def _hear(self, servo: ServoDriver) -> None:
         """Take what the device has to say."""
-        if isinstance(servo, devices.Speaking):
+        if isinstance(servo, Speaking):
             for words, times in servo.events().items():
                 self._note(words, times)
 
@@ -426,7 +420,7 @@ class Session:
         if not self.options.lock_step:
             result["first_tick_s"] = self.first_tick
             result["scheduler"] = self.scheduler
-            if self.choice.kind != "touch" and not self.scheduler.startswith("SCHED_FIFO granted"):
+            if not self.choice.hardware and not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
         self._export(result)
         if self.recordings:

@@ -5,11 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from palpo.app.cli import doctor
+from palpo.app.devices.mouse import Mouse
+from palpo.app.devices.touch import Touch
 from palpo.app.runtime.machine import ask_realtime
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,7 +113,7 @@ def test_probes_find_the_program_from_any_folder(monkeypatch, tmp_path: Path):
 def test_without_a_display_there_is_no_window_and_runs_are_headless(monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    for ask in (doctor._window, doctor._mouse):
+    for ask in (doctor._window, partial(doctor._tried, Mouse.question)):
         ok, words = ask()
         assert not ok
         assert "DISPLAY" in words or "glfw" in words
@@ -144,6 +147,8 @@ def test_no_folder_for_compiled_code_names_the_variable_to_set(monkeypatch):
 def test_an_empty_cache_is_told_and_a_written_one_is_found(tmp_path: Path):
     code = """
 from palpo.app.cli import doctor
+from palpo.app.devices.mouse import Mouse
+from palpo.app.devices.touch import Touch
 print(doctor._compiled())
 import palpo.haptics.servo as servo
 folder = __import__("pathlib").Path(servo.servo_loop.stats.cache_path)
@@ -193,10 +198,8 @@ def test_without_its_driver_the_touch_is_one_sentence(monkeypatch, tmp_path: Pat
 
 
 def test_devices_say_which_can_be_used_now_and_why_the_others_cannot(monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "CONDITIONAL", {
-        "mouse": lambda: (True, ""),
-        "touch": lambda: (False, "libHD was not found; install OpenHaptics"),
-    })  # fmt: skip
+    monkeypatch.setattr(Mouse, "question", "print('a pointer')")
+    monkeypatch.setattr(Touch, "question", "sys.exit('libHD was not found; install OpenHaptics')")
     monkeypatch.setenv("COLUMNS", "200")
     assert doctor.print_devices() == 0
     said = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]

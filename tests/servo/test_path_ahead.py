@@ -5,8 +5,8 @@ import pytest
 
 from palpo.app.build.scene import build_scene
 from palpo.app.build.suction import _path
+from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.devices import Choice, make_device
 from palpo.app.runtime.session import Options, run
 from palpo.config.load import load_scene
 from palpo.haptics.device import device_read, first_rows, make_virtual_device, path_ahead
@@ -79,7 +79,7 @@ def test_an_oscillation_without_a_duration_goes_on():
 def test_a_run_of_two_months_is_begun_in_the_room_of_seconds():
     overrides = (f"device.path={LONG}", "bodies.probe.placement.position=[0, 0.06, 0]")
     spec = load_scene("probe", overrides)
-    device, ahead = make_device(spec, Choice("mock"), np.zeros(3))
+    device, ahead = choose(Options("probe", device="mock")).make(spec, np.zeros(3))
     assert ahead.ticks == 4_500_000_001
     assert device.positions.nbytes + device.orientations.nbytes <= 7 * 8 * ROWS
     done = run(Options("probe", overrides, "mock", duration=0.05, lock_step=True, baseline=False))
@@ -88,8 +88,8 @@ def test_a_run_of_two_months_is_begun_in_the_room_of_seconds():
 
 def test_a_foreign_trajectory_of_two_months_is_followed_in_the_room_of_seconds(tmp_path):
     (tmp_path / "long.txt").write_text("0 0 0 0\n1 0 0.01 0\n4.5e6 0 0 0\n")
-    choice = Choice("replay", tmp_path / "long.txt")
-    device, ahead = make_device(load_scene("probe"), choice, np.array([0.0, 0.05, 0.0]))
+    choice = choose(Options("probe", device=f"replay:{tmp_path / 'long.txt'}"))
+    device, ahead = choice.make(load_scene("probe"), np.array([0.0, 0.05, 0.0]))
     assert (ahead.ticks, len(device.positions)) == (4_500_000_001, ROWS)
 
 

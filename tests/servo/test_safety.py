@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from palpo.app.runtime.devices import limits_of, scripted_path, workspace_of
+from palpo.app.devices.mock import scripted_path
+from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.config.load import list_scenes, load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import DEVICE_GONE, TOUCH, make_virtual_device

@@ -1,0 +1,141 @@
+"""What a run asks of a device: a new one is a file with a `Device` in it and its line in `table`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.devices.protection import device_spec, workspace_of
+from palpo.config.schema.scene import BaseScene
+from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.device import TABLE, DeviceSpec, VirtualDevice, first_rows, path_ahead
+from palpo.haptics.path import Way
+from palpo.haptics.servo import ServoThread
+from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device
+from palpo.physics.exchange.ahead import Ahead
+
+if TYPE_CHECKING:
+    from palpo.haptics.servo import Servo
+
+
+class Asked(Protocol):
+    """What a user says of the device, in the command line's words (`session.Options`)."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def device_name(self) -> str | None: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def replay_scale(self) -> float: ...
+    @property
+    def lock_step(self) -> bool: ...
+    @property
+    def window(self) -> bool: ...
+
+
+class ServoDriver(Protocol):
+    """What calls the servo's step at its rate: a thread of our own, or a device's scheduler."""
+
+    scheduler: str
+
+    @property
+    def running(self) -> bool:
+        """Whether it still turns."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why it stopped, in words; a lost device says what became of it."""
+        ...
+
+    def start(self) -> object:
+        """Begin; returns once it turns."""
+        ...
+
+    def stop(self) -> None:
+        """Ask for the fade and the end."""
+        ...
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False if the time [s] ran out."""
+        ...
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """A driver whose device has warnings to give."""
+
+    def events(self) -> dict[str, int]:
+        """Sentences since last asked, and how often each came."""
+        ...
+
+
+class Device:
+    """A device of one run: chosen, opened, placed in the scene, and driven.
+
+    What stands here is a simulated Touch in a simulated hand, which follows a path; others say what differs.
+    """
+
+    word: ClassVar[str]
+    """What `--device` calls it."""
+    about: ClassVar[str]
+    """One line for `palpo devices`."""
+    argument: ClassVar[str] = ""
+    """What stands after the word and a colon, for people; empty for nothing."""
+    question: ClassVar[str] = ""
+    """Lines of Python that print what is there, and raise or exit where it cannot be used; empty: it can."""
+    live: ClassVar[bool] = False
+    """Whether somebody moves it, so that it has no end of its own."""
+    pointed: ClassVar[bool] = False
+    """Whether the window's pointer moves it."""
+    rebased: ClassVar[bool] = False
+    """Whether its first position is taken as the tool's, wherever the hand is."""
+    hardware: ClassVar[bool] = False
+    """Whether it is real: it is looked for first, has a name, and calls the servo from its own scheduler."""
+
+    source: ClassVar[int] = TABLE
+
+    def __init__(self, asked: Asked, argument: str) -> None:
+        """Raises HapticsError where it cannot be used in such a run."""
+
+    @classmethod
+    def there(cls, asked: Asked) -> bool:
+        """Whether `--device auto` may take it."""
+        return True
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return self.word
+
+    def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
+        """Make it ready, until the stack closes; returns its figures. Raises HapticsError if it cannot be."""
+        return device_spec(spec)
+
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
+        """Where the hand is led, a row a tick, scene axes. held (3,) [m]: the tool's held point."""
+        raise NotImplementedError
+
+    def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
+        """The device in its own axes, and what keeps its path ahead of the servo."""
+        path = to_device(self.path(spec, held), workspace_of(spec))
+        hand = spec.device.hand
+        device = make_mock(
+            device_spec(spec), *first_rows(path), hand_stiffness=hand.stiffness, hand_damping=hand.damping,
+            dt=spec.rates.dt,
+        )._replace(source=self.source)  # fmt: skip
+        return device, path_ahead(device, path)
+
+    def driver(self, servo: Servo) -> ServoDriver:
+        """What calls the servo's step."""
+        return ServoThread(servo)
+
+
+def to_device(path: Way, workspace: Workspace) -> Way:
+    """A path in scene axes, in the device's."""
+    return path.mapped(lambda x, q: (positions_to_device(workspace, x), orientations_to_device(workspace, q)))

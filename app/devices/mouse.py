@@ -1,0 +1,33 @@
+"""The pointer in the window."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.devices.device import Asked, Device
+from palpo.config.schema.scene import BaseScene
+from palpo.haptics.device import MAILBOX
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.path import Way, upright
+
+
+class Mouse(Device):
+    """It leads a simulated hand, so that a wall is felt as the tool that stays behind the pointer."""
+
+    word, about = "mouse", "the pointer in the window moves a simulated Touch in a simulated hand"
+    question = """
+from palpo.render.window import Window
+Window("palpo", 64, 64, visible=False)
+"""
+    live = pointed = True
+    source = MAILBOX
+
+    def __init__(self, asked: Asked, argument: str) -> None:
+        if not asked.window:
+            raise HapticsError("--device mouse: there is no window for its pointer; use mock or replay:FILE")
+
+    @classmethod
+    def there(cls, asked: Asked) -> bool:
+        return asked.window
+
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
+        return Way(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))

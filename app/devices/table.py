@@ -1,0 +1,39 @@
+"""The devices that a run can use, in the order in which `--device auto` asks whether they are there."""
+
+from palpo.app.devices.device import Asked, Device
+from palpo.app.devices.mock import SimulatedHand
+from palpo.app.devices.mouse import Mouse
+from palpo.app.devices.touch import Touch
+from palpo.app.devices.trajectory import Trajectory
+from palpo.haptics.errors import HapticsError
+
+DEVICES: tuple[type[Device], ...] = (Touch, Mouse, SimulatedHand, Trajectory)
+AUTO = "auto"
+
+
+def offered() -> dict[str, str]:
+    """What `--device` takes, with a line for people."""
+    named = {device.word + (f":{device.argument}" if device.argument else ""): device for device in DEVICES}
+    best = "the first that is there of " + ", ".join(d.word for d in DEVICES if not d.argument)
+    return {AUTO: best} | {word: device.about for word, device in named.items()}
+
+
+def choose(asked: Asked) -> Device:
+    """The device that `--device` names. Raises HapticsError for one that is not there."""
+    word, _, argument = asked.device.partition(":")
+    kind = next((device for device in DEVICES if device.word == word), None)
+    if asked.device_name is not None:
+        if word != AUTO and not (kind and kind.hardware):
+            named = " or ".join(device.word for device in DEVICES if device.hardware)
+            raise HapticsError(
+                f"--device-name {asked.device_name}: only a real device has a name; use --device {named}"
+            )
+        kind = kind or next(device for device in DEVICES if device.hardware)
+    elif asked.device == AUTO:
+        kind = next(device for device in DEVICES if device.there(asked))
+    if kind is None or (argument and not kind.argument):
+        known = ", ".join(offered())
+        raise HapticsError(
+            f"--device {asked.device}: there is no such device in this version; choose one of {known}"
+        )
+    return kind(asked, argument)
