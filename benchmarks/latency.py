@@ -32,8 +32,8 @@ PRESS, CHANGE, END = 120, 240, 280
 """Ticks: the press lasts until the first, the change comes with or after the second, the run ends."""
 PHASES = (0, 1, 7, 19)
 """Ticks after a low step begins at which the device moves."""
-PUSH = 1e-3
-"""Change of the soft body's velocity [m/s]."""
+HEAVIER = 1.001
+"""Factor of the soft body's weight. Its motion is the servo's own: a change of that alone is no news."""
 
 POSITION = slice(NAMES.index("px"), NAMES.index("px") + 3)
 SENT = slice(NAMES.index("sent_x"), NAMES.index("sent_x") + 3)
@@ -76,13 +76,13 @@ def _device_to_force(kind: str) -> Figures:
 def _through_low_loop(kind: str) -> int:
     """Ticks from the low step that begins with the soft body changed to the first tick that differs."""
 
-    def push(run: LockStep) -> None:
+    def load(run: LockStep) -> None:
         if run.tick == CHANGE:
-            run.scene.members[0].body.v[:] += PUSH
+            run.scene.members[0].body.gravity *= HEAVIER
 
     path = _path(PRESSED)
-    plain, pushed = _run(kind, FEEDBACKS[0], path), _run(kind, FEEDBACKS[0], path, push)
-    return _first(plain, pushed, OUTPUT) - CHANGE
+    plain, loaded = _run(kind, FEEDBACKS[0], path), _run(kind, FEEDBACKS[0], path, load)
+    return _first(plain, loaded, OUTPUT) - CHANGE
 
 
 def _path(end: NDArray[np.float64]) -> Rows:
