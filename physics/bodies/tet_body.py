@@ -175,6 +175,10 @@ class TetBody:
             self._turning = self.node_mass[:, None] * (self.x - self.node_mass @ self.x / self.mass)
         return factor
 
+    def factor_of(self, h: float) -> CholeskyFactor:
+        """The factor that `factor(h)` made last."""
+        return self._factors[h]
+
     def reused_factor(self, h: float, turn: float) -> CholeskyFactor:
         """The factor of h, made anew (`linearise`, `factor`) only where `turned(h)` exceeds `turn` [rad].
 

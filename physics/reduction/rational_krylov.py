@@ -18,14 +18,38 @@ RANK_TOLERANCE = 1e-11
 class Modes(NamedTuple):
     """V = B T with V^T A V = 1 and V^T K V = S."""
 
-    transform: NDArray[np.float64]  # (columns, modes) T
+    order: NDArray[np.intp]  # (modes,) columns of B that T combines
+    factor: NDArray[np.float64]  # (modes, modes) T on those columns, Fortran order
+    triangular: bool  # whether that is an upper triangle
     stiffness: NDArray[np.float64]  # (modes, modes) S, positive semidefinite
     gram: NDArray[np.float64]  # (columns, columns) of B, in which the modes are orthogonal
     weight: NDArray[np.float64]  # (modes,) inverse squares of their norms there
 
+    @property
+    def transform(self) -> NDArray[np.float64]:
+        """T (columns, modes)."""
+        out = np.zeros((len(self.gram), len(self.order)))
+        out[self.order] = self.factor
+        return out
+
     def coordinates(self, column: int) -> NDArray[np.float64]:
         """c (modes,) with V c = that column of B."""
-        return self.weight * (self.gram[column] @ self.transform)
+        return self.weight * (self.gram[column, self.order] @ self.factor)
+
+    def expand(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """T z (columns, m) for z (modes, m)."""
+        out = np.zeros((len(self.gram), z.shape[1]))
+        out[self.order] = self.factor @ z
+        return out
+
+    def combine(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """rows T (m, modes) of rows of B (m, columns)."""
+        rows = np.take(rows, self.order, axis=1)
+        if not self.triangular:
+            return rows @ self.factor
+        # the transpose of a C-contiguous array is a matrix of BLAS: half the products of a full T
+        sl.blas.dtrmm(1.0, self.factor, rows.T, trans_a=1, overwrite_b=1)
+        return rows
 
 
 def krylov_modes(
@@ -40,33 +64,58 @@ def krylov_modes(
     system = held * mass + pull * stiffness
     diagonal = system.diagonal()
     if diagonal.min(initial=0.0) >= -RANK_TOLERANCE * diagonal.max(initial=0.0):
-        transform = _orthonormal(system, limit)
-        reduced = transform.T @ (stiffness @ transform)
-        reduced = 0.5 * (reduced + reduced.T)
+        order, scale, factor = _independent(system, limit)
+        reduced = _reduced(stiffness, order, scale, factor)
         if _semidefinite(reduced):
-            return Modes(transform, reduced, system, np.ones(len(reduced)))
-    transform = _orthonormal(mass, limit)
-    values, shapes = sl.eigh(transform.T @ (stiffness @ transform), driver="evd", check_finite=False)
+            weight = np.ones(len(order))
+            return Modes(order, _inverse(scale, factor), True, reduced, system, weight)
+    order, scale, factor = _independent(mass, limit)
+    values, shapes = sl.eigh(_reduced(stiffness, order, scale, factor), driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
     weight = held + pull * values
-    return Modes((transform @ shapes) / np.sqrt(weight), np.diag(values / weight), mass, weight)
+    whitened = np.asfortranarray((_inverse(scale, factor) @ shapes) / np.sqrt(weight))
+    return Modes(order, whitened, False, np.diag(values / weight), mass, weight)
 
 
-def _orthonormal(gram: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
-    """T (k, r) with T^T gram T = 1, r <= limit, of the columns that pivoted Cholesky finds independent."""
+def _independent(
+    gram: NDArray[np.float64], limit: int
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Columns (r,), r <= limit, that pivoted Cholesky finds independent, D (r,) and U (r, r), upper, with
+    D gram D = U^T U on them."""
     diagonal = gram.diagonal()
     kept = np.flatnonzero(diagonal > 1e-28 * max(float(diagonal.max(initial=0.0)), 1e-300))
     if not len(kept):
-        return np.zeros((len(gram), 0))
+        return kept, np.zeros(0), np.zeros((0, 0))
     scale = 1.0 / np.sqrt(diagonal[kept])
     correlation = gram[np.ix_(kept, kept)] * scale[:, None] * scale
-    factor, pivots, rank, _ = sl.lapack.dpstrf(correlation, tol=RANK_TOLERANCE, lower=0)
+    factor, pivots, rank, _ = sl.lapack.dpstrf(correlation.T, tol=RANK_TOLERANCE, lower=0, overwrite_a=1)
     rank = min(int(rank), limit)
     pivots = pivots[:rank] - 1
-    inverse, _ = sl.lapack.dtrtri(factor[:rank, :rank])
-    out = np.zeros((len(gram), rank))
-    out[kept[pivots]] = np.triu(inverse) * scale[pivots][:, None]
-    return out
+    return kept[pivots], scale[pivots], np.asfortranarray(factor[:rank, :rank])
+
+
+def _inverse(scale: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """D U^-1 (r, r), an upper triangle in Fortran order."""
+    if not len(scale):
+        return np.zeros((0, 0), order="F")
+    inverse, _ = sl.lapack.dtrtri(factor)
+    return np.asfortranarray(np.triu(inverse) * scale[:, None])
+
+
+def _reduced(
+    matrix: NDArray[np.float64],
+    order: NDArray[np.intp],
+    scale: NDArray[np.float64],
+    factor: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """(D U^-1)^T A (D U^-1) (r, r) of a symmetric A (k, k) on the columns `order`; symmetric to the bit."""
+    if not len(order):
+        return np.zeros((0, 0))
+    chosen = matrix[np.ix_(order, order)] * scale[:, None] * scale
+    out, _ = sl.lapack.dsygst(chosen.T, factor, itype=1, lower=0, overwrite_a=1)
+    out = np.triu(out)
+    out += np.triu(out, 1).T
+    return np.ascontiguousarray(out)
 
 
 def _semidefinite(matrix: NDArray[np.float64]) -> bool:

@@ -93,31 +93,32 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     held, pull = 1.0 + h * alpha, h * (beta + h)
     first = int(frame.head[f, N_MODES])
     modes = krylov_modes(grams.mass, grams.stiffness, held, pull, page.limit - first)
-    n, k = len(modes.stiffness), len(page.slots)
+    n, k = len(modes.order), len(page.slots)
     span = slice(first, first + n)
     frame.mode_body[f, low] = first
     frame.mode_body[f, low + 1 :] = first + n
     frame.head[f, N_MODES] = first + n
-    frame.modes[f, MODE_FORCE, span] = (grams.force @ grams.basis) @ modes.transform
+    frame.modes[f, MODE_FORCE, span] = (grams.force @ grams.basis)[modes.order] @ modes.factor
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.coordinates(grams.velocity)
     frame.stiffness[f, span, span] = modes.stiffness
-    rows = member.gather(page.local, grams.basis)
-    run = page.run
-    if isinstance(run, slice):
-        modal = frame.slot_modes[f, run].reshape(3 * k, -1)[:, span]
-        np.matmul(rows, modes.transform, out=modal)
-    else:
-        modal = rows @ modes.transform
-        frame.slot_modes[f, run, :, span] = modal.reshape(k, 3, n)
+    in_place = isinstance(page.run, slice)
+    modal = frame.slot_modes[f, page.run, :, span] if in_place else np.empty((k, 3, n))
+    mass, stiffness = grams.diagonal
+    own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
+    alone = member.gather(page.local, own[:, None]).reshape(k, 3)
+    # points that are fixed have slots too, and nothing in them
+    moves = alone.any(axis=1)
+    modal[moves] = modes.combine(member.gather(page.local[moves], grams.basis)).reshape(-1, 3, n)
+    modal[~moves] = 0.0
+    if not in_place:
+        frame.slot_modes[f, page.run, :, span] = modal
     # what the modes miss of each slot's own compliance, at least h^2 / diag(A_h) - h^2 diag(V V^T): a point
     # that no column was made for would otherwise meet a contact with the inertia of the whole body, and the
     # full body would get that force on one node
-    mass, stiffness = grams.diagonal
-    own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
-    missed = member.gather(page.local, own[:, None])[:, 0] - h * h * np.einsum("ij,ij->i", modal, modal)
-    frame.slot_rest[f, run] = np.maximum(missed, 0.0).reshape(k, 3)
-    write_compliance(page, modal)
+    missed = alone - h * h * np.einsum("ijk,ijk->ij", modal, modal)
+    frame.slot_rest[f, page.run] = np.maximum(missed, 0.0)
+    write_compliance(page, modal.reshape(3 * k, n))
     return modes, span
 
 

@@ -3,13 +3,15 @@
 Between two frames little of such a body changes: the factors of A_h and the columns A_h^-1 J^T of points
 that stay serve for many frames, in the axes that the body had when they were made, and only the columns of
 new points are solved. The models stay exact in what matters, mass, tangent and forces of the present state on
-whatever basis there is; the basis itself is renewed when its columns no longer solve the present system.
+whatever basis there is; the basis itself is renewed when its columns no longer solve the present system, on
+other threads between one low step and the next.
 
 The reduced state that the servo integrated is the full body's but for what the basis misses, whose cause, the
 remaining force, is in the next basis: so the full body is set to it instead of being integrated again.
 """
 
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse.linalg as ssl
@@ -20,7 +22,8 @@ from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.kernels import fast_kernel
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.rational_krylov import best_rotation, rigid_motions
+from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions
+from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
 from palpo.physics.systems.members import TetMember
 from palpo.physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
@@ -33,6 +36,15 @@ RESIDUAL = 0.1
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
 exceeds this: a Galerkin model's compliance is wrong by its square."""
 
+TAIL = 3
+"""Columns that every model has anew: the velocity, and the free accelerations at two steps."""
+
+STRIPS = 3
+"""Strips of columns in which a symmetric product is made."""
+
+TESTED = 4
+"""One column in so many is tested in a frame, each in its turn."""
+
 
 class TetReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
@@ -44,19 +56,26 @@ class TetReduction:
         self.mass: NDArray[np.float64] = np.repeat(member.mass_free, 3)
         self.rest = self._centred()
         self.slow = slow_modes(member, shifts[1])
-        self.turned_slow = self.slow
-        self.columns = np.zeros((len(spanned), body.n_dof, self.width))
+        self.columns = np.zeros((body.n_dof, self.width))
+        """A_h^-1 J^T at the first spanned step, as solved."""
         self.known = np.zeros(0, np.int64)
         """Freedom that each column answers for."""
         self.origin = self.rest
         """Centred positions at which the factors were made: the body axes are those since then."""
         self.factors: list[CholeskyFactor] = []
         self.residual = np.inf
-        """Worst residual of the columns in the last model."""
-        most = len(spanned) * self.width + self.slow.shape[1] + 3
-        self._rooms = np.zeros((3, body.n_dof * most))
-        self._basis = np.zeros((body.n_dof, 0))
-        self._transform = np.zeros((0, 0))
+        """Worst residual of the columns that were tested with the last model."""
+        self._turn = 0
+        self._wanted = np.zeros(0, np.int64)
+        self._renewal: list[Future[NDArray[np.float64]]] = []
+        self._first = self.slow.shape[1] + TAIL
+        most = self._first + len(spanned) * self.width
+        self._basis = RecycledBasis(self.mass, most)
+        self._independent = np.zeros(0, np.intp)
+        """Columns that the last model was made of, and those that it will have anew."""
+        self._rooms = np.zeros((2, body.n_dof * most))
+        self._used = np.zeros((body.n_dof, 0))
+        self._modes: Modes | None = None
         self._span = slice(0, 0)
         self._base = np.zeros((0, 3))
 
@@ -68,11 +87,15 @@ class TetReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        body = self.member.body
-        wanted = body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
+        wanted = self.member.body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
-        if not self.residual <= RESIDUAL:
-            self._renew(pool)
+        if not self.factors:
+            self._wanted = wanted
+            self.member.body.linearise()
+            self._begin_renewal(pool)
+        if self._renewal:
+            self._end_renewal()
+        self._wanted = wanted
         new = wanted[~np.isin(wanted, self.known)]
         grown = min(self.width, len(self.known) + len(new))
         places = np.arange(len(self.known), grown)
@@ -81,21 +104,48 @@ class TetReduction:
         self.known = np.concatenate([self.known, np.full(grown - len(self.known), -1)])
         self.known[places] = new
         if len(new):
-            load = np.zeros((body.n_dof, len(new)))
-            load[new, np.arange(len(new))] = 1.0
+            load = self._unit_loads(new)
             solved = pool.map(lambda i: self.factors[i].solve_many(load), self.spanned)
-            for i, columns in enumerate(solved):
-                self.columns[i][:, places] = columns
+            self._keep(places, list(solved))
 
-    def _renew(self, pool: Executor) -> None:
+    def _begin_renewal(self, pool: Executor) -> None:
+        """Factors and columns about the present shape, that of the last `linearise`, on other threads.
+
+        Nothing moves the body before the next `prepare`, which waits for them.
+        """
+        load = self._unit_loads(self._wanted)
+        loads = [load if i in self.spanned else load[:, :0] for i in range(len(self.shifts))]
+        self._renewal = [pool.submit(self._renewed, *pair) for pair in zip(self.shifts, loads, strict=True)]
+
+    def _renewed(self, shift: float, load: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.member.body.factor(shift).solve_many(load)
+
+    def _end_renewal(self) -> None:
         body, member = self.member.body, self.member
-        body.linearise()
-        self.factors = list(pool.map(body.factor, self.shifts))
-        self.known = np.zeros(0, np.int64)
+        solved = [job.result() for job in self._renewal]
+        self._renewal = []
+        self.factors = [body.factor_of(shift) for shift in self.shifts]
+        self.known = self._wanted
         self.origin = self._centred()
+        slow = self.slow
         if member.floating:
-            axes = best_rotation(self.rest, self.origin, member.mass_free)
-            self.turned_slow = turned(self.slow, axes)
+            slow = turned(slow, best_rotation(self.rest, self.origin, member.mass_free))
+        self._basis.put(np.arange(slow.shape[1]), slow)
+        self._keep(np.arange(len(self.known)), [solved[i] for i in self.spanned])
+
+    def _unit_loads(self, freedoms: NDArray[np.int64]) -> NDArray[np.float64]:
+        load = np.zeros((self.member.body.n_dof, len(freedoms)))
+        load[freedoms, np.arange(len(freedoms))] = 1.0
+        return load
+
+    def _keep(self, places: NDArray[np.intp], solved: list[NDArray[np.float64]]) -> None:
+        """Columns `places` at every spanned step."""
+        self.columns[:, places] = solved[0]
+        for i, columns in enumerate(solved):
+            self._basis.put(self._first + len(solved) * places + i, columns)
+        count = self._first + len(solved) * len(self.known)
+        self._basis.cut(count)
+        self._independent = np.arange(count)
 
     # ---- L7
 
@@ -129,41 +179,38 @@ class TetReduction:
         if beta > 0.0:
             residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
         self.residual = self._worst_residual(warped)
-        basis = self._fill_basis(v, [factor.solve(residual) for factor in self.factors[:2]])
-        pulled, rooted = self._room(1, basis), self._room(2, basis)
-        if member.floating:
-            np.matmul(rigid, share @ basis, out=pulled)
-            basis -= pulled
-        np.multiply(np.sqrt(self.mass)[:, None], basis, out=rooted)
-        mass = pool.submit(lambda: rooted.T @ rooted)
-        self._times(blocks, basis, pulled)
+        tail = [v, *(factor.solve(residual) for factor in self.factors[:2])]
+        basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None)
+        pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         stiffness = symmetric_product(basis, pulled)
-        column = basis.shape[1] - 3
-        grams = Grams(basis, mass.result(), stiffness, force, column, (self.mass, own))
+        velocity = int(np.searchsorted(self._independent, self._first - TAIL))
+        grams = Grams(basis, mass, stiffness, force, velocity, (self.mass, own))
         modes, self._span = write_modes(page, member, grams)
-        self._basis, self._transform, self._base = basis, modes.transform, x
+        self._used, self._modes, self._base = basis, modes, x
+        always = np.arange(self._first - TAIL, self._first)
+        self._independent = np.union1d(self._independent[modes.order], always)
+        if not self.residual <= RESIDUAL:
+            self._begin_renewal(pool)
 
     def drawn(self) -> DrawnModel:
         """The last model; the basis is copied, since its room is used again."""
+        assert self._modes is not None
         places = self.member.body.x.copy()
         places[self.member.body.free] = self._base
-        return DrawnModel(self.member, places, self._basis.copy(), self._transform, self._span)
+        return DrawnModel(self.member, places, self._used.copy(), self._modes.transform, self._span)
 
-    def _fill_basis(self, v: NDArray[np.float64], solved: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """(n_dof, k): columns at each spanned shift, slow modes, velocity, free accelerations."""
-        n, count = len(self.known), len(self.spanned)
-        tail = [self.turned_slow, v[:, None], *(a[:, None] for a in solved)]
-        k = count * n + sum(part.shape[1] for part in tail)
-        basis = self._rooms[0][: len(v) * k].reshape(len(v), k)
-        for i in range(count):
-            basis[:, i * n : (i + 1) * n] = self.columns[i][:, :n]
-        np.concatenate(tail, axis=1, out=basis[:, count * n :])
-        return basis
-
-    def _room(self, i: int, like: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Room for an array as large as the basis: memory asked for anew in each step would cost as much."""
-        return self._rooms[i][: like.size].reshape(like.shape)
+    def _present_basis(
+        self, tail: NDArray[np.float64], rigid: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """B (n_dof, k) of the independent columns, the tail (n_dof, TAIL) among them; B^T M B (k, k)."""
+        self._basis.put(np.arange(self._first - TAIL, self._first), tail)
+        self._basis.settle(rigid)
+        chosen = self._independent
+        room = self._rooms[0, : len(tail) * len(chosen)].reshape(len(tail), len(chosen))
+        # a copy: while the last model's basis is still needed, the next one's columns come in
+        np.take(self._basis.whole, chosen, axis=1, out=room, mode="clip")
+        return room, self._basis.gram[np.ix_(chosen, chosen)]
 
     def _times(
         self, blocks: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.float64]
@@ -172,17 +219,19 @@ class TetReduction:
         return out
 
     def _worst_residual(self, warped: NDArray[np.float64]) -> float:
-        """Of the columns at the first spanned step, see RESIDUAL.
+        """Of some columns at the first spanned step, see RESIDUAL.
 
         By the stiffness without its geometric part, which the factors do without too.
         """
         h, (alpha, beta) = self.shifts[self.spanned[0]], self.member.damping
-        columns = self.columns[0][:, : len(self.known)]
+        self._turn = (self._turn + 1) % TESTED
+        known = self.known[self._turn :: TESTED]
+        columns = np.ascontiguousarray(self.columns[:, self._turn : len(self.known) : TESTED])
         held, pull = (1.0 + h * alpha) * self.mass, h * (beta + h)
-        pulled = self._times(warped, columns, self._room(1, columns))
+        pulled = self._times(warped, columns, np.empty_like(columns))
         diagonal = held + pull * warped[self.member.body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
-        squares = np.empty(len(self.known))
-        residual_squares(columns, pulled, self.known, held, pull, diagonal, squares)
+        squares = np.empty(len(known))
+        residual_squares(columns, pulled, known, held, pull, diagonal, squares)
         return float(np.sqrt(squares.max(initial=0.0)))
 
     # ---- L6
@@ -201,8 +250,9 @@ class TetReduction:
         Forces on points without a slot, which the model has not heard, act in these steps.
         """
         body, span = self.member.body, self._span
-        moved = (self._basis @ (self._transform @ model.z[span])).reshape(-1, 3)
-        rate = (self._basis @ (self._transform @ model.rate[span])).reshape(-1, 3)
+        assert self._modes is not None
+        field = self._used @ self._modes.expand(np.column_stack([model.z[span], model.rate[span]]))
+        moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
         if self.member.floating:
             arm = (self._base + moved) @ model.axes[low].T
             body.x[body.free] = model.centre[low] + arm
@@ -256,10 +306,11 @@ def turned(fields: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np
 
 
 def symmetric_product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a^T b (k, k) where it is known to be symmetric: a quarter of it is mirrored, not computed."""
-    half = a.shape[1] // 2
-    out = np.empty((a.shape[1], b.shape[1]))
-    np.matmul(a[:, :half].T, b, out=out[:half])
-    np.matmul(a[:, half:].T, b[:, half:], out=out[half:, half:])
-    out[half:, :half] = out[:half, half:].T
+    """a^T b (k, k) where it is known to be symmetric: of most blocks below the diagonal the mirror image."""
+    k = a.shape[1]
+    out = np.empty((k, k))
+    ends = [k * i // STRIPS for i in range(STRIPS + 1)]
+    for start, stop in pairwise(ends):
+        np.matmul(a[:, start:stop].T, b[:, start:], out=out[start:stop, start:])
+        out[stop:, start:stop] = out[start:stop, stop:].T
     return out
