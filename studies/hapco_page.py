@@ -100,7 +100,7 @@ def _table(data: Data, pair: str, path: str) -> str:
     ]
     for symbol, stop in [*((symbol, "printed") for symbol in (*SYMBOLS, "G*B'")), ("best", "tight")]:
         own = [row for row in rows if (row["symbol"], row["stop"]) == (symbol, stop)]
-        name = "anderson, at 1e-8" if symbol == "best" else symbol
+        name = "portfolio, at 1e-8" if symbol == "best" else symbol
         lines.append(f"| {name} | " + " | ".join(_entry(row) for row in own) + " |")
     return "\n".join(lines) + "\n"
 

@@ -36,7 +36,7 @@ BLUES = ("#a9c8ec", "#6b9fdb", "#2f6fc0", "#173d70")
 LABELS = {
     "GB": "GB, rho_min", "L": "L, rho_min", "LS": "LS, rho_min", "G*B": "G*B as printed",
     "L*": "L* as printed", "LS*": "LS* as printed", "G*B'": "G*B' metric-correct",
-    "best": "anderson (ours), at 1e-8", "G*P": "G*P, printed sign", "G*P'": "G*P', right sign",
+    "best": "portfolio (ours), at 1e-8", "G*P": "G*P, printed sign", "G*P'": "G*P', right sign",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@
 It vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, ch. 13).
 """
 
+import math
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +19,11 @@ from palpo.physics.kernels import inlined, kernel
 RUNAWAY = 1e12
 """Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: so it grows
 where no force can part the contacts, and its relative residual is small by its mere size."""
+
+
+PLAUSIBLE = 1e6
+"""The same for solvers that make W regular: where no force can part the contacts, what they add does, with a
+force so large that any residual is small by it. Below, a residual of 1e-8 is 1 % of the free offset's."""
 
 
 @inlined
@@ -67,17 +73,27 @@ def natural_map_residual(
     return float(error / size if size > 0.0 else error)
 
 
+def relative_residual(problem: AnyProblem, r: NDArray[np.float64]) -> float:
+    """Relative natural-map residual of r, shape (3 n,); infinite for zero forces that are wrong."""
+    u = problem.w @ r + problem.b
+    w = diagonal_only(problem.w)
+    error, size = natural_map_norm(w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
+    if error > 0.0:
+        return float(error / size) if size > 0.0 else math.inf
+    return 0.0
+
+
 def diagonal_only(w: Any) -> NDArray[np.float64]:
     """What the kernels here need of W, dense or sparse: a view that is right on the diagonal alone."""
     return np.broadcast_to(w.diagonal()[:, None], w.shape)
 
 
-def runaway(problem: AnyProblem) -> float:
+def runaway(problem: AnyProblem, multiple: float = RUNAWAY) -> float:
     """|r| past which a solver has diverged [N]; a warm start may be as large as it is."""
     trace = float(problem.w.diagonal().sum())
     free = float(np.linalg.norm(problem.b)) * (problem.w.shape[0] / trace if trace > 0.0 else 1.0)
     warm = 0.0 if problem.warm is None else float(np.linalg.norm(problem.warm))
-    return RUNAWAY * (free + warm)
+    return multiple * (free + warm)
 
 
 def judge(

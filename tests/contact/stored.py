@@ -23,7 +23,7 @@ NAMED = [
 ]  # fmt: skip
 """The set on which no consistent solver may fail."""
 
-CONSISTENT = [name for name in solver_names() if find_solver(name).consistent]
+CONSISTENT = [name for name in solver_names() if find_solver(name).consistent and find_solver(name).sure]
 
 
 def stored(name: str) -> ContactProblem:

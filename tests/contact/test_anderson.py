@@ -162,10 +162,6 @@ def test_a_solve_limited_in_time_says_so():
     assert result.iterations > 0
 
 
-def test_it_is_the_one_that_best_stands_for():
-    assert find_solver("best") is find_solver("anderson")
-
-
 def test_no_memory_is_refused():
     with pytest.raises(InputError, match="differences"):
         solve(stored("easy.npz"), Stop(), differences=0)

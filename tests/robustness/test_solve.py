@@ -363,7 +363,7 @@ def test_the_table_the_json_and_the_forces_tell_the_same(tmp_path, capsys):
     summary, held, forces = json.loads(told.read_text()), read_problem(EASY), np.load(out)
     table = capsys.readouterr().out
     assert summary["exit_status"] == status == 0
-    assert [row["solver"] for row in summary["solvers"]] == ["anderson", *names[1:]] == list(forces)
+    assert [row["solver"] for row in summary["solvers"]] == ["portfolio", *names[1:]] == list(forces)
     for row in summary["solvers"]:
         assert row["open"] + row["stick"] + row["slip"] == held.n_contacts == summary["contacts"]
         assert row["solver"] in table
@@ -373,7 +373,7 @@ def test_the_table_the_json_and_the_forces_tell_the_same(tmp_path, capsys):
     assert f"{printed['solver']} *" in table
     # one tolerance, one solution: well conditioned, so that the forces are as near as the residuals
     np.testing.assert_allclose(
-        forces["anderson"], forces["gauss-seidel"], atol=1e-7 * forces["anderson"].max()
+        forces["portfolio"], forces["gauss-seidel"], atol=1e-7 * forces["portfolio"].max()
     )
 
 
@@ -390,7 +390,7 @@ def test_a_solver_that_stops_short_gives_status_1_and_its_reason(tmp_path):
     arguments = ["solve", str(OWN / "high_friction.npz"), "--json", str(told)]
     assert main([*arguments, "--max-iterations", "3"]) == 1
     summary = json.loads(told.read_text())
-    assert summary["failed"] == ["anderson"]
+    assert summary["failed"] == ["portfolio"]
     assert summary["solvers"][0]["reason"] == "iterations"
     assert main([*arguments, "--tol", "1e-15", "--max-iterations", "1000000", "--time-cap", "1e-9"]) == 1
     assert json.loads(told.read_text())["solvers"][0]["reason"] in ("time", "stalled")

@@ -27,6 +27,8 @@ class Solver:
     """Keyword arguments that make this member of its family."""
     consistent: bool = True
     """False where the converged answer is not a solution of the problem, as for two printed variants."""
+    sure: bool = True
+    """False where it may stall far from a solution, and then says so: made to go on from another's force."""
     sparse: bool = False
     """Whether it takes a W that is kept sparse."""
     short: str = ""
@@ -116,10 +118,31 @@ def _symbol(letter: str, formulation: str, rho: str, printed: bool) -> str:
 
 register(
     Solver(
+        "portfolio",
+        "accelerated sweeps, Newton, interior point and alternating directions, as the problem needs",
+        f"{_HERE}.portfolio:solve",
+        short="best",
+    ),
+    Solver(
+        "interior-point",
+        "primal-dual interior point on the cones, Mehrotra (Acary et al. 2024)",
+        f"{_HERE}.interior_point:solve",
+    ),
+    Solver(
+        "semi-smooth-newton",
+        "Newton on all contacts at once (Alart & Curnier 1991), from a warm start",
+        f"{_HERE}.semi_smooth_newton:solve",
+        sure=False,
+    ),
+    Solver(
+        "admm",
+        "alternating directions with a spectral step (Carpentier et al. 2024)",
+        f"{_HERE}.admm:solve",
+    ),
+    Solver(
         "anderson",
         "Gauss-Seidel, extrapolated from its last sweeps (Anderson 1965)",
         f"{_HERE}.anderson:solve",
-        short="best",
     ),
     Solver("gauss-seidel", "block Gauss-Seidel, exact local law", f"{_HERE}.gauss_seidel:solve", sparse=True),
     Solver(

@@ -1,0 +1,230 @@
+"""Alternating directions (ADMM) on the cones, with a step taken from W's spectrum: for a singular W.
+
+Carpentier, Le Lidec & Montaut (From Compliant to Rigid Contact Simulation: a Unified and Efficient Approach,
+Robotics: Science and Systems 2024) split the problem into a linear one and a projection. On W and b scaled
+so that every contact's own block is 1,
+
+    x+ = (W + (eta + rho) I)^-1 (-(b + sigma n) + eta x + rho y + z),    sigma = mu |z_t|
+    y+ = Proj_K(v - z / rho),    v = alpha x+ + (1 - alpha) y
+    z+ = z - rho (v - y+)
+
+where z tends to u + mu |u_t| n. rho starts at sqrt(m L) (L / m)^EXPONENT, m and L the least and the largest
+eigenvalue of W, and is multiplied or divided by (L / m)^EXPONENT where the primal and the dual residual are
+BALANCE apart: each costs a Cholesky factor. alpha is the over-relaxation.
+"""
+
+import math
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.contact.laws import project_cone
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import PLAUSIBLE, judge, natural_map_norm, runaway
+from palpo.physics.contact.solvers.products import dot, mean_compliances
+from palpo.physics.contact.solvers.relaxation import starting_force
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.lapack import cholesky, cholesky_solve, make_words
+
+PROXIMAL = 1e-9
+"""eta, which keeps x where a singular W leaves it free."""
+
+EXPONENT, BALANCE, FLATTEST = 0.05, 10.0, 1e-6
+"""The last: least m / L."""
+
+POWERS = 20
+"""Products that find L, and solves that find m."""
+
+OFTEN = 10
+"""Iterations between two looks at the residual and at rho."""
+
+RELAXATION = 1.6
+
+CONTINUE, CONVERGED, STALLED = range(3)
+REASONS: dict[int, Reason] = {CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled"}
+
+RHO, LARGEST, SMALLEST, LEAST = range(4)
+"""Entries of `Alternation.state`: rho, L, m, least relative residual."""
+
+ITERATIONS, FACTORS = range(2)
+"""Entries of `Alternation.count`."""
+
+
+class Alternation(NamedTuple):
+    """What a solve carries from iteration to iteration, for n contacts; N = 3 n."""
+
+    factor: NDArray[np.float64]  # (N, N) of W + (eta + rho) I
+    words: NDArray[np.int32]
+    scale: NDArray[np.float64]  # (N,) r = scale y / unit of W
+    x: NDArray[np.float64]  # (N,)
+    y: NDArray[np.float64]  # (N,) in the cones
+    z: NDArray[np.float64]  # (N,)
+    force: NDArray[np.float64]  # (N,) [N]
+    offset: NDArray[np.float64]  # (N,) [m]
+    best: NDArray[np.float64]  # (N,) force of the least residual [N]
+    state: NDArray[np.float64]  # (4,) RHO to LEAST
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) ITERATIONS, FACTORS
+    scratch: NDArray[np.float64]  # (2, 3)
+
+
+def make_alternation(n_contacts: int) -> Alternation:
+    """Room for a solve of n_contacts contacts."""
+    n = 3 * n_contacts
+    return Alternation(
+        np.zeros((n, n)), make_words(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
+        np.zeros(n), np.zeros(n), np.zeros(4), np.zeros(2, np.int64), np.zeros((2, 3)),
+    )  # fmt: skip
+
+
+@kernel
+def begin(w, b, mu, r, a):
+    """Start at the force r (N,) in the cones. Returns whether W + rho I could be factored."""
+    rows = b.shape[0]
+    mean_compliances(w, a.offset)
+    for i in range(rows):
+        a.scale[i] = 1.0 / a.offset[i // 3] ** 0.5
+    for i in range(rows):
+        a.y[i] = r[i] / a.scale[i]
+        a.x[i], a.best[i], a.force[i] = a.y[i], r[i], r[i]
+    a.count[:] = 0
+    a.state[LEAST] = np.inf
+    _look(w, b, mu, np.inf, a)
+    for k in range(mu.shape[0]):
+        i = 3 * k
+        for c in range(3):
+            a.z[i + c] = a.offset[i + c] * a.scale[i + c]
+        a.z[i] += mu[k] * (a.z[i + 1] ** 2 + a.z[i + 2] ** 2) ** 0.5
+    return _spectrum(w, a)
+
+
+@inlined
+def _look(w, b, mu, bound, a):
+    """Relative residual of y, and its offset."""
+    rows = b.shape[0]
+    for i in range(rows):
+        a.force[i] = a.y[i] * a.scale[i]
+    for i in range(rows):
+        a.offset[i] = b[i] + dot(w[i], a.force)
+    error, size = natural_map_norm(w, mu, a.force, a.offset, 0, mu.shape[0], a.scratch)
+    if error > 0.0:
+        error = error / size if 0.0 < size <= bound else np.inf
+    if error < a.state[LEAST]:
+        a.state[LEAST] = error
+        for i in range(rows):
+            a.best[i] = a.force[i]
+    return error
+
+
+@inlined
+def _spectrum(w, a):
+    """L by products, m by solves with W + FLATTEST L I, and the first rho; whether its factor exists."""
+    rows, size = a.x.shape[0], 0.0
+    for i in range(rows):
+        a.force[i] = 1.0 + 0.5 * (i % 7)
+    for _ in range(POWERS):
+        for i in range(rows):
+            a.force[i] *= a.scale[i]
+        for i in range(rows):
+            a.offset[i] = a.scale[i] * dot(w[i], a.force)
+        size = dot(a.offset, a.offset) ** 0.5
+        for i in range(rows):
+            a.force[i] = a.offset[i] / size if size > 0.0 else 0.0
+    largest = max(size, 1e-300)
+    least, small = FLATTEST * largest, FLATTEST * largest
+    if _refactor(w, least, a):
+        for i in range(rows):
+            a.force[i] = 1.0 - 0.5 * (i % 5)
+        for _ in range(POWERS):
+            cholesky_solve(a.factor, rows, a.words, a.force)
+            size = dot(a.force, a.force) ** 0.5
+            for i in range(rows):
+                a.force[i] /= size
+        small = max(least, 1.0 / size - least)
+    a.state[LARGEST], a.state[SMALLEST] = largest, small
+    a.state[RHO] = (small * largest) ** 0.5 * (largest / small) ** EXPONENT
+    return _refactor(w, PROXIMAL + a.state[RHO], a)
+
+
+@inlined
+def _refactor(w, ridge, a):
+    """factor = that of the scaled W + ridge I; whether there is one."""
+    rows = a.x.shape[0]
+    for i in range(rows):
+        line, row, s = a.factor[i], w[i], a.scale[i]
+        for j in range(rows):
+            line[j] = row[j] * s * a.scale[j]
+        line[i] += ridge
+    a.count[FACTORS] += 1
+    return cholesky(a.factor, rows, a.words)
+
+
+@kernel
+def advance(w, b, mu, relaxation, tolerance, bound, iterations, a):
+    """Up to `iterations` more after `begin`; a.best is the force of the least residual met, in the cones.
+
+    Its |r| is at most `bound` [N]. Returns CONVERGED where that residual is at most `tolerance`, STALLED
+    where no factor exists, else CONTINUE.
+    """
+    rows = b.shape[0]
+    if a.state[LEAST] <= tolerance:
+        return CONVERGED
+    for done in range(1, iterations + 1):
+        rho = a.state[RHO]
+        for i in range(rows):
+            a.x[i] = PROXIMAL * a.x[i] + rho * a.y[i] + a.z[i] - b[i] * a.scale[i]
+        for k in range(mu.shape[0]):
+            i = 3 * k
+            a.x[i] -= mu[k] * (a.z[i + 1] ** 2 + a.z[i + 2] ** 2) ** 0.5
+        cholesky_solve(a.factor, rows, a.words, a.x)
+        primal, dual = 0.0, 0.0
+        for k in range(mu.shape[0]):
+            i = 3 * k
+            for c in range(3):
+                a.force[i + c] = relaxation * a.x[i + c] + (1.0 - relaxation) * a.y[i + c]
+                a.scratch[0, c] = a.force[i + c] - a.z[i + c] / rho
+            project_cone(a.scratch[0], mu[k], a.scratch[1])
+            for c in range(3):
+                y = a.scratch[1, c]
+                a.z[i + c] -= rho * (a.force[i + c] - y)
+                primal += (a.x[i + c] - y) ** 2
+                dual += (rho * (y - a.y[i + c])) ** 2
+                a.y[i + c] = y
+        a.count[ITERATIONS] += 1
+        if a.count[ITERATIONS] % OFTEN == 0 or done == iterations:
+            error = _look(w, b, mu, bound, a)
+            if error <= tolerance:
+                return CONVERGED
+            if error != error:  # NaN
+                return STALLED
+            factor = (a.state[LARGEST] / a.state[SMALLEST]) ** EXPONENT
+            apart = BALANCE * BALANCE
+            if a.count[ITERATIONS] % OFTEN == 0 and (primal > apart * dual or dual > apart * primal):
+                a.state[RHO] = rho * factor if primal > dual else rho / factor
+                if not _refactor(w, PROXIMAL + a.state[RHO], a):
+                    return STALLED
+    return CONTINUE
+
+
+def solve(problem: ContactProblem, stop: Stop, *, relaxation: float = RELAXATION) -> ContactResult:
+    """Alternate until the residual is at most `stop.tolerance`; an iteration is a solve with the factor.
+
+    Starts from the warm start. relaxation: alpha, between 0 and 2. Raises InputError for one that is not.
+    """
+    started = perf_counter()
+    if not 0.0 < relaxation < 2.0:
+        raise InputError(f"relaxation = {relaxation}: must lie between 0 and 2")
+    w, b, mu, r = np.ascontiguousarray(problem.w), problem.b, problem.mu, starting_force(problem)
+    if not problem.n_contacts:
+        return judge(problem, stop, r, 0, "converged", started)
+    a = make_alternation(problem.n_contacts)
+    code, bound = CONTINUE if begin(w, b, mu, r, a) else STALLED, runaway(problem, PLAUSIBLE)
+    while code == CONTINUE and a.count[ITERATIONS] < stop.max_iterations:
+        left = stop.max_iterations - int(a.count[ITERATIONS])
+        chunk = min(OFTEN, left) if math.isfinite(stop.seconds) else left
+        code = advance(w, b, mu, float(relaxation), stop.tolerance, bound, chunk, a)
+        if code == CONTINUE and perf_counter() - started >= stop.seconds:
+            return judge(problem, stop, a.best, int(a.count[ITERATIONS]), "time", started)
+    return judge(problem, stop, a.best, int(a.count[ITERATIONS]), REASONS[code], started)

@@ -1,0 +1,308 @@
+"""Four solvers behind one name: whatever the problem, the one that suits it, and no clock in the choice.
+
+Accelerated sweeps (`anderson`) are the cheapest where they converge, and cost next to nothing to try. An
+interior-point solve costs about the same for every problem: that is its price. So sweeps go on for as long as
+they have cost less than that and have prospects; once hardly a contact changes its status between two looks
+(`SETTLED`), semi-smooth Newton is tried from where they are, and given up at once where it does not bite.
+Then the interior point. What it leaves, a singular W without a centred path or a coupling of normal and
+tangent that is not monotone, goes round between alternating directions, sweeps on the problem scaled to
+equal diagonal blocks, and Newton, each from the best force so far and for longer each time.
+
+Every choice depends on residuals, statuses and counts alone, in work units: a unit is a product with W. So a
+replay repeats it bit for bit, and a larger budget gives a result that is no worse.
+"""
+
+import math
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import PLAUSIBLE, contact_statuses, judge, relative_residual, runaway
+from palpo.physics.contact.solvers import admm, anderson, interior_point, semi_smooth_newton
+from palpo.physics.contact.solvers.products import mean_compliances
+from palpo.physics.contact.solvers.relaxation import starting_force
+
+Array = NDArray[np.float64]
+
+FIRST, LOOK = 40, 32
+"""Sweeps before the first look at the residual, and between two more."""
+
+STEPS = 12
+"""Factorisations of a usual interior-point solve."""
+
+OVERHEAD, FACTOR = 30.0, 12.0
+"""A step that factors N rows is worth OVERHEAD + N / FACTOR products with W, as measured from 25 to 380
+contacts with one thread; only the choice between solvers depends on it."""
+
+SETTLED = 0.03
+"""Share of the contacts that may change status between two looks for Newton to be tried."""
+
+BITE, BITES = 0.1, 2
+"""Newton is given up where that many steps do not bring the residual to this share."""
+
+NEARLY, MOST = 0.3, 3.0
+"""Sweeps that have cost the price go on while they promise to need this share of it, for MOST prices."""
+
+HOPELESS = 4.0
+"""Sweeps whose own rate promises to need that many times the price are left."""
+
+INTERIOR, POLISH = 100, 12
+"""Most steps of an interior-point solve, and of Newton after it."""
+
+ROUND = 400
+"""Sweeps, and alternations, of the first round; each further one has twice as many."""
+
+
+class _Sweeps:
+    """Accelerated sweeps from the warm start, which can be taken up again."""
+
+    def __init__(self, problem: ContactProblem, stop: Stop) -> None:
+        n = problem.n_contacts
+        self.problem, self.tolerance, self.bound = problem, stop.tolerance, runaway(problem)
+        self.w, self.r, self.u = np.ascontiguousarray(problem.w), starting_force(problem), np.zeros(3 * n)
+        self.a = anderson.make_acceleration(n)
+        anderson.begin(self.w, problem.b, problem.mu, self.r, self.u, 0, self.a)
+
+    @property
+    def done(self) -> int:
+        return int(self.a.count[anderson.SWEEPS])
+
+    @property
+    def least(self) -> float:
+        return float(self.a.least[anderson.RESIDUAL])
+
+    def advance(self, sweeps: int) -> int:
+        p = self.problem
+        return anderson.advance(
+            self.w, p.b, p.mu, self.r, self.u, 0, self.tolerance, self.bound, sweeps, self.a
+        )  # type: ignore[no-any-return]
+
+
+class _Run:
+    """One solve: the best force so far, what was spent, and when to end."""
+
+    def __init__(self, problem: ContactProblem, stop: Stop, started: float, sweeps: _Sweeps) -> None:
+        self.problem, self.stop, self.started, self.sweeps, self.w = problem, stop, started, sweeps, sweeps.w
+        self.bound = runaway(problem, PLAUSIBLE)
+        self.best, self.least = sweeps.a.best.copy(), sweeps.least
+        self.done = sweeps.done
+        """Sweeps, factorisations and alternations."""
+        self.newton: semi_smooth_newton.SemiSmooth | None = None
+        self.alternation: admm.Alternation | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it is converged or nothing may be spent any more."""
+        return self.least <= self.stop.tolerance or self.left <= 0 or self.late
+
+    @property
+    def left(self) -> int:
+        return self.stop.max_iterations - self.done
+
+    @property
+    def late(self) -> bool:
+        return self.done > 0 and perf_counter() - self.started >= self.stop.seconds
+
+    @property
+    def timed(self) -> bool:
+        return math.isfinite(self.stop.seconds)
+
+    def spend(self, done: int, residual: float, r: Array) -> None:
+        """Account for what a solver did, and keep its force if it is the best."""
+        self.done += done
+        if residual < self.least:
+            self.least = residual
+            self.best[:] = r
+
+
+def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
+    """Whichever of four solvers gets the residual to `stop.tolerance` first.
+
+    Iterations are sweeps, factorisations and alternations together. Gives back the force of the least
+    residual, whatever ended it: never worse than the warm start, or than no force.
+    """
+    started = perf_counter()
+    sweeps = _Sweeps(problem, stop)
+    cold = problem.warm is None or not problem.warm.any()
+    if cold and sweeps.advance(min(FIRST, stop.max_iterations)) == anderson.CONVERGED:
+        return judge(problem, stop, sweeps.a.best, sweeps.done, "converged", started)
+    run = _Run(problem, stop, started, sweeps)
+    if not run.over:
+        _try_all(run)
+    reason: Reason = "stalled"
+    if run.left <= 0:
+        reason = "iterations"
+    elif run.late:
+        reason = "time"
+    return judge(problem, stop, run.best, run.done, reason, started)
+
+
+def _try_all(run: _Run) -> None:
+    if run.problem.warm is not None and run.problem.warm.any():
+        _newton(run, POLISH)
+    _sweep_while_it_pays(run, STEPS * _step_price(run, run.problem.n_contacts))
+    attempts = iter(interior_point.ATTEMPTS)
+    _interior(run, *next(attempts))
+    _newton(run, POLISH)
+    _alternate(run, ROUND)
+    _newton(run, POLISH)
+    for attempt in attempts:
+        _interior(run, *attempt)
+        _newton(run, POLISH)
+    scaled, length, before = _Scaled(run), ROUND, math.inf
+    while not run.over and not (scaled.still and run.least == before):
+        before = run.least
+        scaled.sweep(length)
+        _newton(run, POLISH)
+        _alternate(run, length)
+        _newton(run, POLISH)
+        length *= 2
+
+
+def _step_price(run: _Run, bearing: int) -> float:
+    """What a step that factors the rows of so many contacts is worth, in products with W."""
+    n = run.problem.n_contacts
+    share = bearing / n
+    return OVERHEAD * share * share + 3 * n / FACTOR * share**3
+
+
+# ---- sweeps
+
+
+def _sweep_while_it_pays(run: _Run, price: float) -> None:
+    """Sweeps until they converge, have cost the price of an interior point, or have no prospects."""
+    p, n, sweeps = run.problem, run.problem.n_contacts, run.sweeps
+    status, before = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, before)
+    code, seen, tried, left = anderson.CONTINUE, [sweeps.least], 0, 0.0
+    while code == anderson.CONTINUE and not run.over:
+        if sweeps.done > price and (left > NEARLY * price or sweeps.done > MOST * price):
+            return
+        had = sweeps.done
+        code = sweeps.advance(min(LOOK, run.left))
+        run.spend(sweeps.done - had, sweeps.least, sweeps.a.best)
+        if run.over:
+            return
+        seen.append(sweeps.least)
+        contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, status)
+        changed = np.count_nonzero(status != before)
+        before[:] = status
+        left = _sweeps_left(seen, run.stop.tolerance)
+        step = _step_price(run, int(np.count_nonzero(status)))
+        if changed <= SETTLED * n and sweeps.done >= 2 * tried and left > 2.0 * step:
+            tried = sweeps.done
+            _newton(run, POLISH)
+        if left > HOPELESS * price and sweeps.done > 4 * LOOK:
+            return
+
+
+def _sweeps_left(seen: list[float], tolerance: float) -> float:
+    """How many more sweeps the rate of the last two looks promises."""
+    if len(seen) < 3 or not math.isfinite(seen[-3]):
+        return 0.0
+    rate = math.log(seen[-3] / seen[-1]) / (2 * LOOK)
+    return math.log(seen[-1] / tolerance) / rate if rate > 0.0 else math.inf
+
+
+class _Scaled:
+    """Sweeps on the problem whose contacts all yield 1: r = scale x, W scaled on both sides."""
+
+    def __init__(self, run: _Run) -> None:
+        self.run, self.still = run, False
+        self.a: anderson.Acceleration | None = None
+
+    def _start(self) -> anderson.Acceleration:
+        p, n = self.run.problem, self.run.problem.n_contacts
+        own = np.zeros(n)
+        mean_compliances(self.run.w, own)
+        self.scale = np.repeat(1.0 / np.sqrt(own), 3)
+        self.w = self.run.w * self.scale[:, None] * self.scale
+        self.b = p.b * self.scale
+        self.tolerance, self.had = self.run.stop.tolerance, math.inf
+        self.bound = self.run.bound / float(self.scale.max())
+        return anderson.make_acceleration(n)
+
+    def sweep(self, length: int) -> None:
+        """So many sweeps more, from the best force if another solver has found a better one since."""
+        run = self.run
+        if run.over:
+            return
+        p = run.problem
+        if self.a is None:
+            self.a = self._start()
+        a = self.a
+        if run.least < self.had:
+            self.r, self.u = run.best / self.scale, np.zeros_like(p.b)
+            anderson.begin(self.w, self.b, p.mu, self.r, self.u, 0, a)
+        while length > 0 and not run.over:
+            sweeps = min(length, run.left, 16 * LOOK if run.timed else length)
+            had = int(a.count[anderson.SWEEPS])
+            code = anderson.advance(
+                self.w, self.b, p.mu, self.r, self.u, 0, self.tolerance, self.bound, sweeps, a
+            )
+            done = int(a.count[anderson.SWEEPS]) - had
+            length -= max(done, 1)
+            r = self.scale * a.best
+            run.spend(done, relative_residual(run.problem, r), r)
+            if code == anderson.CONVERGED:  # in its own measure
+                self.tolerance *= 0.1
+            self.still = code in (anderson.STALLED, anderson.DIVERGED) or self.tolerance < 1e-15
+            if self.still:
+                break
+        self.had = run.least
+
+
+# ---- the others
+
+
+def _newton(run: _Run, most: int) -> None:
+    """Newton's steps from the best force, for as long as they bite."""
+    if run.over:
+        return
+    p, s = run.problem, semi_smooth_newton
+    if run.newton is None:
+        run.newton = s.make_semi_smooth(p.n_contacts)
+    a = run.newton
+    s.begin(run.w, p.b, p.mu, run.best, a)
+    mark, code = run.least, s.CONTINUE
+    for step in range(1, most + 1):
+        code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
+        run.spend(1, float(a.state[s.LEAST]), a.r)
+        if code != s.CONTINUE or run.over:
+            return
+        if step % BITES == 0:
+            if a.state[s.LEAST] > BITE * mark:
+                return
+            mark = float(a.state[s.LEAST])
+
+
+def _interior(run: _Run, ridge: float, lags: bool) -> None:
+    """An interior-point solve from the middle of the cones."""
+    if run.over:
+        return
+    p, s = run.problem, interior_point
+    a = s.make_interior(p.n_contacts)
+    s.begin(run.w, p.b, p.mu, ridge, lags, a)
+    code = s.CONTINUE
+    while code == s.CONTINUE and not run.over and a.count[s.STEPS] < INTERIOR:
+        had = int(a.count[s.STEPS])
+        code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
+        run.spend(int(a.count[s.STEPS]) - had, float(a.state[s.LEAST]), a.best)
+
+
+def _alternate(run: _Run, length: int) -> None:
+    """Alternating directions from the best force."""
+    if run.over:
+        return
+    p, s = run.problem, admm
+    if run.alternation is None:
+        run.alternation = s.make_alternation(p.n_contacts)
+    a = run.alternation
+    code = s.CONTINUE if s.begin(run.w, p.b, p.mu, run.best, a) else s.STALLED
+    while code == s.CONTINUE and not run.over and a.count[s.ITERATIONS] < length:
+        had = int(a.count[s.ITERATIONS])
+        chunk = min(10 * s.OFTEN, length - had, run.left)
+        code = s.advance(run.w, p.b, p.mu, s.RELAXATION, run.stop.tolerance, run.bound, chunk, a)
+        run.spend(int(a.count[s.ITERATIONS]) - had, float(a.state[s.LEAST]), a.best)

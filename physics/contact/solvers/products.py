@@ -1,0 +1,27 @@
+"""Products and scales that the solvers of whole problems share."""
+
+from palpo.physics.kernels import kernel, reordering_kernel
+
+STIFFEST = 1e-8
+"""Least compliance of a contact over the mean of all: what yields less is scaled as if it yielded so much."""
+
+
+@reordering_kernel
+def dot(x, y):
+    """x . y over the entries of y, summed in an order of the compiler's, so that several terms go at once."""
+    s = 0.0
+    for i in range(y.shape[0]):
+        s += x[i] * y[i]
+    return s
+
+
+@kernel
+def mean_compliances(w, out):
+    """out (n at least,) = a third of the trace of each contact's own block of W [m/N], all positive."""
+    n, mean = w.shape[0] // 3, 0.0
+    for k in range(n):
+        i = 3 * k
+        out[k] = (w[i, i] + w[i + 1, i + 1] + w[i + 2, i + 2]) / 3.0
+        mean += out[k] / n
+    for k in range(n):
+        out[k] = max(out[k], STIFFEST * mean) if mean > 0.0 else 1.0

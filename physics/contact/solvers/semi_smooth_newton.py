@@ -1,0 +1,259 @@
+"""Semi-smooth Newton on the equations of all contacts at once, for the servo too: nothing is allocated.
+
+Alart & Curnier's equations (Comput. Methods Appl. Mech. Eng. 92, 1991; SICONOS_FRICTION_3D_NSN_AC in Acary,
+Bremond & Huber, Advanced Topics in Nonsmooth Dynamics 2018) with p_n = r_n - rho_n u_n, s = r_t - rho_t u_t:
+
+    open    p_n <= 0             r = 0
+    stick   |s| <= mu p_n        u = 0
+    slip    otherwise            u_n = 0,   r_t = mu p_n s / |s|
+
+Each step solves their linearisation at the present statuses. Rows of open contacts fall out, so only what
+bears is factored. A ridge, RIDGE / rho_n on the diagonal of normal and sticking rows, makes a singular W
+regular without moving the solution: it acts on the change of the force, as in a proximal step. The end of a
+step is brought into the cones and taken if the natural map's residual falls there, else at a half of it, and
+so on; a step that finds nothing raises the ridge and is tried again.
+"""
+
+import math
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import PLAUSIBLE, judge, natural_map_norm, runaway
+from palpo.physics.contact.solvers.block import set_offset
+from palpo.physics.contact.solvers.products import dot
+from palpo.physics.contact.solvers.relaxation import starting_force
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.lapack import lu_factor, lu_solve, make_words
+
+HALVINGS, FALL = 5, 1e-3
+"""Lengths of a step that are tried, and the share of it by which the residual has to fall."""
+
+LEAST_RIDGE, FIRST_RIDGE, GROWTH = 1e-10, 1e-8, 100.0
+"""Ridge of steps that go well and after the first that does not; the factor between two tries."""
+
+TRIES = 5
+"""Steps without success after which it has stalled."""
+
+CONTINUE, CONVERGED, STALLED = range(3)
+REASONS: dict[int, Reason] = {CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled"}
+
+LEAST, RIDGE = range(2)
+"""Entries of `SemiSmooth.state`: relative residual of r, and the ridge."""
+
+STEPS, BEARING, FAILED = range(3)
+"""Entries of `SemiSmooth.count`: steps done, contacts that bear, steps without success since the last one."""
+
+
+class SemiSmooth(NamedTuple):
+    """What a solve carries from step to step, for n contacts; N = 3 n."""
+
+    matrix: NDArray[np.float64]  # (N, N) of the bearing rows, then its factors
+    words: NDArray[np.int32]
+    step: NDArray[np.float64]  # (n, 2) rho_n, rho_t [N/m]
+    bearing: NDArray[np.int64]  # (n,) contacts that are not open, in order
+    status: NDArray[np.int64]  # (n,)
+    right: NDArray[np.float64]  # (N,) right-hand side, then the solution
+    change: NDArray[np.float64]  # (N,) of r [N]
+    r: NDArray[np.float64]  # (N,) force of the least residual [N]
+    u: NDArray[np.float64]  # (N,) W r + b [m]
+    trial: NDArray[np.float64]  # (N,) force tried [N]
+    ahead: NDArray[np.float64]  # (N,) its offset [m]
+    state: NDArray[np.float64]  # (2,) LEAST, RIDGE
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) STEPS to FAILED
+    scratch: NDArray[np.float64]  # (2, 3)
+
+
+def make_semi_smooth(n_contacts: int) -> SemiSmooth:
+    """Room for a solve of n_contacts contacts."""
+    n = 3 * n_contacts
+    return SemiSmooth(
+        np.zeros((n, n)), make_words(n), np.zeros((n_contacts, 2)), np.zeros(n_contacts, np.int64),
+        np.zeros(n_contacts, np.int64), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
+        np.zeros(n), np.zeros(2), np.zeros(3, np.int64), np.zeros((2, 3)),
+    )  # fmt: skip
+
+
+@kernel
+def begin(w, b, mu, r, a):
+    """Start at the force r (N,) in the cones."""
+    rows = b.shape[0]
+    for k in range(mu.shape[0]):
+        i = 3 * k
+        half = 0.5 * (w[i + 1, i + 1] + w[i + 2, i + 2])
+        spread = (0.25 * (w[i + 1, i + 1] - w[i + 2, i + 2]) ** 2 + w[i + 1, i + 2] ** 2) ** 0.5
+        a.step[k, 0] = 1.0 / w[i, i] if w[i, i] > 0.0 else 0.0
+        a.step[k, 1] = 1.0 / (half + spread) if half + spread > 0.0 else a.step[k, 0]
+    for i in range(rows):
+        a.r[i] = r[i]
+    set_offset(w, b, a.r, a.u, 0, rows)
+    a.count[:] = 0
+    a.state[LEAST], a.state[RIDGE] = _residual(w, mu, a.r, a.u, np.inf, a), LEAST_RIDGE
+
+
+@kernel
+def advance(w, b, mu, tolerance, bound, steps, a):
+    """Up to `steps` steps more after `begin`; a.r is the force of the least residual, in the cones.
+
+    Its |r| is at most `bound` [N]; w (N, N), b (N,), mu (n,), contiguous. Returns CONVERGED where the
+    residual is at most `tolerance`, STALLED where no step is better, else CONTINUE.
+    """
+    if a.state[LEAST] <= tolerance:
+        return CONVERGED
+    for _ in range(steps):
+        _classify(mu, a)
+        _leave(w, a)
+        _assemble(w, mu, a)
+        a.count[STEPS] += 1
+        if lu_factor(a.matrix, 3 * a.count[BEARING], a.words) and _search(w, b, mu, bound, a):
+            if a.state[LEAST] <= tolerance:
+                return CONVERGED
+        else:
+            a.count[FAILED] += 1
+            a.state[RIDGE] = max(a.state[RIDGE] * GROWTH, FIRST_RIDGE)
+            if a.count[FAILED] > TRIES:
+                return STALLED
+    return CONTINUE
+
+
+@inlined
+def _residual(w, mu, r, u, bound, a):
+    """Relative residual, infinite for zero forces that are wrong and those past the bound."""
+    error, size = natural_map_norm(w, mu, r, u, 0, mu.shape[0], a.scratch)
+    if error > 0.0:
+        return error / size if 0.0 < size <= bound else np.inf
+    return 0.0
+
+
+@inlined
+def _classify(mu, a):
+    """Statuses at r, and the list of contacts that bear."""
+    bearing = 0
+    for k in range(mu.shape[0]):
+        i = 3 * k
+        p_n = a.r[i] - a.step[k, 0] * a.u[i]
+        if p_n <= 0.0 or a.step[k, 0] <= 0.0:
+            a.status[k] = OPEN
+            continue
+        s1 = a.r[i + 1] - a.step[k, 1] * a.u[i + 1]
+        s2 = a.r[i + 2] - a.step[k, 1] * a.u[i + 2]
+        sticks = mu[k] > 0.0 and (s1 * s1 + s2 * s2) ** 0.5 <= mu[k] * p_n
+        a.status[k] = STICK if sticks else SLIP
+        a.bearing[bearing] = k
+        bearing += 1
+    a.count[BEARING] = bearing
+
+
+@inlined
+def _leave(w, a):
+    """change = -r at the open contacts, 0 elsewhere; ahead = the offset after it."""
+    rows = a.r.shape[0]
+    for i in range(rows):
+        a.change[i] = 0.0
+        a.ahead[i] = a.u[i]
+    for i in range(rows):
+        if a.status[i // 3] == OPEN and a.r[i] != 0.0:
+            a.change[i] = -a.r[i]
+            row = w[i]
+            for j in range(rows):
+                a.ahead[j] -= a.r[i] * row[j]
+
+
+@inlined
+def _assemble(w, mu, a):
+    """matrix change = right over the rows of the contacts that bear, all in metres."""
+    for p in range(a.count[BEARING]):
+        k, q = a.bearing[p], 3 * p
+        i = 3 * k
+        rho_n, rho_t = a.step[k, 0], a.step[k, 1]
+        ridge, unit = a.state[RIDGE] / rho_n, 1.0 / rho_t
+        m0, m1, m2 = a.matrix[q], a.matrix[q + 1], a.matrix[q + 2]
+        w0, w1, w2 = w[i], w[i + 1], w[i + 2]
+        # tangential rows: (I - P) dr_t unit + P du_t + g du_n - mu e dr_n unit
+        p11, p12, p22, g1, g2, e1, e2, pressed = 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        slips = a.status[k] == SLIP
+        if slips:
+            pressed = mu[k] * (a.r[i] - rho_n * a.u[i])
+            s1, s2 = a.r[i + 1] - rho_t * a.u[i + 1], a.r[i + 2] - rho_t * a.u[i + 2]
+            length = (s1 * s1 + s2 * s2) ** 0.5
+            share = 0.0
+            if pressed > 0.0:
+                e1, e2, share = s1 / length, s2 / length, pressed / length
+            p11, p12, p22 = share * e2 * e2, -share * e1 * e2, share * e1 * e1
+            g1, g2 = mu[k] * rho_n * unit * e1, mu[k] * rho_n * unit * e2
+        for o in range(a.count[BEARING]):
+            j, t = 3 * a.bearing[o], 3 * o
+            for c in range(3):
+                n, x, y = w0[j + c], w1[j + c], w2[j + c]
+                m0[t + c] = n
+                m1[t + c] = p11 * x + p12 * y + g1 * n
+                m2[t + c] = p12 * x + p22 * y + g2 * n
+        m0[q] += ridge
+        a.right[q] = -a.ahead[i]
+        if slips:
+            m1[q] -= mu[k] * e1 * unit
+            m2[q] -= mu[k] * e2 * unit
+            m1[q + 1] += (1.0 - p11) * unit
+            m1[q + 2] -= p12 * unit
+            m2[q + 1] -= p12 * unit
+            m2[q + 2] += (1.0 - p22) * unit
+            d0, d1, d2 = a.ahead[i] - a.u[i], a.ahead[i + 1] - a.u[i + 1], a.ahead[i + 2] - a.u[i + 2]
+            a.right[q + 1] = -unit * (a.r[i + 1] - pressed * e1) - p11 * d1 - p12 * d2 - g1 * d0
+            a.right[q + 2] = -unit * (a.r[i + 2] - pressed * e2) - p12 * d1 - p22 * d2 - g2 * d0
+        else:
+            m1[q + 1] += ridge
+            m2[q + 2] += ridge
+            a.right[q + 1], a.right[q + 2] = -a.ahead[i + 1], -a.ahead[i + 2]
+
+
+@inlined
+def _search(w, b, mu, bound, a):
+    """Whether a point of the step is better; the first one found becomes r."""
+    lu_solve(a.matrix, 3 * a.count[BEARING], a.words, a.right)
+    for p in range(a.count[BEARING]):
+        for c in range(3):
+            a.change[3 * a.bearing[p] + c] = a.right[3 * p + c]
+    length = 1.0
+    for _ in range(HALVINGS):
+        for k in range(mu.shape[0]):
+            i = 3 * k
+            r_n = max(0.0, a.r[i] + length * a.change[i])
+            t1, t2 = a.r[i + 1] + length * a.change[i + 1], a.r[i + 2] + length * a.change[i + 2]
+            scale = scale_to_disc(t1, t2, mu[k] * r_n)
+            a.trial[i], a.trial[i + 1], a.trial[i + 2] = r_n, scale * t1, scale * t2
+        for i in range(b.shape[0]):
+            a.ahead[i] = b[i] + dot(w[i], a.trial)
+        error = _residual(w, mu, a.trial, a.ahead, bound, a)
+        if error < (1.0 - FALL * length) * a.state[LEAST]:
+            for i in range(b.shape[0]):
+                a.r[i], a.u[i] = a.trial[i], a.ahead[i]
+            a.state[LEAST] = error
+            a.count[FAILED] = 0
+            if length == 1.0:
+                a.state[RIDGE] = max(LEAST_RIDGE, a.state[RIDGE] / GROWTH)
+            return True
+        length *= 0.5
+    return False
+
+
+def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
+    """Newton steps from the warm start until the residual is at most `stop.tolerance`.
+
+    An iteration is a factorisation. Without a warm start the statuses of zero forces say little: it may stall
+    far from a solution, and says so.
+    """
+    started = perf_counter()
+    w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu
+    a = make_semi_smooth(problem.n_contacts)
+    begin(w, b, mu, starting_force(problem), a)
+    code, bound = CONTINUE, runaway(problem, PLAUSIBLE)
+    while code == CONTINUE and a.count[STEPS] < stop.max_iterations:
+        left = stop.max_iterations - int(a.count[STEPS])
+        code = advance(w, b, mu, stop.tolerance, bound, 1 if math.isfinite(stop.seconds) else left, a)
+        if code == CONTINUE and perf_counter() - started >= stop.seconds:
+            return judge(problem, stop, a.r, int(a.count[STEPS]), "time", started)
+    return judge(problem, stop, a.r, int(a.count[STEPS]), REASONS[code], started)
