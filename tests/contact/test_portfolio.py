@@ -144,7 +144,7 @@ def test_without_friction_it_is_the_complementarity_problem_of_the_normals(name,
 @pytest.mark.parametrize("problem_name", ["wedge_jamming", "wedge_reduced"])
 def test_more_budget_is_never_worse_and_any_is_no_worse_than_no_force(name, problem_name):
     problem, least = stored(f"hard/{problem_name}.npz"), np.inf
-    for budget in (1, 2, 3, 5, 8, 13, 20, 40, 60, 80, 120):
+    for budget in (8, 13, 24, 31, 40, 50, 60, 75, 90, 120, 200):
         result = find_solver(name).solve(problem, Stop(1e-8, budget))
         assert in_cones(problem, result.r)
         # a lagging step factors twice
