@@ -31,11 +31,11 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.guard import GuardParams, make_guard
 from palpo.haptics.passivity import PassivityParams, make_passivity
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN
+from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import (
     LIVE_FORCE_SCALE,
     LIVE_MAX_FORCE,
     OK,
-    STATUS_AGE,
     STATUS_CODE,
     STATUS_FLAGS,
     WAITING,
@@ -457,7 +457,7 @@ def limit_force(state, params, port, out, pausing=False):
     if flags == 0:
         flags |= _follow_command(state, params, port)
     f = port.force
-    stale, waiting = port.status[STATUS_AGE] > params.max_age, port.status[STATUS_FLAGS] & WAITING != 0
+    stale, waiting = is_stale(port, params.max_age), port.status[STATUS_FLAGS] & WAITING != 0
     flags |= _move_gain(state, params, _norm(f[0], f[1], f[2]), stale, waiting, pausing)
     for i in range(3):
         out[i] = state.gain[0] * state.force[i]

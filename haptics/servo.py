@@ -103,10 +103,10 @@ from palpo.haptics.statistics import (
 from palpo.haptics.workspace import Workspace, force_to_device, make_workspace
 from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
 from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import (
     LIVE_FORCE_SCALE,
     OK,
-    STATUS_AGE,
     STATUS_CODE,
     STATUS_FLAGS,
     WAITING,
@@ -448,7 +448,7 @@ def servo_step(servo, late_ns, paced):
         _record(servo, tick, flags, late_ns if paced else 0, step_ns if paced else 0)
     statistics = servo.statistics
     statistics.counters[STEPS] += 1
-    statistics.counters[STALE_STEPS] += servo.port.status[STATUS_AGE] > servo.stale_age
+    statistics.counters[STALE_STEPS] += is_stale(servo.port, servo.stale_age)
     count_duration(statistics, STEP, step_ns)
     store_release(control, _FROZEN, 1 if pausing and state.gain[0] == 0.0 else 0)
     store_release(control, _TICK, tick + 1)

@@ -230,7 +230,7 @@ def _drive(
 
 
 def _path(spec: SuctionScene, drive: ScriptedDrive) -> Callable[[float], NDArray[np.float64]]:
-    rate = spec.rates.low_hz
+    rate = spec.rates.servo_hz
     path = waypoints(drive.path, "smooth" if drive.smooth else "linear", None, rate)
 
     def at(time: float) -> NDArray[np.float64]:

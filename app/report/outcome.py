@@ -78,7 +78,10 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
     return {
         "servo": servo,
         "slow": {
-            "rate_hz": rig.spec.rates.servo_hz if rig.kind == "monolithic" else rig.spec.rates.low_hz,
+            "rate_hz": rig.spec.rates.servo_hz if rig.kind == "monolithic" else 1.0 / slow.period,
+            "wish_hz": rig.spec.rates.low_hz,
+            "pace": slow.pacer.words() if slow.seconds.count else "",
+            "rate_changes": slow.pacer.changes,
             "steps": whole.count or slow.steps,
             "overruns": int(slow.overruns),
             "contacts_max": int(columns["contacts"].max(initial=0)),

@@ -2,9 +2,10 @@
 
 `result` holds what `--json` prints; every part of it, of `series` and of the pictures may be missing, and the
 page then says why. Keys of `result`: title, scene, device, interface, duration_s, exit_reason, exit_status,
-warnings; `servo` {rate_hz, steps, missed, stale, late_us, step_us}, `slow` {rate_hz, steps, overruns,
-contacts_max, step_ms, by_step_ms {L1: ...}}, `force_N` {final, mean_last_half_second, max_norm},
-`penetration_m` {max}, `mass_kg` {body: ...}, `clock_baseline_us`; each distribution is {p50, p99, p999, max}.
+warnings; `servo` {rate_hz, steps, missed, stale, late_us, step_us}, `slow` {rate_hz, wish_hz, pace,
+rate_changes, steps, overruns, contacts_max, step_ms, by_step_ms {L1: ...}}, `force_N` {final,
+mean_last_half_second, max_norm}, `penetration_m` {max}, `mass_kg` {body: ...}, `clock_baseline_us`; each
+distribution is {p50, p99, p999, max}.
 
 Keys of `series`: time_s (n,) with force_commanded_N, force_sent_N, position_m and held_m (n, 3) at the
 servo's rate; low_time_s (k,) with contacts (k,) or (k, 4) by state; late_edges_us (b + 1,) with late_counts
@@ -194,6 +195,7 @@ def _counts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Ticks on a stale frame", servo.get("stale")),
         ("Slow steps", slow.get("steps")),
         ("Slow steps over their period", slow.get("overruns")),
+        ("Pace at the end", slow.get("pace") or None),
         ("Contacts, at most", slow.get("contacts_max")),
         ("Final force [N]", forces.get("final")),
         ("Mean force of the last half second [N]", forces.get("mean_last_half_second")),

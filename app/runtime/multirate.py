@@ -94,7 +94,6 @@ class MultirateRig:
             compile_servo(self.servo)
         with progress.stage("compiling the slow loop, or loading it"):
             self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
-        self.low.close()
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """Ticks of a run in threads; no clock is in them."""

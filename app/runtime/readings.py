@@ -81,12 +81,12 @@ class Readings:
         statistics, slow = session.rig.servo.statistics, session.slow
         recent = slow.seconds.recent()
         over = [1e3 * max(0.0, t - slow.period) for t in recent]
-        step = f"step {1e3 * float(np.median(recent)):.1f} ms" if recent else ""
+        step = slow.pacer.words() if recent else ""
         picture = f"drawn in {window.draw_ms:.0f} ms, {window.latency.p50:.0f} ms after its state"
         return (
             LoopReading("servo", self._servo.rate, rates.servo_hz, 1e-3 * self._late,
                         int(statistics.counters[MISSED])),
-            LoopReading("slow loop", self._slow.rate, rates.low_hz,
+            LoopReading("slow loop", self._slow.rate, 1.0 / slow.period,
                         float(np.percentile(over, 99)) if over else float("nan"), int(slow.overruns), step),
             LoopReading("pictures", window.frame_rate, window.most_hz, note=picture),
         )  # fmt: skip

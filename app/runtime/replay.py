@@ -53,6 +53,7 @@ from palpo.haptics.recording import Recording, read_recording
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
 from palpo.physics.arithmetic import arithmetic
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.port import WAITING
 
 DIFFERENT = 1
@@ -152,7 +153,9 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
         scene is not None or meta["driver"] == "lock-step",
         scene is not None,
     )
-    rerun.rig().warm_up(progress)
+    warm = rerun.rig()
+    warm.warm_up(progress)
+    warm.low.close()
     with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
         columns = rerun.run()
     compared = None if scene else rerun.compare(columns)
@@ -291,12 +294,15 @@ class _Rerun:
         adopted = dict(zip(ids.tolist(), first.tolist(), strict=True))
         last = 0
         self._change()
-        for frame, begin, until, present in zip(
-            *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")), strict=True
+        for frame, begin, until, present, budget in zip(
+            *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")),
+            self._budgets(len(steps["frame"])),
+            strict=True,
         ):
             self._run_to(max(begin, 0))
             if frame not in adopted:
                 break
+            self.slow.use(budget)
             self.slow.take_changes()
             low.begin()
             self._run_to(adopted[frame])
@@ -309,6 +315,14 @@ class _Rerun:
         newer = np.flatnonzero(frames > last)
         self.known = int(newer[0]) if len(newer) else self.n
         self._run_to(self.known)
+
+    def _budgets(self, n: int) -> list[Budget]:
+        """What each low step was allowed to cost; those of earlier versions had the scene's own rate."""
+        steps = self.recording.low_steps
+        if "period_ticks" not in steps:
+            return n * [Budget(self.now.ratio)]
+        names = ("period_ticks", "columns_share", "contacts_share")
+        return [Budget(*values) for values in zip(*(steps[k].tolist() for k in names), strict=True)]
 
     def _run_to(self, tick: int) -> None:
         # a tick in which the scene waits publishes nothing: a step that begins then reads the state before

@@ -39,8 +39,9 @@ from palpo.app.report.trace import Trace
 from palpo.app.runtime import live
 from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings
 from palpo.app.runtime.machine import LIBRARIES, version
+from palpo.app.runtime.pacing import Pacer, adapts, rungs_of
 from palpo.app.runtime.rig import check_kind, make_rig, system_of
-from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns
+from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, step_times
 from palpo.app.runtime.system import Rig
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene
@@ -162,6 +163,8 @@ class Session:
         warm = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times.parts)
+        pacer = self._pacer(warm)
+        warm.low.close()
         self.baseline: dict[str, Any] = {}
         if self.options.baseline and not self.options.lock_step:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)
@@ -170,7 +173,7 @@ class Session:
         self.visual = self.rig.visual
         self.visual.timed = not self.options.lock_step
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.names, path=path)
+        self.slow = SlowLoop(self.rig, self.names, path=path, pacer=pacer)
         self.trace = Trace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
@@ -187,6 +190,17 @@ class Session:
         return make_rig(
             self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
         )
+
+    def _pacer(self, warm: Rig) -> Pacer:
+        """What chooses the low rate, begun with the steps of a warm rig; in lock-step nothing does."""
+        rates, options = self.spec.rates, self.options
+        rungs = rungs_of(warm.ratio, rates.servo_hz, rates.render_hz, warm.low.spares)
+        free = adapts(self.spec) and not options.lock_step
+        pacer = Pacer(rungs if free else rungs[:1], warm.dt)
+        if not options.lock_step:
+            pacer.begin(step_times(warm))
+            self.progress.say(pacer.words())
+        return pacer
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -243,7 +257,7 @@ class Session:
 
     def step_once(self) -> None:
         """One low period of a scene whose time stands still."""
-        grant_ticks(self.rig.servo, self.rig.ratio)
+        grant_ticks(self.rig.servo, self.slow.budget.period)
 
     def end(self, emergency: bool = False) -> None:
         """Fade the force and end the run; within milliseconds in an emergency."""
@@ -294,7 +308,6 @@ class Session:
 
     def _look_on(self, servo: ServoDriver, watch: Watch | None) -> None:
         """Until the servo ends: keep pictures, show them, ask it to stop when the run is over or must be."""
-        period = 1.0 / self.spec.rates.render_hz
         while servo.running:
             state, fresh = self.visual.latest()
             if fresh:
@@ -306,7 +319,7 @@ class Session:
             if watch is not None:
                 watch(state, fresh)
             else:
-                time.sleep(period)
+                time.sleep(1.0 / self.slow.pacer.rung.pictures_hz)
 
     def _hear(self, servo: ServoDriver) -> None:
         """Take what the device has to say."""

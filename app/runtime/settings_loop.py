@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import published_count, taken_count
 from palpo.physics.exchange.durations import StepTimes
 
@@ -24,6 +25,8 @@ class SettingsLoop:
     that found no room.
     """
 
+    spares: tuple[str, ...] = ()
+
     def __init__(
         self,
         values: Any,
@@ -37,6 +40,9 @@ class SettingsLoop:
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self._publish, self._control, self._ticks, self._count_lost = publish, control, ticks, lost
         self._begun, self._lost = -1, 0
+
+    def set_budget(self, budget: Budget) -> None:
+        """Nothing is made ahead of the servo."""
 
     def begin(self) -> None:
         """Note how far the servo is."""

@@ -1,8 +1,8 @@
 """The slow loop: low steps in their own thread, one a low period, beside the servo.
 
 A step begins when the servo has adopted the frame of the one before, so that each frame is felt and a replay
-needs only the ticks at which steps begin and frames appear. A step that takes longer than its period is
-an overrun; the next one begins at once.
+needs only the ticks at which steps begin and frames appear, and what each step was allowed to cost
+(palpo.app.runtime.pacing). A step that takes longer than its period is an overrun; the next begins at once.
 """
 
 import math
@@ -11,21 +11,51 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from typing import Protocol
 
 import numpy as np
 
 from palpo.app.cli.refusal import account
 from palpo.app.runtime.live import SLEW, changed, way_to
+from palpo.app.runtime.pacing import Pacer, Rung
 from palpo.app.runtime.system import Rig
 from palpo.haptics.limits import RUNNING
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import Column
-from palpo.haptics.servo import finished_reason, tick_count
+from palpo.haptics.servo import finished_reason, servo_run, tick_count
 from palpo.haptics.statistics import MISSED, STALE_STEPS
 from palpo.physics.exchange.ahead import Ahead
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import Durations
 from palpo.physics.exchange.snapshot import COUNTERS, OVERFLOW
 
+
+class Clock(Protocol):
+    """What tells the time to a loop."""
+
+    def now(self) -> float:
+        """Seconds since any moment."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait at least so long."""
+        ...
+
+
+class WallClock:
+    """The machine's."""
+
+    def now(self) -> float:
+        """See Clock."""
+        return time.perf_counter()
+
+    def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        time.sleep(seconds)
+
+
+PROBES = 6
+"""Low steps that are measured before a run."""
 NAP = 2e-4
 """Seconds between two looks at whether the servo has adopted a frame."""
 
@@ -35,6 +65,9 @@ SCHEDULE = (
     Column("begin_tick", "1", "servo ticks that the tool state of its L1 had behind it, -1: none", "i8"),
     Column("until_tick", "1", "the full bodies contain the forces of the scene's ticks before it", "i8"),
     Column("present_tick", "1", "the frame itself contains the forces of the scene's ticks before it", "i8"),
+    Column("period_ticks", "1", "low period that the step had", "i8"),
+    Column("columns_share", "1", "share of the scene's columns that it had", "f8"),
+    Column("contacts_share", "1", "share of the room for candidate contacts that it had", "f8"),
 )
 
 
@@ -47,18 +80,22 @@ def step_columns(names: Sequence[str]) -> tuple[Column, ...]:
 class SlowLoop:
     """Makes low steps and publishes what there is to see; `start` does so in a thread until the servo ends.
 
-    failure: an empty string, or why the loop ended by itself. overruns: steps longer than their period.
+    failure: an empty string, or why the loop ended by itself.
     """
 
     def __init__(
-        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Ahead | None = None
-    ) -> None:
-        """path: what is to keep the hand's path ahead of the servo."""
+        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Ahead | None = None,
+        pacer: Pacer | None = None, clock: Clock | None = None,
+    ) -> None:  # fmt: skip
+        """path: what is to keep the hand's path ahead of the servo. pacer None keeps the scene's own rate."""
         self.rig, self.visual, self.names, self.recorder = rig, rig.visual, tuple(names), recorder
         self._path = path
-        self.period = rig.ratio * rig.dt
+        self.pacer = pacer or Pacer([Rung(Budget(rig.ratio), math.inf)], rig.dt)
+        self._clock = clock or WallClock()
+        self.budget = Budget(rig.ratio)
+        self.use(self.pacer.rung.budget)
         self.failure = ""
-        self.steps = self.overruns = 0
+        self.steps = 0
         self.seconds = Durations()
         """Wall times of the steps in threads."""
         self.lost_slots = 0
@@ -67,6 +104,22 @@ class SlowLoop:
         self._ways: dict[str, list[str]] = {}
         """By key: the changes still to be made, one at each low step."""
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
+
+    @property
+    def period(self) -> float:
+        """The present low period [s]."""
+        return self.budget.period * self.rig.dt
+
+    @property
+    def overruns(self) -> int:
+        """Steps that took longer than their period."""
+        return self.pacer.misses
+
+    def use(self, budget: Budget) -> None:
+        """What the next steps may cost; only between two of them."""
+        if budget != self.budget:
+            self.budget = budget
+            self.rig.low.set_budget(budget)
 
     def first(self) -> bool:
         """The first frame, made before the servo starts; False if it failed."""
@@ -105,17 +158,19 @@ class SlowLoop:
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
-        low, start = self.rig.low, time.perf_counter()
+        low, start = self.rig.low, self._clock.now()
         self.take_changes()
         self.lead()
         low.begin()
         begun, until = low.begun(), low.complete()
         slot = self.visual.take_tool()
         low.finish(until)
-        self.seconds.add(time.perf_counter() - start)
-        self.overruns += self.seconds.last > self.period
+        self.seconds.add(self._clock.now() - start)
         self.book((low.frame_id, begun, until, low.present), self.seconds.last)
         self.show(slot, until)
+        # the first one has all factors to make, and no servo waits for it
+        if self.steps > 1 and self.pacer.note(self._clock.now() - start):
+            self.use(self.pacer.rung.budget)
 
     def lead(self) -> None:
         """Keep the hand's path ahead of the servo."""
@@ -131,7 +186,7 @@ class SlowLoop:
         self.lost_slots += self.rig.low.lost_slots > 0
         if self.recorder is not None:
             parts = [1e3 * times.last(name) if seconds else 0.0 for name in self.names]
-            self.recorder.append_low_step((self.steps, *schedule, 1e3 * seconds, *parts))
+            self.recorder.append_low_step((self.steps, *schedule, *self.budget, 1e3 * seconds, *parts))
         self.steps += 1
 
     def show(self, slot: int, tick: int) -> None:
@@ -143,9 +198,9 @@ class SlowLoop:
         self.rig.low.check()
 
     def _run(self) -> None:
-        due = time.perf_counter() + self.period
+        due = self._clock.now() + self.period
         while self._wait(due) and self._guarded(self.step):
-            due = max(due + self.period, time.perf_counter())
+            due = max(due + self.period, self._clock.now())
 
     def _guarded(self, step: Callable[[], None]) -> bool:
         """Make a step; False, with the reason kept, if it failed: then the servo must fade."""
@@ -159,14 +214,32 @@ class SlowLoop:
     def _wait(self, due: float) -> bool:
         """Sleep until a step is due and the servo has the last frame; False once the servo has ended."""
         while finished_reason(self.rig.servo) == RUNNING:
-            left = due - time.perf_counter()
+            left = due - self._clock.now()
             if left > 0:
-                time.sleep(min(left, 0.05))
+                self._clock.sleep(min(left, 0.05))
             elif not self.rig.low.adopted():
-                time.sleep(NAP)
+                self._clock.sleep(NAP)
             else:
                 return True
         return False
+
+
+def step_times(rig: Rig, steps: int = PROBES) -> list[float]:
+    """Wall times [s] of low steps of a rig that is warm, without the ticks between them; it moves on."""
+    times = []
+    for _ in range(steps):
+        between = 0.0
+
+        def ticks(n: int) -> None:
+            nonlocal between
+            began = time.perf_counter()
+            servo_run(rig.servo, n)
+            between += time.perf_counter() - began
+
+        start = time.perf_counter()
+        rig.lock.advance(rig.ratio, ticks)
+        times.append(time.perf_counter() - start - between)
+    return times
 
 
 def lock_step_run(

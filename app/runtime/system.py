@@ -14,6 +14,7 @@ from palpo.app.cli.progress import Progress
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 
@@ -35,6 +36,8 @@ class Curves(NamedTuple):
 class LowLoop(Protocol):
     """The slow loop's work: steps in two halves, each of which ends in a frame that the servo adopts."""
 
+    spares: tuple[str, ...]
+    """Fields of a Budget that its steps take less time with, beside the period."""
     times: StepTimes
     """Wall times of the named parts of its steps."""
     frame_id: int
@@ -44,6 +47,10 @@ class LowLoop(Protocol):
     """Ticks whose forces the last frame contains."""
     lost_slots: int
     """Candidates of the last step that found no room."""
+
+    def set_budget(self, budget: Budget) -> None:
+        """What the next steps may cost; only between two of them."""
+        ...
 
     def begin(self) -> None:
         """First half of a step."""
@@ -116,7 +123,7 @@ class Rig(Protocol):
     dt: float
     """Servo period [s]."""
     ratio: int
-    """Servo ticks in a low period."""
+    """Servo ticks in a low period of the scene's own rate."""
     held: NDArray[np.float64]
     """The tool's held point at rest [m], shape (3,)."""
 
@@ -154,7 +161,8 @@ class Rig(Protocol):
         ...
 
     def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
+        """Compile everything, or load it from the cache, by running a little; only to be measured then, and
+        its low loop closed."""
         ...
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:

@@ -2,7 +2,7 @@
 
 from pydantic import Field, model_validator
 
-from palpo.config.schema.base import Spec, refuse
+from palpo.config.schema.base import Flag, Spec, refuse
 from palpo.config.schema.units import Frequency, in_words
 
 
@@ -11,6 +11,11 @@ class Rates(Spec):
 
     servo_hz: Frequency = Field(1000.0, ge=100, le=4000, description="Rate of the servo and of the tool.")
     low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies.")
+    adapt: Flag | None = Field(
+        None,
+        description="Lower the low rate, down to 10 Hz, then the effort in a step, while this machine "
+        "cannot keep it; without it, unless `--set` gave `low_hz`.",
+    )
     render_hz: Frequency = Field(60.0, gt=0, le=240, description="Rate of the pictures; needs no ratio.")
 
     @model_validator(mode="after")

@@ -1,5 +1,6 @@
 """A soft body of corotational linear tetrahedra."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -190,6 +191,10 @@ class TetBody:
             self.linearise()
             return self.factor(h)
         return factor
+
+    def keep_factors(self, steps: Sequence[float]) -> None:
+        """Forget the factors of all other steps h [s]."""
+        self._factors = {h: factor for h, factor in self._factors.items() if h in steps}
 
     def turned(self, h: float) -> float:
         """Largest angle [rad] by which an element has turned from where the factor of h was linearised."""

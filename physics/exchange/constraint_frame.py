@@ -33,6 +33,8 @@ SETTINGS = 8
 
 # Entries of ConstraintFrame.head
 ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS = range(9)
+TOLD_PATIENCE, TOLD_STRETCH = 9, 10
+"""What the frame tells of the next one (palpo.physics.exchange.patience.patience_of) [ticks]."""
 
 
 class Capacity(NamedTuple):

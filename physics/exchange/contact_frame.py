@@ -16,6 +16,7 @@ class ContactFrame(NamedTuple):
     """Contacts found at one pose, slow loop to servo; see physics.collision.mobile_vertices.Contacts."""
 
     id: NDArray[np.int64]  # (3,) 1, 2, ...
+    patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
     settings: NDArray[np.float64]  # (3, SETTINGS) of palpo.physics.exchange.quasistatic_frame
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
@@ -48,7 +49,8 @@ def make_contact_frame(n_mobile: int, n_fixed: int, contacts: int) -> ContactFra
     """No contacts between bodies of that many boundary nodes."""
     c = contacts
     return ContactFrame(
-        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, SETTINGS)), np.zeros((SLOTS, n_mobile, 3)),
+        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros((SLOTS, SETTINGS)),
+        np.zeros((SLOTS, n_mobile, 3)),
         np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf), np.zeros((SLOTS, 2), np.int64),
         np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c), np.int32), np.zeros((SLOTS, 2, c, 3), np.int32),
         np.zeros((SLOTS, 2, c, 3)), np.zeros((SLOTS, c, 3, 3)), np.zeros((SLOTS, 9 * c * c)),

@@ -7,11 +7,32 @@ no energy comes of it.
 """
 
 from palpo.physics.exchange.buffer import is_fresh
-from palpo.physics.exchange.port import OK, STATUS_FLAGS, WAITING, end_tick
+from palpo.physics.exchange.port import OK, STATUS_AGE, STATUS_FLAGS, STATUS_STRETCH, WAITING, end_tick
 from palpo.physics.kernels import inlined
 
 PATIENCE_PERIODS = 5
 """Low periods after which a frame is overdue."""
+
+
+def patience_of(period: int, wished: int, least: int = 0) -> tuple[int, int]:
+    """What a frame tells of the next one: ticks after which that is overdue, and STATUS_STRETCH.
+
+    period: ticks until it is due; wished: those of the scene's own rate. least: patience at any rate.
+    """
+    return max(PATIENCE_PERIODS * period, least), max(0, period - wished)
+
+
+@inlined
+def renewed(port, patience, told, stretch):
+    """Patience from a fresh frame on, which told `patience_of`; a frame that told nothing leaves it."""
+    port.status[STATUS_STRETCH] = stretch
+    return told if told > 0 else patience
+
+
+@inlined
+def is_stale(port, most):
+    """Whether the frame is older than `most` and STATUS_STRETCH [ticks]."""
+    return port.status[STATUS_AGE] > most + port.status[STATUS_STRETCH]
 
 
 @inlined

@@ -11,6 +11,8 @@ from palpo.physics.kernels import inlined
 # Entries of Port.status
 STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3
 STATUS_CONTACTS, STATUS_ROWS, STATUS_REPLAYED, STATUS_FLAGS = 4, 5, 6, 7
+STATUS_STRETCH = 8
+STATUSES = 9
 # Entries of Port.info; the held point and the constraint sum take three each
 INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
 # Entries of Port.live
@@ -33,8 +35,9 @@ class Port(NamedTuple):
       buttons (1,) int64 bit mask.
     Outputs, written by the tick:
       force (3,) [N] and torque (3,) [N m], commanded, on the device's hand;
-      status (8,) int64: status code (1 is well), id of the frame consumed, its age [ticks] since it became
-        visible, sweeps, active contacts, rows, replayed ticks, flags;
+      status (STATUSES,) int64: status code (1 is well), id of the frame consumed, its age [ticks] since it
+        became visible, sweeps, active contacts, rows, replayed ticks, flags, and stretch: by how many ticks
+        frames come further apart than the scene asks;
       info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N];
       live (2,): what the operator has set for the device's side and a frame has brought: force scale [-] and
         largest force [N]; NaN leaves what the servo was made with.
@@ -77,7 +80,7 @@ def make_port() -> Port:
         buttons=np.zeros(1, dtype=np.int64),
         force=np.zeros(3),
         torque=np.zeros(3),
-        status=np.zeros(8, dtype=np.int64),
+        status=np.zeros(STATUSES, dtype=np.int64),
         info=np.zeros(8),
         live=np.full(2, np.nan),
     )
@@ -99,7 +102,7 @@ def port_view(addresses):
         view_i64(addresses[4], 1),
         view_f64(addresses[5], 3),
         view_f64(addresses[6], 3),
-        view_i64(addresses[7], 8),
+        view_i64(addresses[7], STATUSES),
         view_f64(addresses[8], 8),
         view_f64(addresses[9], 2),
     )

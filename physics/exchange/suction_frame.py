@@ -33,6 +33,7 @@ class SuctionFrame(NamedTuple):
     id: NDArray[np.int64]  # (3,) rises with each frame; the servo's status names the one in force
     origin: NDArray[np.int64]  # (3,) ticks done when the step began
     size: NDArray[np.int64]  # (3, 2) contacts, cavities
+    patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
     settings: NDArray[np.float64]  # (3, SETTINGS)
     position: NDArray[np.float64]  # (3, 3) [m] of the handle when the step began
     orientation: NDArray[np.float64]  # (3, 4)
@@ -72,6 +73,7 @@ def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
         id=np.zeros(SLOTS, np.int64),
         origin=np.zeros(SLOTS, np.int64),
         size=np.zeros((SLOTS, 2), np.int64),
+        patience=np.zeros((SLOTS, 2), np.int64),
         settings=np.full((SLOTS, SETTINGS), np.nan),
         position=np.zeros((SLOTS, 3)),
         orientation=_upright(),

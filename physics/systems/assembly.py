@@ -11,6 +11,7 @@ from palpo.physics.contact.rows import make_point_state, make_rows
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
 from palpo.physics.reduction.interface_model import make_interface_state
@@ -45,7 +46,7 @@ def make_high_rate(
     value[[STEP, TOLERANCE, SKIN, REACH]] = numbers.dt, numbers.tolerance, numbers.skin, numbers.reach
     setting = np.zeros(8, np.int64)
     setting[[FEEDBACK, MAX_SWEEPS]] = numbers.feedback, numbers.sweeps_high
-    setting[PATIENCE] = numbers.patience * numbers.ratio
+    setting[PATIENCE] = PATIENCE_PERIODS * numbers.ratio
     points = make_point_state(capacity.points)
     static = scene.topology.body_role[scene.topology.point_body] == STATIC
     points.x[static] = scene.rest[static]

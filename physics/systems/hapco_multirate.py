@@ -35,6 +35,7 @@ from palpo.physics.collision.contact_surface import weighted_point
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, STICK
 from palpo.physics.exchange.atomics import view_square
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import (
     acquire,
     is_fresh,
@@ -53,7 +54,7 @@ from palpo.physics.exchange.contact_frame import (
 )
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
+from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, patience_of, renewed, wait
 from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
 from palpo.physics.exchange.quasistatic_frame import SET_LIVE
 from palpo.physics.kernels import callback, inlined, kernel
@@ -120,6 +121,8 @@ def _take_frame(m):
     s.counter[SETTINGS_ID] = frame.id[f]
     m.counter[ADOPTED_AT] = s.counter[TICK]
     m.counter[WAITED] = 0
+    told = frame.patience[f]
+    m.counter[PATIENCE] = renewed(s.port, m.counter[PATIENCE], told[0], told[1])
     copy_rows(frame.mobile_u[f], mobile.u)
     copy_rows(frame.fixed_u[f], fixed.u)
     s.tracker.gap[0] = frame.nearest[f]
@@ -325,7 +328,7 @@ def make_multirate(
     ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco_servo.make_servo.
     """
     m = _with_exchange(make_servo(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
-    return m, ContactLoop(m, make_servo(mobile, fixed, detection, hold, settings, dt))
+    return m, ContactLoop(m, make_servo(mobile, fixed, detection, hold, settings, dt), ratio)
 
 
 def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
@@ -340,14 +343,21 @@ def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
 class ContactLoop:
     """The slow loop's work (palpo.app.runtime.system.LowLoop): the frame at the newest equilibrium.
 
-    values: settings of the next frame, shape (SETTINGS,).
+    values: settings of the next frame, shape (SETTINGS,). ratio: servo ticks in a low period of the scene.
     """
 
-    def __init__(self, m: MultirateServo, low: QuasistaticServo) -> None:
+    spares: tuple[str, ...] = ()
+
+    def __init__(self, m: MultirateServo, low: QuasistaticServo, ratio: int) -> None:
         self.high, self.side, self.values = m, low, low.live.copy()
+        self.budget, self._wished = Budget(ratio), ratio
         self.times = StepTimes("detection", "W")
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self._slot = 0
+
+    def set_budget(self, budget: Budget) -> None:
+        """The next frames' period."""
+        self.budget = budget
 
     def begin(self) -> None:
         """Find the contacts, gather W."""
@@ -373,7 +383,8 @@ class ContactLoop:
     def finish(self, until: int, present: int | None = None) -> None:
         """Publish the frame."""
         self.frame_id += 1
-        self.high.frame.id[writer_slot(self.high.frame_control)] = self.frame_id
+        frame, w = self.high.frame, writer_slot(self.high.frame_control)
+        frame.id[w], frame.patience[w] = self.frame_id, patience_of(self.budget.period, self._wished)
         publish(self.high.frame_control)
         self.tick = until
         self.present = until if present is None else present

@@ -65,10 +65,12 @@ from palpo.physics.exchange.constraint_frame import (
     SET_LIVE,
     SET_SWEEPS,
     SET_TOLERANCE,
+    TOLD_PATIENCE,
+    TOLD_STRETCH,
     ConstraintFrame,
 )
 from palpo.physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
-from palpo.physics.exchange.patience import is_overdue, wait
+from palpo.physics.exchange.patience import is_overdue, renewed, wait
 from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
@@ -245,7 +247,8 @@ def _take_frame(s):
 @kernel
 def _take_settings(s, f):
     """What the operator may have changed since the last frame."""
-    settings = s.frame.settings[f]
+    settings, head = s.frame.settings[f], s.frame.head[f]
+    s.setting[PATIENCE] = renewed(s.port, s.setting[PATIENCE], head[TOLD_PATIENCE], head[TOLD_STRETCH])
     s.value[TOLERANCE] = settings[SET_TOLERANCE]
     s.setting[MAX_SWEEPS] = int(settings[SET_SWEEPS])
     for k in range(4):

@@ -8,6 +8,7 @@ Then it hands down their next Galerkin model, on the columns that L5 computes an
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_available, ring_release
@@ -38,24 +39,35 @@ class Krylov(LowRate):
     """Low steps of the reduced interface."""
 
     kind = "krylov"
+    spares: tuple[str, ...] = ("columns", "contacts")
+    least_patience = 0.25
 
     def __init__(self, scene: Scene, high: HighRate) -> None:
         super().__init__(scene, high)
-        self.shifts = [self.dt, self.DT]
-        if scene.numbers.shifts == 3:
-            self.shifts.append(float(np.sqrt(self.dt * self.DT)))
         self.frame = Handle(high.frame)
         self.state = make_interface_state(scene.capacity)
         self.model = Handle(self.state)
         self.log = Handle(high.log)
         self.reductions = [
-            make_reduction(member, self.shifts, SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
+            make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
             for member in scene.members
         ]
         self.chosen, self.near = np.zeros(0, np.int32), 0
         self._published = -1
         """Slot of the frame that `state` belongs to, at tick `present`; it is not written before the next."""
         self._released = self._begun = 0
+
+    def _shifts(self) -> list[float]:
+        """Step sizes [s] of the columns: servo, low period, and their geometric mean if there are three."""
+        mean = [float(np.sqrt(self.dt * self.DT))] if self.scene.numbers.shifts == 3 else []
+        return [self.dt, self.DT, *mean]
+
+    def set_budget(self, budget: Budget) -> None:
+        """Shifts and columns of the next models."""
+        super().set_budget(budget)
+        columns = int(budget.columns * self.scene.numbers.max_columns)
+        for reduction in self.reductions:
+            reduction.afford(self._shifts(), columns)
 
     def begin(self) -> None:
         """L1 to L5: candidates for the frame's whole life, tangents, and A^-1 J^T at every shift."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.topology import TOOL
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import make_control, publish
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
@@ -73,6 +74,11 @@ class Paper(LowRate):
         self.tick = self.present = until
         self.high.frame.head[self._ready, BASE_TICK] = until
         self.hand_over(self._ready)
+
+    def set_budget(self, budget: Budget) -> None:
+        """The proxy's step is the low period."""
+        super().set_budget(budget)
+        self.proxy.value[STEP] = self.DT
 
     def _l1_proximity(self) -> None:
         """Candidates between the soft bodies and the proxy as the last L7 predicted it."""

@@ -17,6 +17,7 @@ from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import LOW
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
@@ -31,9 +32,12 @@ from palpo.physics.exchange.constraint_frame import (
     SET_LIVE,
     SET_SWEEPS,
     SET_TOLERANCE,
+    TOLD_PATIENCE,
+    TOLD_STRETCH,
     ConstraintFrame,
 )
 from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
@@ -49,6 +53,10 @@ class LowRate:
     """
 
     kind = ""
+    spares: tuple[str, ...] = ()
+    """Fields of a Budget that its steps take less time with."""
+    least_patience = 0.0
+    """Seconds that the servo goes on against a frame of it at any rate."""
     lock_step = True
     """False in threads, where the forces of ticks that have passed since the step began are known."""
 
@@ -56,6 +64,7 @@ class LowRate:
         self.scene, self.high = scene, high
         numbers = scene.numbers
         self.dt, self.DT = numbers.dt, numbers.low_dt
+        self.budget = Budget(numbers.ratio)
         self.frame_id = 0
         self.tick = 0
         """Ticks whose forces the full bodies contain."""
@@ -90,6 +99,10 @@ class LowRate:
     def close(self) -> None:
         """End the worker threads."""
         self.pool.shutdown()
+
+    def set_budget(self, budget: Budget) -> None:
+        """What the next steps may take; only between two of them."""
+        self.budget, self.DT = budget, budget.period * self.dt
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -230,9 +243,11 @@ class LowRate:
         points = np.concatenate([self.attached, self.loaded, points]).astype(np.int32)
         _, first = np.unique(points, return_index=True)
         chosen = points[np.sort(first)]
-        self.lost_slots = max(0, len(chosen) - capacity.slots)
-        chosen = chosen[: capacity.slots]
-        return chosen, min(len(chosen), capacity.near)
+        share = self.budget.contacts
+        room = max(int(share * capacity.slots), len(self.attached))
+        self.lost_slots = max(0, len(chosen) - room)
+        chosen = chosen[:room]
+        return chosen, min(len(chosen), max(int(share * capacity.near), len(self.attached)))
 
     def _pair_points(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Low-rate points of all candidate pairs with the earliest time that their pair can touch."""
@@ -271,6 +286,9 @@ class LowRate:
         head[:] = 0
         head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
         head[BASE_TICK] = self.tick
+        head[[TOLD_PATIENCE, TOLD_STRETCH]] = patience_of(
+            self.budget.period, scene.numbers.ratio, round(self.least_patience / self.dt)
+        )
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))
         frame.slot_point[f, : len(chosen)] = chosen

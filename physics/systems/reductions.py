@@ -24,6 +24,10 @@ from palpo.physics.systems.tet_reduction import TetReduction
 class Reduction(Protocol):
     """The reduced models of one member."""
 
+    def afford(self, shifts: list[float], columns: int) -> None:
+        """From the next model on, other step sizes [s], and fewer columns or as many as at first."""
+        ...
+
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """L3 and L5: what the next model needs of the local points `near`, likeliest contacts first."""
         ...
@@ -73,6 +77,9 @@ class RigidReduction:
     def __init__(self, member: RigidMember, h: float) -> None:
         self.member, self.h = member, h
 
+    def afford(self, shifts: list[float], columns: int) -> None:
+        """It has none."""
+
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Nothing to prepare."""
 
@@ -109,10 +116,15 @@ class BeamReduction:
     """A beam has few freedoms: all is made anew for each frame, and the full body makes every step."""
 
     def __init__(self, member: BeamMember, shifts: list[float], columns: int) -> None:
-        self.member, self.shifts, self.points = member, shifts, columns // (3 * len(shifts))
+        self.member = member
+        self.afford(shifts, columns)
         self.columns = np.zeros((member.body.n_dof, 0))
         self.factors: list[Factor] = []
         self._drawn: DrawnModel | None = None
+
+    def afford(self, shifts: list[float], columns: int) -> None:
+        """Columns of so many points."""
+        self.shifts, self.points = shifts, columns // (3 * len(shifts))
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Factors at each shift and A_h^-1 J^T."""

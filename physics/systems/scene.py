@@ -11,7 +11,6 @@ from palpo.physics.collision.topology import Topology
 from palpo.physics.contact.rows import Attachments, ToolPoints
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.systems.high_rate import MovingPoints
 from palpo.physics.systems.hold import Hold
 
@@ -40,8 +39,6 @@ class Numbers:
     max_distance: float = 5e-3
     max_time: float = 0.02
     feedback: int = 0
-    patience: int = PATIENCE_PERIODS
-    """Low periods after which the servo waits for a frame that is overdue."""
     gravity: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, -9.81, 0.0]))
 
     @property

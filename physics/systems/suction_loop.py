@@ -15,11 +15,14 @@ from time import perf_counter
 
 import numpy as np
 
+from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.suction_frame import SET_STEP
 from palpo.physics.math3 import quat_difference
 from palpo.physics.suction.contacts import LOST
+from palpo.physics.suction.sides import SoftSide
 from palpo.physics.systems.suction import HISTORY, STAGES, Suction
 from palpo.physics.systems.suction_drives import Drive
 from palpo.physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
@@ -157,6 +160,8 @@ class SuctionLoop:
     None where nobody holds one.
     """
 
+    spares: tuple[str, ...] = ()
+
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
         settings: Floats, gauge: Callable[[float], float] | None = None,
@@ -167,12 +172,31 @@ class SuctionLoop:
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self.watch: Callable[[], None] = lambda: None
         """Called at the end of every step, while its contacts and cavities are still there."""
+        ratio = round(suction.h / float(servo.dt[0]))
+        self.budget, self._wished = Budget(ratio), ratio
         self._most = servo.frame.mu.shape[1]
         self._begun = -1
+
+    def set_budget(self, budget: Budget) -> None:
+        """The next steps are as long as its period: the scene keeps to the servo's time."""
+        self.budget = budget
+
+    def _stretch(self) -> None:
+        """Give the step that begins its length; a held cup's last one ends with its own."""
+        suction = self.suction
+        self.settings[SET_STEP] = h = self.budget.period * float(self.servo.dt[0])
+        if h != suction.h:
+            suction.h = h
+            for side in suction.sides:
+                if isinstance(side, SoftSide):
+                    # their couplings belong to the last one
+                    side.body.keep_factors(())
 
     def begin(self) -> None:
         """A whole step, or the rest of a held one and the first half of the next."""
         suction = self.suction
+        if self.hand is None:
+            self._stretch()
         until = suction.time + suction.h
         slot = int(acquire(self.servo.state_control)[0])
         self._begun = int(self.servo.state.calls[slot])
@@ -197,11 +221,13 @@ class SuctionLoop:
             hand.complete(state.target[slot].copy(), state.target_q[slot].copy())
             self.watch()
         completed = perf_counter()
+        self._stretch()
         held = hand.prepare()
         part = grouped(held, self._most)
         coupling = couple(held.stiffness, hand.gains, self.settings[SET_STEP], hand.error)
         frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
         fill_frame(frame, free, part, coupling, self.settings, origin)
+        frame.patience[free] = patience_of(self.budget.period, self._wished)
         frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
         self.times.add("step", completed - start)
         self.times.add("frame", perf_counter() - completed)

@@ -43,7 +43,7 @@ from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
 from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, wait
+from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
 from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
@@ -176,6 +176,8 @@ def _take_frame(s):
     f, _ = acquire(s.frame_control)
     frame, counter = s.frame, s.counter
     counter[FRAME], counter[ADOPTED_AT], counter[WAITED] = frame.id[f], counter[TICK], 0
+    told = frame.patience[f]
+    counter[PATIENCE] = renewed(s.port, counter[PATIENCE], told[0], told[1])
     rows = 3 * frame.size[f, 0]
     copy(frame.start[f], s.x[:rows])
     project_cones(frame.mu[f, : frame.size[f, 0]], s.x)

@@ -83,6 +83,12 @@ class TetReduction:
         mass, x = self.member.mass_free, self.member.body.x[self.member.body.free]
         return x - mass @ x / mass.sum() if self.member.floating else x.copy()
 
+    def afford(self, shifts: list[float], columns: int) -> None:
+        """Factors and columns anew, at these shifts and of so many columns."""
+        self.shifts, self.residual = shifts, np.inf
+        self.member.body.keep_factors(shifts)
+        self.width = min(3 * (columns // (3 * len(self.spanned))), self.columns.shape[2])
+
     # ---- L3 to L5
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:

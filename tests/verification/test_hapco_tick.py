@@ -27,6 +27,7 @@ from palpo.physics.exchange.port import (
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_SWEEPS,
+    STATUSES,
     SWEEPS_SPENT,
     TIME_SPENT,
 )
@@ -217,7 +218,10 @@ def test_a_tick_whose_time_ran_out_is_repeated_by_its_sweeps(solver):
     )
     path = press_and_slide(start(state))
     lived = record(state, handle, path)
-    flags, sweeps = lived[:, -8 + STATUS_FLAGS].astype(int), lived[:, -8 + STATUS_SWEEPS].astype(int)
+    flags, sweeps = (
+        lived[:, -STATUSES + STATUS_FLAGS].astype(int),
+        lived[:, -STATUSES + STATUS_SWEEPS].astype(int),
+    )
     capped = (flags & TIME_SPENT) != 0
     assert capped.any() and not capped.all() and state.counter[TIME_CAPS] == capped.sum()
     state, handle = servo(tolerance=1e-10, live={SET_SOLVER: solver})

@@ -1,0 +1,165 @@
+"""The rates follow the machine: how often low steps are made, and of what, by how long the last ones took.
+
+Rungs lead down from the scene's wish: first lower rates, to 10 Hz, where the force still differs from that of
+everything at the servo's rate by 1% at most (`palpo study multirate-accuracy`); then fewer columns, fewer
+candidate contacts, fewer pictures. A recording keeps what each step had, and a replay repeats that.
+
+It goes down once steps miss their period too often, at once to the rate that all but the slowest would have
+kept; and up after a while in which they would have left room in a shorter period. A rung that was lost again
+is next tried after twice the time, so that nothing swings to and fro.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from palpo.config.schema.scene import BaseScene
+from palpo.physics.exchange.budget import Budget
+
+SLOWEST_HZ = 10.0
+"""Rates are lowered this far."""
+SERIES = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
+"""Preferred numbers, R10 of ISO 3: the rates in each decade."""
+COLUMN_SHARES = (0.75, 0.5, 0.35, 0.25)
+CONTACT_SHARES = (0.5, 0.25)
+PICTURES_HZ = (30.0, 15.0, 8.0)
+
+WINDOW = 50
+"""Steps that are looked back on."""
+MISSES = 3
+"""Periods missed by these steps that are too many; a step counts for two at most: anything may stop once."""
+SEEN = 24
+"""Last steps by which it goes up."""
+BELOW, ABOVE = 1.1, 1.3
+"""A period over the time of a step: what a lower rate gives, and what a higher one must leave."""
+HOLD, LONGEST_HOLD = 2.0, 64.0
+"""Seconds on a rung before it is left upward: at first, and after the most failures."""
+
+
+class Rung(NamedTuple):
+    """What the low loop and the pictures get."""
+
+    budget: Budget
+    pictures_hz: float
+    """Most pictures a second."""
+
+
+def rungs_of(period: int, servo_hz: float, pictures_hz: float, spares: Sequence[str] = ()) -> list[Rung]:
+    """From the wish down: a low period [ticks] and a rate of pictures.
+
+    spares: "columns", "contacts", as the low loop can do with less of them.
+    """
+    budgets = [Budget(period)]
+    for rate in sorted((10.0**k * n for k in range(1, 4) for n in SERIES), reverse=True):
+        longer = round(servo_hz / rate)
+        if longer > budgets[-1].period and rate >= SLOWEST_HZ:
+            budgets.append(Budget(longer))
+    for name, shares in (("columns", COLUMN_SHARES), ("contacts", CONTACT_SHARES)):
+        if name in spares:
+            budgets += [budgets[-1]._replace(**{name: share}) for share in shares]
+    fewer = [Rung(budgets[-1], hz) for hz in PICTURES_HZ if hz < pictures_hz]
+    return [*(Rung(budget, pictures_hz) for budget in budgets), *fewer]
+
+
+def adapts(spec: BaseScene) -> bool:
+    """Whether a scene leaves its rates to the machine: by `rates.adapt`, else unless `--set` gave a rate."""
+    if spec.rates.adapt is not None:
+        return spec.rates.adapt
+    return not any(text.partition("=")[0].strip() == "rates.low_hz" for text in spec.origin.overrides)
+
+
+class Pacer:
+    """Chooses among rungs, the first of which is the wish, by the times of low steps; one rung alone is kept.
+
+    dt: servo period [s]. It reads no clock.
+    """
+
+    def __init__(self, rungs: Sequence[Rung], dt: float) -> None:
+        self.rungs, self.dt = list(rungs), dt
+        self.changes = self.misses = 0
+        """Changes of the rung; steps that took longer than their period."""
+        self.took = 0.0
+        """Time [s] of a step by which the present rung was chosen, or that was seen on it."""
+        self._at = 0
+        self._times: deque[float] = deque(maxlen=WINDOW)
+        self._since = 0.0
+        self._hold = HOLD
+        self._raised = False
+
+    @property
+    def rung(self) -> Rung:
+        """What the next step gets."""
+        return self.rungs[self._at]
+
+    @property
+    def period(self) -> float:
+        """The present low period [s]."""
+        return self.rung.budget.period * self.dt
+
+    def begin(self, times: Sequence[float]) -> None:
+        """Start on the first rate that leaves room for steps of these times [s]."""
+        self.took = _longest(times)
+        self._at = self._first(self.took, ABOVE)
+
+    def note(self, seconds: float) -> bool:
+        """Count a step; whether the next ones get another rung."""
+        times, period = self._times, self.period
+        self.misses += seconds > period
+        times.append(seconds)
+        self._since += max(seconds, period)
+        if sum(min(2.0, t // period) for t in times if t > period) >= MISSES:
+            self.took = _longest(times)
+            below = min(self._at + 1, len(self.rungs) - 1)
+            return self._go(max(below, self._first(self.took, BELOW)))
+        if len(times) >= SEEN:
+            self.took = _longest([*times][-SEEN:])
+            return self._since >= self._hold and self._go(self._better())
+        return False
+
+    def words(self) -> str:
+        """The rate and why, in one line."""
+        budget, wish = self.rung.budget, self.rungs[0].budget.period
+        less = [
+            f"{100.0 * share:.0f}% of the {name}"
+            for name, share in (("columns", budget.columns), ("contacts", budget.contacts))
+            if share < 1.0
+        ]
+        if self.rung.pictures_hz < self.rungs[0].pictures_hz:
+            less.append(f"at most {self.rung.pictures_hz:g} pictures a second")
+        asked = f" of {1.0 / (wish * self.dt):.3g}" if budget.period != wish else ""
+        rate = ", ".join([f"low rate {1.0 / self.period:.3g}{asked} Hz", *less])
+        return f"{rate}: this machine takes {1e3 * self.took:.2g} ms a step"
+
+    def _first(self, seconds: float, room: float) -> int:
+        """The first rate whose period is so many times as long as a step; the lowest if none is."""
+        longest = self.rungs[-1].budget.period
+        fits = (r.budget.period == longest or r.budget.period * self.dt >= room * seconds for r in self.rungs)
+        return next(i for i, fit in enumerate(fits) if fit)
+
+    def _better(self) -> int:
+        """The best rate that leaves room; where it is not the rate that was lowered last, the rung before."""
+        before = max(0, self._at - 1)
+        if self.rungs[before].budget.period != self.rung.budget.period:
+            return min(self._at, self._first(self.took, ABOVE))
+        # products of columns with columns are the most that grows with them
+        more = (self.rungs[before].budget.columns / self.rung.budget.columns) ** 2
+        return before if more * self.took * ABOVE <= self.period else self._at
+
+    def _go(self, to: int) -> bool:
+        """Take a rung; whether it is another one."""
+        if to == self._at:
+            if self._since > LONGEST_HOLD:
+                self._hold = HOLD
+            return False
+        down = to > self._at
+        if down and self._raised and self._since < LONGEST_HOLD:
+            self._hold = min(2.0 * self._hold, LONGEST_HOLD)
+        self._at, self._raised, self._since = to, not down, 0.0
+        self.changes += 1
+        self._times.clear()
+        return True
+
+
+def _longest(times: Sequence[float] | deque[float]) -> float:
+    """The longest time but one, as anything may stop a machine once; zero without any."""
+    return sorted(times)[-2:][0] if times else 0.0

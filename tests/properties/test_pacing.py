@@ -1,0 +1,148 @@
+"""Rates that follow the machine: steps of given times lead down in order, back up, and not to and fro."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from palpo.app.runtime.pacing import LONGEST_HOLD, Pacer, Rung, rungs_of
+from palpo.physics.exchange.budget import Budget
+
+DT = 1e-3
+WISH = 20
+RUNGS = rungs_of(WISH, 1.0 / DT, 60.0, ("columns", "contacts"))
+Cost = Callable[[float, Rung], float]
+
+
+def walk(cost: Cost, seconds: float, pacer: Pacer | None = None) -> tuple[Pacer, list[tuple[float, Rung]]]:
+    """A loop whose steps take cost(time, rung) [s]; the pacer, and each rung with the time of its choice."""
+    pacer = pacer or Pacer(RUNGS, DT)
+    now, seen = 0.0, [(0.0, pacer.rung)]
+    while now < seconds:
+        took = cost(now, pacer.rung)
+        now += max(took, pacer.period)
+        if pacer.note(took):
+            seen.append((now, pacer.rung))
+    return pacer, seen
+
+
+def noisy(seed: int, spread: float) -> Iterator[float]:
+    draw = np.random.default_rng(seed)
+    while True:
+        yield float(draw.lognormal(0.0, spread))
+
+
+def test_rungs_lower_rate_then_columns_then_contacts_then_pictures() -> None:
+    """Each rung takes less of one thing, and a later thing only when the one before is at its least."""
+    rates = [1.0 / (rung.budget.period * DT) for rung in RUNGS]
+    lowest = min(rates)
+    assert lowest == 10.0
+    for above, below in pairwise(RUNGS):
+        less = [
+            above.budget.period < below.budget.period,
+            above.budget.columns > below.budget.columns,
+            above.budget.contacts > below.budget.contacts,
+            above.pictures_hz > below.pictures_hz,
+        ]
+        assert sum(less) == 1
+    kinds = [(r.budget.period < 100, r.budget.columns == 1.0, r.budget.contacts == 1.0, r.pictures_hz == 60.0)
+             for r in RUNGS]  # fmt: skip
+    assert kinds == sorted(kinds, reverse=True)
+
+
+@pytest.mark.parametrize("period", [5, 20, 60, 100, 200])
+def test_wish_is_the_first_rung_and_is_never_exceeded(period: int) -> None:
+    """Rates between the wish and 10 Hz; a wish below 10 Hz stays."""
+    rungs = rungs_of(period, 1000.0, 60.0)
+    periods = [rung.budget.period for rung in rungs]
+    assert periods[0] == period and max(periods) == max(period, 100)
+    assert periods == sorted(periods)
+
+
+def test_without_columns_and_contacts_only_rates_and_pictures_change() -> None:
+    """A system whose low loop has neither is asked for neither."""
+    assert all(r.budget.columns == r.budget.contacts == 1.0 for r in rungs_of(WISH, 1000.0, 60.0))
+
+
+@pytest.mark.parametrize("took", [0.012, 0.0165, 0.031, 0.06, 0.085])
+def test_settles_where_steps_of_one_length_fit(took: float) -> None:
+    """Three misses and one change at most, in two minutes; no shorter period would leave room."""
+    pacer, seen = walk(lambda _t, _r: took, 120.0)
+    assert len(seen) <= 2 and pacer.misses <= 3
+    assert took <= pacer.period
+    shorter = [r for r in RUNGS if r.budget.period * DT < pacer.period]
+    assert all(r.budget.period * DT < 1.3 * took for r in shorter)
+
+
+def test_follows_a_load_that_comes_and_goes() -> None:
+    """Down within three steps of the load, back to the wish within seconds of its end."""
+    pacer, seen = walk(lambda t, _r: 0.045 if 5.0 < t < 15.0 else 0.012, 40.0)
+    assert len(seen) == 3 and pacer.rung == RUNGS[0] and pacer.misses <= 3
+    (_, first), (down, low), (up, last) = seen
+    assert first == last == RUNGS[0] and low.budget == Budget(50)
+    assert down < 5.2 and 15.0 < up < 18.0
+
+
+def test_what_no_rate_can_keep_takes_columns_then_contacts_then_pictures_and_gives_them_back() -> None:
+    """The order down is that of the rungs, and columns come back one rung at a time before the rate rises."""
+
+    def heavy(t: float, rung: Rung) -> float:
+        if t > 60.0:
+            return 0.012
+        budget = rung.budget
+        return 0.09 + 0.05 * budget.columns**2 + 0.05 * budget.contacts + 4e-4 * rung.pictures_hz
+
+    pacer, seen = walk(heavy, 180.0)
+    places = [RUNGS.index(rung) for _, rung in seen]
+    bottom = places.index(max(places))
+    assert places[: bottom + 1] == sorted(places[: bottom + 1])
+    assert seen[bottom][1].pictures_hz < 60.0
+    back = [RUNGS.index(rung) for t, rung in seen if t > 60.0]
+    assert back == sorted(back, reverse=True) and pacer.rung == RUNGS[0]
+    tenth = next(i for i, r in enumerate(RUNGS) if r.budget.period == 100)
+    assert set(range(tenth, max(places))) <= set(back)
+
+
+def test_a_rung_that_cannot_be_kept_is_tried_ever_more_rarely() -> None:
+    """Steps that only fit the rate below: the times between two attempts double up to the longest."""
+    _, seen = walk(lambda _t, r: 0.024 if r.budget.period == WISH else 0.014, 600.0)
+    ups = [
+        t
+        for (t, rung), (_, before) in zip(seen[1:], seen, strict=False)
+        if RUNGS.index(rung) < RUNGS.index(before)
+    ]
+    gaps = np.diff(ups)
+    assert (gaps[1:] >= 1.9 * gaps[:-1])[: int(np.log2(LONGEST_HOLD / 4.0))].all()
+    assert gaps[-1] >= LONGEST_HOLD
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_makes_no_swing_and_few_misses(seed: int) -> None:
+    """Lognormal times about 0.7 of the period: seldom a change, and 2% of the steps late at most."""
+    noise = noisy(seed, 0.2)
+    pacer, seen = walk(lambda _t, _r: 0.014 * next(noise), 300.0)
+    steps = sum(
+        (end - start) / (rung.budget.period * DT)
+        for (start, rung), end in zip(seen, [*(t for t, _ in seen[1:]), 300.0], strict=True)
+    )
+    assert len(seen) <= 10 and pacer.misses <= 0.02 * steps
+
+
+def test_one_long_stop_changes_nothing() -> None:
+    """Anything may stop a machine once: a step of a second among short ones is a miss and no more."""
+    pacer, seen = walk(lambda t, _r: 1.0 if 9.99 < t < 10.02 else 0.012, 30.0)
+    assert len(seen) == 1 and pacer.misses == 1
+
+
+def test_starts_on_the_rate_that_the_measured_step_needs() -> None:
+    """One slow sample among them is not believed; one rung alone is kept whatever it takes, and misses
+    count."""
+    pacer = Pacer(RUNGS, DT)
+    pacer.begin([0.031, 0.5, 0.03, 0.03])
+    assert pacer.rung.budget == Budget(50)
+    assert pacer.words() == "low rate 20 of 50 Hz: this machine takes 31 ms a step"
+    pacer.begin([0.012, 0.011])
+    assert pacer.rung == RUNGS[0]
+    fixed, seen = walk(lambda _t, _r: 0.031, 10.0, Pacer(RUNGS[:1], DT))
+    assert len(seen) == 1 and fixed.misses == pytest.approx(10.0 / 0.031, abs=1)
