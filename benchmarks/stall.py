@@ -20,7 +20,6 @@ from palpo.haptics.device import EXTERNAL, make_virtual_device
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, servo_run
 from palpo.haptics.workspace import positions_to_device
-from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.exchange.port import STATUS_FLAGS, WAITING
 from palpo.studies.runs import scene_path
 
@@ -172,7 +171,7 @@ def stalled(pressed: Pressed, stall: float, way: float = WAY, overrides: Sequenc
         hand.to(hand.place)
     began, last = hand.tick, hand.tick + round(stall / hand.rig.dt)
     still = hand.place
-    while not hand.waits and hand.tick < min(last, began + PATIENCE_PERIODS * hand.rig.ratio):
+    while not hand.waits and hand.tick < last:
         hand.to(still, fresh=False)
     moved = hand.tick
     force = hand.rig.servo.sent.copy()

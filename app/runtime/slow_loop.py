@@ -92,8 +92,8 @@ class SlowLoop:
         self._path = path
         self.pacer = pacer or Pacer([Rung(Budget(rig.ratio), math.inf)], rig.dt)
         self._clock = clock or WallClock()
-        self.budget = Budget(rig.ratio)
-        self.use(self.pacer.rung.budget)
+        self.budget = self.pacer.rung.budget
+        rig.low.set_budget(self.budget)
         self.failure = ""
         self.steps = 0
         self.seconds = Durations()

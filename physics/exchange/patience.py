@@ -12,14 +12,17 @@ from palpo.physics.kernels import inlined
 
 PATIENCE_PERIODS = 5
 """Low periods after which a frame is overdue."""
+LEAST = 0.1
+"""Seconds for which no frame is overdue, however high its rate: every machine stops for moments."""
 
 
-def patience_of(period: int, wished: int, least: int = 0) -> tuple[int, int]:
+def patience_of(period: int, wished: int, dt: float, least: float = LEAST) -> tuple[int, int]:
     """What a frame tells of the next one: ticks after which that is overdue, and STATUS_STRETCH.
 
-    period: ticks until it is due; wished: those of the scene's own rate. least: patience at any rate.
+    period: ticks of dt [s] until it is due; wished: those of the scene's own rate. least: patience at any
+    rate [s].
     """
-    return max(PATIENCE_PERIODS * period, least), max(0, period - wished)
+    return max(PATIENCE_PERIODS * period, round(least / dt)), max(0, period - wished)
 
 
 @inlined

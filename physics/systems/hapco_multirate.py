@@ -64,6 +64,7 @@ from palpo.physics.systems.hapco_servo import Hold, make_servo, smallest_servo
 from palpo.physics.systems.hapco_tick import (
     LOST_CONTACTS,
     SETTINGS_ID,
+    STEP,
     TICK,
     QuasistaticServo,
     _delassus,
@@ -384,7 +385,8 @@ class ContactLoop:
         """Publish the frame."""
         self.frame_id += 1
         frame, w = self.high.frame, writer_slot(self.high.frame_control)
-        frame.id[w], frame.patience[w] = self.frame_id, patience_of(self.budget.period, self._wished)
+        frame.id[w] = self.frame_id
+        frame.patience[w] = patience_of(self.budget.period, self._wished, self.high.servo.value[STEP])
         publish(self.high.frame_control)
         self.tick = until
         self.present = until if present is None else present

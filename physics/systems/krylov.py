@@ -40,7 +40,7 @@ class Krylov(LowRate):
 
     kind = "krylov"
     spares: tuple[str, ...] = ("columns", "contacts")
-    least_patience = 0.25
+    least_patience = 0.2
 
     def __init__(self, scene: Scene, high: HighRate) -> None:
         super().__init__(scene, high)

@@ -37,7 +37,7 @@ from palpo.physics.exchange.constraint_frame import (
     ConstraintFrame,
 )
 from palpo.physics.exchange.durations import StepTimes
-from palpo.physics.exchange.patience import patience_of
+from palpo.physics.exchange.patience import LEAST, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
@@ -55,7 +55,7 @@ class LowRate:
     kind = ""
     spares: tuple[str, ...] = ()
     """Fields of a Budget that its steps take less time with."""
-    least_patience = 0.0
+    least_patience = LEAST
     """Seconds that the servo goes on against a frame of it at any rate."""
     lock_step = True
     """False in threads, where the forces of ticks that have passed since the step began are known."""
@@ -287,7 +287,7 @@ class LowRate:
         head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
         head[BASE_TICK] = self.tick
         head[[TOLD_PATIENCE, TOLD_STRETCH]] = patience_of(
-            self.budget.period, scene.numbers.ratio, round(self.least_patience / self.dt)
+            self.budget.period, scene.numbers.ratio, self.dt, self.least_patience
         )
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))

@@ -227,7 +227,7 @@ class SuctionLoop:
         coupling = couple(held.stiffness, hand.gains, self.settings[SET_STEP], hand.error)
         frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
         fill_frame(frame, free, part, coupling, self.settings, origin)
-        frame.patience[free] = patience_of(self.budget.period, self._wished)
+        frame.patience[free] = patience_of(self.budget.period, self._wished, self.servo.dt[0])
         frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
         self.times.add("step", completed - start)
         self.times.add("frame", perf_counter() - completed)

@@ -40,8 +40,8 @@ SYSTEMS = ("probe", "hapco-16", "suction-cube")
 IN, OUT = -0.2 * WAY, WAY
 RUNS = [
     *((name, 0.5, way) for name in NAMES for way in (OUT, IN)),
-    *((name, seconds, OUT) for name in SYSTEMS for seconds in (0.1, 2.0)),
-    ("probe, held directly", 0.1, IN),
+    *((name, seconds, OUT) for name in SYSTEMS for seconds in (0.21, 2.0)),
+    ("probe, held directly", 0.21, IN),
 ]
 """Scene, length of the stall [s], way of the hand along the force [m]."""
 

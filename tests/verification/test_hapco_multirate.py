@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, run
 from palpo.physics.exchange.buffer import acquire, reader_slot
-from palpo.physics.exchange.patience import PATIENCE_PERIODS
+from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, STATUS_FRAME, WAITING
 from palpo.physics.exchange.quasistatic_frame import SET_FRICTION
 from palpo.physics.systems import hapco_tick as one_rate
@@ -201,7 +201,7 @@ def test_time_stands_still_while_a_frame_is_overdue():
     m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
     low.begin()
     low.finish(0)
-    patience = PATIENCE_PERIODS * ratio
+    patience, _ = patience_of(ratio, ratio, 1e-3)
     for k in range(patience):
         force = lead(m.servo, lambda: tick(m), here - np.array([0.0, 1e-5 * k, 0.0]))
     for k in range(1, 4):
