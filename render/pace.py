@@ -46,6 +46,10 @@ class Pace:
         # Of frames that come late, none is made up for.
         self._due = max(self._due + self._period, now + round(self._rest * (now - began)))
 
+    def at_most(self, hz: float) -> None:
+        """So many frames a second from now on."""
+        self._period = round(1e9 / hz)
+
     def left(self, now: int) -> float:
         """Seconds until the next frame is due, at least zero."""
         return max(0, self._due - now) * 1e-9

@@ -107,6 +107,10 @@ class Window:
         """Time from the publication of a snapshot until the call that shows it has returned [ms]."""
         return self._pace.latency
 
+    def at_most(self, hz: float) -> None:
+        """Draw so many frames a second from now on, but never more than the renderer was said to."""
+        self._pace.at_most(min(hz, self.most_hz))
+
     def show(self, geometry: SceneGeometry, state: SceneState) -> None:
         """Draw this scene from now on; the one before is given back."""
         self._context.make_current()

@@ -218,6 +218,7 @@ class Operator:
         assert session is not None
         session.visual.strain = self.controls.overlays.strain
         self._state = state
+        self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
         self._frame(state)
         self._heed()

@@ -364,6 +364,14 @@ def test_frames_come_at_their_rate_if_drawing_is_faster():
     assert pace.draw_ms == pytest.approx(4.0)
 
 
+def test_frames_come_at_a_lower_rate_from_when_it_is_asked_for():
+    pace = Pace(50.0)
+    last = frames(pace, 4 * MS, 10)[-1]
+    pace.at_most(10.0)
+    begins = frames(pace, 4 * MS, 10, last + 20 * MS)
+    np.testing.assert_array_equal(np.diff(begins)[1:], 100 * MS)
+
+
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_slow_frames_leave_the_rest_of_the_time_and_are_not_made_up_for(share):
     pace = Pace(50.0, share)

@@ -36,3 +36,36 @@ def test_a_run_whose_rate_changes_waits_for_nothing_and_is_repeated_bit_for_bit(
     assert np.ptp(recording.columns["force_x"]) + np.ptp(recording.columns["force_y"]) > 0.1
     again = replay(path)
     assert again.result["replay"]["equal"], again.result["exit_reason"]
+
+
+def test_what_no_rate_can_keep_costs_columns_and_then_contacts_but_no_energy(tmp_path):
+    """Steps that fit 10 Hz only with few columns: nothing waits, and the hand gets back what it paid at most.
+
+    The servo's hold leaks a little at any rate of frames: the bound is that of a run at the scene's own rate.
+    """
+    own = ("safety.fade_in=0", 'safety.passivity="observe"')
+
+    def heavy(now, budget):
+        return 0.05 + 0.08 * budget.columns + 0.02 * budget.contacts if now < 2.5 else 2e-3
+
+    given = []
+    for takes in (heavy, busy(0.0, 0.0, 0.0)):
+        made = ScriptedTime("probe", PROBE + own, takes, tmp_path / "run.h5", 6.0)
+        made.run()
+        assert made.waited == 0
+        given.append(read_recording(tmp_path / "run.h5").columns["energy_J"])
+        if takes is heavy:
+            shares = [budget.columns for budget in made.budgets]
+            assert min(shares) == 0.35 and all(b.period == 100 for b in made.budgets if b.columns < 1.0)
+    adapted, exact = given
+    paid = -exact.min()
+    assert adapted.max() <= exact.max() + 0.01 * paid
+    assert abs(adapted[-1] - exact[-1]) <= 0.1 * paid
+
+
+def test_a_rate_that_was_asked_for_is_kept_and_its_misses_are_counted(tmp_path):
+    """`rates.adapt = false`: steps of 30 ms at 50 Hz are late, every one, and the period stays."""
+    made = ScriptedTime("snap", ("rates.adapt=false",), busy(0.03, 0.0, 1.0), tmp_path / "run.h5", 1.5)
+    made.run()
+    assert {budget.period for budget in made.budgets} == {made.rig.ratio}
+    assert made.pacer.misses == pytest.approx(1.0 / 0.03, abs=2)
