@@ -21,7 +21,7 @@ SLOWEST_HZ = 10.0
 SERIES = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
 """Preferred numbers, R10 of ISO 3: the rates in each decade."""
 COLUMN_SHARES = (0.75, 0.5, 0.35, 0.25)
-CONTACT_SHARES = (0.5, 0.25)
+CONTACT_SHARES = (0.5,)
 PICTURES_HZ = (30.0, 15.0, 8.0)
 
 WINDOW = 50
@@ -128,7 +128,9 @@ class Pacer:
             less.append(f"at most {self.rung.pictures_hz:g} pictures a second")
         asked = f" of {1.0 / (wish * self.dt):.3g}" if budget.period != wish else ""
         rate = ", ".join([f"low rate {1.0 / self.period:.3g}{asked} Hz", *less])
-        return f"{rate}: this machine takes {1e3 * self.took:.2g} ms a step"
+        ms = 1e3 * self.took
+        told = f"{ms:.2g}" if ms < 10.0 else f"{ms:.0f}"
+        return f"{rate}: this machine takes {told} ms a step"
 
     def _first(self, seconds: float, room: float) -> int:
         """The first rate whose period is so many times as long as a step; the lowest if none is."""

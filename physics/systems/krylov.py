@@ -113,10 +113,11 @@ class Krylov(LowRate):
         self.tick = until
 
     def _period(self) -> float:
-        """Low period [s], or the time since the last step began where the loop is late."""
+        """The scene's low period [s], or the time since the last step began where the loop is late."""
         now = int(self.high.state.tick[self.tool_slot])
         late, self._begun = (now - self._begun) * self.dt, now
-        return min(max(self.DT, late), LATEST * self.DT)
+        own = self.scene.numbers.low_dt
+        return min(max(own, late), LATEST * own)
 
     def _with_loaded(self) -> NDArray[np.int32]:
         """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""
