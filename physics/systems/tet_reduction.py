@@ -85,9 +85,11 @@ class TetReduction:
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """Factors and columns anew, at these shifts and of so many columns."""
-        self.shifts, self.residual = shifts, np.inf
+        for job in self._renewal:
+            job.result()
+        self._renewal, self.factors, self.shifts = [], [], shifts
         self.member.body.keep_factors(shifts)
-        self.width = min(3 * (columns // (3 * len(self.spanned))), self.columns.shape[2])
+        self.width = min(3 * (columns // (3 * len(self.spanned))), self.columns.shape[1])
 
     # ---- L3 to L5
 
