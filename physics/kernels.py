@@ -59,6 +59,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.M
 )
+_KERNEL = re.compile(r"^@(?:kernel|fast_kernel|reordering_kernel|inlined|callback\b.*)$", re.M)
 _ALWAYS = ("physics/exchange/handle.py", "physics/exchange/atomics.py")
 """What shapes compiled code without being imported by it."""
 _NEVER = frozenset(Path(__file__).resolve().with_name(name) for name in ("kernels.py", "kernel_parts.py"))
@@ -117,19 +118,35 @@ def layout(numba_type: Any) -> str:
 
 def source_digest(file: Path) -> str:
     """Digest of a source file, of every project file it imports, directly or not, of rules and versions."""
-    files: set[Path] = {file}
-    waiting = [file]
-    waiting += [_ROOT / name for name in _ALWAYS]
-    files.update(waiting)
+    digest = hashlib.sha256(repr(_versions()).encode())
+    for path in sorted(_sources(file), key=str):
+        digest.update(_digest(path))
+    return digest.hexdigest()[:20]
+
+
+def compiled_share(file: Path) -> float:
+    """Share of the kernels in a source file and in all that it imports that the cache holds; 0 without any.
+
+    It stays below 1: some kernels are for callers of another kind.
+    """
+    have = everything = 0
+    for path in _sources(file):
+        if (n := len(_KERNEL.findall(_text(path)))) and (folder := _generation(path)) is not None:
+            have += len({kept.name.partition(".")[0] for kept in folder.glob("*.nbc")})
+            everything += n
+    return have / everything if everything else 0.0
+
+
+def _sources(file: Path) -> set[Path]:
+    """A source file and all project files that shape what it compiles to."""
+    files = {file, *(_ROOT / name for name in _ALWAYS)}
+    waiting = list(files)
     while waiting:
         for found in _imports(waiting.pop()):
             if found not in files and found not in _NEVER:
                 files.add(found)
                 waiting.append(found)
-    digest = hashlib.sha256(repr(_versions()).encode())
-    for path in sorted(files, key=str):
-        digest.update(_digest(path))
-    return digest.hexdigest()[:20]
+    return files
 
 
 def machine_name() -> str:

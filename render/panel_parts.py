@@ -40,6 +40,8 @@ PLOT = 7.2
 """Height of a plot."""
 ANSWER = 0.5
 """Seconds for which a knob shows what was asked for, while the application has not answered yet."""
+SWEEP = 2.0
+"""Seconds in which a bar without a share runs along once."""
 LAST_MESSAGES = 50
 
 FIXED = (
@@ -93,6 +95,8 @@ class Parts:
         imgui.end()
         if state.overlays.labels and state.legend:
             draw_legend(state.legend, display.y, state.seen)
+        if state.waiting is not None:
+            draw_waiting(*state.waiting, display.x - self.width, display.y)
         if state.help:
             self._help(state.keys)
         return self._asked
@@ -458,6 +462,23 @@ def _readings(title: str, readings: tuple[Reading, ...]) -> None:
         imgui.table_next_column()
         _text(reading.text, LEVELS[reading.level])
     imgui.end_table()
+
+
+def draw_waiting(words: str, share: float, width: float, height: float) -> None:
+    """Words and a bar on the lower part of a scene [points]; a bar that only moves where `share` is NaN."""
+    drawing, em = imgui.get_background_draw_list(), imgui.get_font_size()
+    size = min(max(imgui.calc_text_size(words).x, 18.0 * em), width - 2.0 * em)
+    left, top = 0.5 * (width - size), height - 6.5 * em
+    drawing.add_rect_filled(
+        ImVec2(left - em, top - 0.6 * em), ImVec2(left + size + em, top + 3.0 * em), ink(WHITE, 0.9), 0.5 * em
+    )
+    _write(drawing, left, top + 0.5 * em, words)
+    now = imgui.get_time() / SWEEP % 1.0
+    begin, end = (0.0, share) if share == share else (max(0.0, 1.25 * now - 0.25), min(1.0, 1.25 * now))
+    y, thick = top + 2.0 * em, 0.25 * em
+    for a, b, rgb in ((0.0, 1.0, LINE), (begin, end, ACCENT)):
+        corners = ImVec2(left + a * size, y - thick), ImVec2(left + b * size, y + thick)
+        drawing.add_rect_filled(*corners, ink(rgb), thick)
 
 
 def draw_legend(entries: tuple[Entry, ...], height: float, seen: Floats) -> None:

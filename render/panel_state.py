@@ -63,6 +63,13 @@ class Plot(NamedTuple):
     limit: float | None = None
 
 
+class Waiting(NamedTuple):
+    """What is being done, and the share of it that is; NaN where nobody knows."""
+
+    words: str
+    share: float = float("nan")
+
+
 @dataclass(frozen=True, eq=False)
 class PanelState:
     """One frame of the panel. Groups of readings and knobs are shown in their order, under their names."""
@@ -86,6 +93,7 @@ class PanelState:
     plots: tuple[Plot, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()  # what to press, what it does
     help: bool = False  # the list of keys is open
+    waiting: Waiting | None = None  # what has to be done before the scene moves
     messages: tuple[str, ...] = ()
     overlays: Overlays = field(default_factory=Overlays)
     legend: tuple[Entry, ...] = ()  # of `legend_entries`

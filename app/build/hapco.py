@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.runtime.live import device_values
-from palpo.app.build.parts import chosen_nodes, generated_tets, key_of, placed
+from palpo.app.build.meshes import solid_mesh
+from palpo.app.build.parts import chosen_nodes, key_of, placed
 from palpo.app.cli.progress import Progress
-from palpo.config.schema.geometry import VolumeFile
-from palpo.config.schema.hapco import BodyFile, ElasticBody, HapcoScene, HexBlock
+from palpo.config.schema.hapco import BodyFile, ElasticBody, HapcoScene
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.cache import cache_folder
@@ -37,10 +37,6 @@ from palpo.physics.exchange.quasistatic_frame import (
     UZAWA_LOCAL,
 )
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh import io
-from palpo.physics.mesh.generate import hex_block
-from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.systems.hapco import Detection
 from palpo.physics.systems.hapco_servo import Hold
 
@@ -63,7 +59,7 @@ def _body(spec: HapcoScene, key: str, progress: Progress) -> QuasistaticBody:
                 held.inverse, cache_folder("compliance"),
             )  # fmt: skip
         assert body.material is not None
-        mesh, m = _mesh(body), body.material
+        mesh, m = solid_mesh(body), body.material
         clamped = chosen_nodes(key_of(spec, key, "clamped"), body.name, body.clamped, mesh.nodes, "clamps")
         material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
         return QuasistaticBody(
@@ -75,22 +71,6 @@ def _body(spec: HapcoScene, key: str, progress: Progress) -> QuasistaticBody:
             body.integration,
             cache=cache_folder("compliance"),
         )
-
-
-def _mesh(body: ElasticBody) -> HexMesh | TetMesh:
-    """A body's mesh where it is placed [m]."""
-    g = body.geometry
-    mesh: HexMesh | TetMesh | None
-    if isinstance(g, HexBlock):
-        mesh = hex_block(g.size, g.divisions, g.grading)
-    elif isinstance(g, VolumeFile):
-        mesh = io.read_solid_mesh(g.path)
-        mesh = mesh.with_nodes(mesh.nodes * g.scale)
-    else:
-        assert not isinstance(g, BodyFile)
-        mesh = generated_tets(g)
-        assert mesh is not None
-    return mesh.with_nodes(placed(mesh.nodes, body.placement))
 
 
 def detection_of(spec: HapcoScene, mobile: QuasistaticBody) -> Detection:

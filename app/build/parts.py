@@ -76,7 +76,8 @@ def generated_tets(g: TetGeometry) -> TetMesh | None:
             return None
 
 
-def _tet_mesh(spec: TetBody) -> TetMesh:
+def tet_mesh(spec: TetBody) -> TetMesh:
+    """The mesh of a soft body where it is placed [m]."""
     mesh, g = generated_tets(spec.geometry), spec.geometry
     if mesh is None:
         assert isinstance(g, VolumeFile)
@@ -85,7 +86,8 @@ def _tet_mesh(spec: TetBody) -> TetMesh:
     return mesh.with_nodes(placed(mesh.nodes, spec.placement))
 
 
-def _static_surface(spec: MeshBody) -> SurfaceMesh:
+def static_surface(spec: MeshBody) -> SurfaceMesh:
+    """The surface of a static body where it is placed [m]."""
     g = spec.geometry
     match g.kind:
         case "box":
@@ -132,20 +134,25 @@ def chosen_nodes(
 
 
 def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
-    mesh = _tet_mesh(body)
+    mesh = tet_mesh(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
     solid = tet_body.TetBody(body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model)
     shape = Shape(len(mesh.nodes), mesh.surface().triangles, NO_EDGES, 0.0, LOW)
     return Part(body, shape, mesh.nodes.copy(), len(mesh.nodes), solid)
 
 
-def _beam_part(spec: SceneSpec, body: BeamBody) -> Part:
+def beam_line(body: BeamBody) -> BeamLine:
+    """The nodes of a beam where it is placed, and its radius [m]."""
     g = body.geometry
     if g.kind == "line":
         line = generate.beam_line(g.start, g.end, g.elements, g.radius)
     else:
         line = BeamLine(np.array(g.points, float), g.radius)
-    line = BeamLine(placed(line.nodes, body.placement), line.radius * body.placement.scale)
+    return BeamLine(placed(line.nodes, body.placement), line.radius * body.placement.scale)
+
+
+def _beam_part(spec: SceneSpec, body: BeamBody) -> Part:
+    line = beam_line(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, line.nodes)
     beam = chain_body.BeamBody(
         body.name, line, _material(body), fixed, spec.gravity, mass_matrix=body.mass_model
@@ -157,7 +164,7 @@ def _beam_part(spec: SceneSpec, body: BeamBody) -> Part:
     return Part(body, shape, np.vstack([line.nodes, np.zeros((n, 3))]), n, beam)
 
 
-def _rigid_form(
+def rigid_form(
     body: RigidBody,
 ) -> tuple[NDArray, NDArray, NDArray, float, float, NDArray, NDArray]:
     """Points, triangles, edges, radius, and volume, centre and unit-density inertia; scaled, body axes."""
@@ -190,7 +197,7 @@ def _rigid_form(
 
 
 def _rigid_part(spec: SceneSpec, body: RigidBody, extra: list[NDArray[np.float64]]) -> Part:
-    points, triangles, edges, radius, volume, centre, inertia = _rigid_form(body)
+    points, triangles, edges, radius, volume, centre, inertia = rigid_form(body)
     density = body.density if body.density is not None else (body.mass or 0.0) / volume
     rotation = quaternion_matrix(body.placement.quaternion)
     origin = np.array(body.placement.position) + rotation @ centre
@@ -218,7 +225,7 @@ def _static_part(spec: SceneSpec, body: PlaneBody | MeshBody, extra: list[NDArra
         plane = np.concatenate([body.point, normal / np.linalg.norm(normal)])
         shape = Shape(len(more), NO_TRIANGLES, NO_EDGES, 0.0, STATIC, plane)
         return Part(body, shape, more, len(more))
-    surface = _static_surface(body)
+    surface = static_surface(body)
     points = np.vstack([surface.vertices, more])
     return Part(body, Shape(len(points), surface.triangles, NO_EDGES, 0.0, STATIC), points, len(points))
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
 from palpo.app.runtime.live import device_values
-from palpo.app.build.parts import chosen_nodes, generated_tets, key_of, placed
+from palpo.app.build.meshes import rigid_surface, shape_of, soft_partner_mesh
+from palpo.app.build.parts import chosen_nodes, key_of, placed
 from palpo.config.schema import material as schema
 from palpo.config.schema.suction import (
     ActiveGas,
@@ -44,9 +45,8 @@ from palpo.physics.exchange.suction_frame import (
 )
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io, partners
-from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, CupShape, cup, require_opening
+from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, require_opening
 from palpo.physics.mesh.octopus_arm import octopus_arm
-from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
 from palpo.physics.suction.gas import Air
@@ -153,7 +153,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         height = mesh.nodes[:, 1]
         wall, seed, given = np.flatnonzero(height < height.mean()), None, None
     else:
-        made = cup(_shape(g), GRIDS[g.resolution])
+        made = cup(shape_of(g), GRIDS[g.resolution])
         mesh, held, seed = made.mesh, made.held, made.seed
         wall = np.union1d(made.underside, made.rim)
         if free:
@@ -180,12 +180,6 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         cables,
         shares,
     )
-
-
-def _shape(g: CupModel | RevolvedCup) -> CupShape:
-    if isinstance(g, CupModel):
-        return CUPS[g.model].shape
-    return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
 
 
 def _own_material(g: CupModel | RevolvedCup) -> schema.Material | None:
@@ -251,7 +245,7 @@ def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody 
     told = spec.partner
     if isinstance(told, SoftPartner):
         return SoftSide(_soft_partner(spec, told, cups), CAPACITY), None
-    surface = _rigid_surface(spec)
+    surface = rigid_surface(spec)
     surface = surface.with_vertices(told.placement.scale * surface.vertices)
     rotation = quaternion_matrix(told.placement.quaternion)
     if not isinstance(told, RigidPartner):
@@ -271,44 +265,8 @@ def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody 
     return RigidSide(body, surface.with_vertices(surface.vertices - centre), CAPACITY), body
 
 
-def _rigid_surface(spec: SuctionScene) -> SurfaceMesh:
-    """The partner's surface in its own frame, closed."""
-    g = spec.partner.geometry
-    match g.kind:
-        case "plate":
-            return partners.slab(g.side, g.cells, g.thickness, g.bump, g.wavelength)
-        case "bunny":
-            return partners.bunny(g.radius, g.subdivisions, g.bump)
-        case "half-cylinder":
-            return partners.half_cylinder(g.radius, g.length, g.flatness, g.around, g.along)
-        case "tunnel":
-            return (
-                partners.tunnel_block(g.side, g.holes, g.spacing, g.width, g.depth, g.cell)
-                .surface()
-                .compact()
-            )
-        case "file":
-            surface = io.read_surface_mesh(g.path)
-            partners.require_closed(surface, g.path)
-            return surface.with_vertices(surface.vertices * g.scale)
-        case _:
-            mesh = generated_tets(g)
-            assert mesh is not None
-            return mesh.surface(spec.partner.name).compact()
-
-
 def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -> HeldBody:
-    g = told.geometry
-    if g.kind == "tunnel":
-        mesh = partners.tunnel_block(g.side, g.holes, g.spacing, g.width, g.depth, g.cell)
-    elif g.kind == "file":
-        mesh = io.read_tet_mesh(g.path)
-        mesh = mesh.with_nodes(mesh.nodes * g.scale)
-    else:
-        generated = generated_tets(g)
-        assert generated is not None
-        mesh = generated
-    mesh = mesh.with_nodes(placed(mesh.nodes, told.placement))
+    mesh = soft_partner_mesh(told)
     m = told.material
     density = m.density if told.mass is None else told.mass / mesh.volume
     fixed = chosen_nodes(key_of(spec, "partner", "fixed"), told.name, told.fixed, mesh.nodes)

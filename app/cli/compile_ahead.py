@@ -8,8 +8,10 @@ it needs, and any error is told there.
 
 import hashlib
 import importlib
+import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from palpo.app.cli.progress import Progress
-from palpo.physics.kernels import cache_home, machine_name, source_digest
+from palpo.physics.kernels import cache_home, compiled_share, machine_name, source_digest
 
 APP = Path(__file__).resolve().parents[1]
 TICKS = {
@@ -31,7 +33,7 @@ TICKS = {
 SCENES = {"multirate": "wire", "hapco": "hapco-block", "snap": "snap", "suction": "suction-cube"}
 """By system: the scene that is rehearsed."""
 LANES = ("tick", "loops")
-LOOK = 0.1
+LOOK = 0.25
 """Seconds between two looks at the processes."""
 
 
@@ -43,8 +45,9 @@ def compile_ahead(system: str, progress: Progress) -> None:
     done = home / f"{system}-{_generation(system)}.compiled"
     if done.exists():
         return
-    with progress.stage(f"compiling {system}, once on this machine"), _lanes(system) as processes:
+    with progress.stage("compiling, once on this machine"), _lanes(system) as processes:
         while any(process.poll() is None for process in processes):
+            progress.come_to(compiled_share(_source(system)))
             time.sleep(LOOK)
     if all(process.returncode == 0 for process in processes):
         for old in home.glob(f"{system}-*.compiled"):
@@ -73,9 +76,14 @@ def _lanes(system: str) -> Iterator[list[subprocess.Popen[bytes]]]:
             process.wait()
 
 
+def _source(system: str) -> Path:
+    """The file that imports all that a system runs."""
+    return APP / "runtime" / f"{system}.py"
+
+
 def _generation(system: str) -> str:
     """What the compiled code of a system depends on, as a digest."""
-    digests = [source_digest(APP / name) for name in (f"runtime/{system}.py", "cli/compile_ahead.py")]
+    digests = [source_digest(path) for path in (_source(system), APP / "cli/compile_ahead.py")]
     return hashlib.sha256(" ".join([*digests, machine_name()]).encode()).hexdigest()[:20]
 
 
@@ -108,5 +116,18 @@ def _compile_loops(system: str) -> None:
         rehearse()
 
 
+def _end_with_parent() -> None:
+    """Stop when the program that waits for this process is gone, however it ended."""
+    parent = os.getppid()
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
 if __name__ == "__main__":
+    _end_with_parent()
     {"tick": _compile_tick, "loops": _compile_loops}[sys.argv[2]](sys.argv[1])

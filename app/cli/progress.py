@@ -37,6 +37,9 @@ class Progress:
                 raise
         self.console.print(f"{time.perf_counter() - start:6.1f} s", style="dim")
 
+    def come_to(self, share: float) -> None:
+        """This share of the present stage is done, from 0 to 1; the console has a clock instead."""
+
     def say(self, words: str) -> None:
         """One line."""
         self.console.print(words, soft_wrap=True)

@@ -7,6 +7,7 @@ loops where the system can be told so: on a machine without a graphics card it w
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -29,16 +30,17 @@ from palpo.app.report.publish import camera_of
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.session import Options, Session
+from palpo.app.visual.rest import rest_picture
 from palpo.config.load import list_scenes
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
-from palpo.physics.exchange.snapshot import SceneState, make_geometry
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_geometry
 from palpo.render.camera import Camera
 from palpo.render.controls import Controls, Hand, key_list
 from palpo.render.legend import Entry, legend_entries
 from palpo.render.panel import Panel
-from palpo.render.panel_state import Level, PanelState
+from palpo.render.panel_state import Level, PanelState, Waiting
 from palpo.render.requests import Request
 from palpo.render.window import Window
 
@@ -50,22 +52,28 @@ RUNNING = "running"
 SHOWN_FIRST = "a simulated hand shows it, then it is yours"
 YOURS = "yours: drag with the left button"
 """What stands in the panel while a demo runs."""
+WAITING_HZ = 5.0
+"""Pictures a second, at most, until the loops run: what compiles needs the processor."""
 GIVING_WAY = 4
 """Niceness of the thread that draws."""
 
 
 class Told(Progress):
-    """Progress that the window can show as well: `words` is the present stage."""
+    """Progress that the window can show as well: `words` is the present stage, `share` what is done of it."""
 
     def __init__(self, progress: Progress) -> None:
-        self._progress, self.words = progress, ""
+        self._progress, self.words, self.share = progress, "", math.nan
 
     @contextmanager
     def stage(self, what: str) -> Iterator[None]:
         """Show `what` while the block runs."""
-        self.words = what
+        self.words, self.share = what, math.nan
         with self._progress.stage(what):
             yield
+
+    def come_to(self, share: float) -> None:
+        """Show this much of a bar."""
+        self.share = share
 
     def say(self, words: str) -> None:
         """One line."""
@@ -89,6 +97,9 @@ class Operator:
         self.next: Options | None = None
         """What to run after the present session."""
         self._scenes = tuple(list_scenes())
+        self._shown = ""
+        """The scene that the camera was turned to."""
+        self._waiting = False
         self._session: Session | None = None
         self._readings: Readings | None = None
         self._state = SceneState(np.zeros((0, 3)))
@@ -162,31 +173,38 @@ class Operator:
         return None
 
     def _prepared(self, session: Session) -> Session:
-        """Prepare in a thread, so that the window goes on; raises what the preparation raises."""
-        self._readings = None
+        """Prepare in a thread, while the window shows the scene at rest; raises what that raises."""
+        self._readings, self.progress.words = None, "loading"
+        self._show(session, *rest_picture(session.spec))
         ready: Future[None] = self._launcher.submit(session.prepare)
+        self._waiting = True
+        self.window.at_most(WAITING_HZ)
         while not ready.done():
             self._status = self.progress.words, "warn"
             self._frame(self._state)
             self._heed()
+        self._waiting = False
         ready.result()
         return session
 
     def _attend(self, session: Session) -> None:
         """Look at this session from now on."""
-        geometry, options = session.visual.geometry, session.options
-        rest = SceneState(session.visual.vertices.copy())
-        if self._session is None or self._session.options.scene != options.scene:
-            camera = camera_of(geometry, [rest], session.spec.view)
-            self.controls = Controls(camera, self.controls.overlays)
+        self._show(session, session.visual.geometry, SceneState(session.visual.vertices.copy()))
         self._session, self._readings = session, Readings(session)
-        self._geometry, self._state = geometry, rest
         drives = session.choice.pointed
         self.controls.drives_tool, self.controls.follow = drives, None
         self.controls.take_hold(session.rig.held, UPRIGHT)
         self.controls.follow = self._lead if drives else None
-        self.window.show(geometry, rest)
         self._status = self._running, "good"
+
+    def _show(self, session: Session, geometry: SceneGeometry, rest: SceneState) -> None:
+        """Draw this scene from now on; another one than before from its own side."""
+        if self._shown != session.options.scene:
+            self._shown = session.options.scene
+            camera = camera_of(geometry, [rest], session.spec.view)
+            self.controls = Controls(camera, self.controls.overlays)
+        self._geometry, self._state = geometry, rest
+        self.window.show(geometry, rest)
 
     def _lead(self, hand: Hand) -> None:
         """The mouse leads the simulated hand."""
@@ -235,7 +253,7 @@ class Operator:
 
     def _panel_state(self, state: SceneState) -> PanelState:
         shown = PanelState(
-            scene=self._session.options.scene if self._session else "",
+            scene=self._shown,
             scenes=self._scenes,
             status=self._status[0],
             status_level=self._status[1],
@@ -243,6 +261,7 @@ class Operator:
             help=self.help,
             messages=tuple(self.messages[-SAID:]),
             overlays=self.controls.overlays,
+            waiting=Waiting(self.progress.words, self.progress.share) if self._waiting else None,
         )
         session, readings = self._session, self._readings
         if session is None or readings is None:

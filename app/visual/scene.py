@@ -1,10 +1,9 @@
 """What there is to see of a scene: its shapes, and their present state for the picture.
 
-The slow loop's thread writes what it has. In a run in threads the one that draws then moves everything on to
-the servo's own newest state: the tool, the hand, the contacts, and the soft bodies by their reduced models.
+The slow loop's thread writes what it has. Whoever draws then moves everything on to the servo's own newest
+state: the tool, the hand, the contacts, and the soft bodies by their reduced models.
 """
 
-import time
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -70,6 +69,15 @@ def capsule_surface(radius: float, length: float) -> tuple[Floats, Indices]:
     last = (len(rise) - 1) * AROUND
     triangles.append(np.stack([np.full(AROUND, top), last + k, last + after], axis=1))
     return vertices, np.vstack(triangles).astype(np.int32)
+
+
+def plate(body: PlaneBody, solid: Floats) -> Floats:
+    """Corners (4, 3) [m] of a plane around points (n, 3), so wide that it fades before it ends."""
+    lower, upper = solid.min(axis=0), solid.max(axis=0)
+    normal = np.array(body.normal, float) / np.linalg.norm(body.normal)
+    centre = 0.5 * (lower + upper)
+    centre -= normal * (normal @ (centre - np.array(body.point)))
+    return plane_corners(centre, normal, PLATE * float(np.linalg.norm(upper - lower)))
 
 
 def rotate(q: Floats, points: Floats) -> Floats:
@@ -203,16 +211,16 @@ class Visual(Frames):
         return state.x[0] + rotate(state.q[0], local)
 
     def _add_plane(self, body: PlaneBody, number: int, solid: Floats) -> Floats:
-        """A plate below everything that is there, so large that it fades before it ends."""
-        lower, upper = solid.min(axis=0), solid.max(axis=0)
-        normal = np.array(body.normal, float) / np.linalg.norm(body.normal)
-        centre = 0.5 * (lower + upper)
-        centre -= normal * (normal @ (centre - np.array(body.point)))
-        corners = plane_corners(centre, normal, PLATE * float(np.linalg.norm(upper - lower)))
+        corners = plate(body, solid)
         drawable = Drawable(body.name, "plane", self._first, 4, colour=body.colour, static=True)
         self._shapes.append(_Shape(drawable, number, None))
         self._first += 4
         return corners
+
+    def follow_servo(self) -> None:
+        """From now on the reader gets what the servo has; before the loops start."""
+        super().follow_servo()
+        self._drawn.wanted = True
 
     def take_tool(self) -> int:
         """Slot of the newest tool state; it stays until the low loop or this asks again."""
@@ -239,15 +247,14 @@ class Visual(Frames):
         self.hand_over(self._with_tool(now, places, told, k))
 
     def latest(self) -> tuple[SceneState, bool]:
-        """The slow loop's newest frame, and whether it is new; in threads moved on to the servo's state.
+        """The slow loop's newest frame, and whether it is new; moved on to the servo's state to follow it.
 
         Strain and counters stay the slow loop's. Where the servo has no reduced model of a body, or one that
         is no longer kept, so does the body.
         """
         state, fresh = super().latest()
-        if not self.timed:
+        if not self.follows:
             return state, fresh
-        self._drawn.wanted = True
         told = self.high.shown
         k = int(acquire(self.high.shown_control)[0])
         if told.tick[k] < state.tick:
@@ -267,7 +274,7 @@ class Visual(Frames):
             vertices=self._present,
             tick=int(told.tick[k]),
             time=told.tick[k] * self.scene.numbers.dt,
-            published_ns=time.perf_counter_ns(),
+            published_ns=self.clock(),
         )
         return self._with_tool(now, places, told, k), fresh
 

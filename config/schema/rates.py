@@ -16,7 +16,12 @@ class Rates(Spec):
         description="Lower the low rate, down to 10 Hz, then the effort in a step, while this machine "
         "cannot keep it; without it, unless `--set` gave `low_hz`.",
     )
-    render_hz: Frequency = Field(60.0, gt=0, le=240, description="Rate of the pictures; needs no ratio.")
+    render_hz: Frequency = Field(
+        60.0,
+        gt=0,
+        le=240,
+        description="Pictures a second at most, 30 where the processor draws; needs no ratio.",
+    )
 
     @model_validator(mode="after")
     def _whole_ratio(self) -> "Rates":

@@ -16,7 +16,7 @@ from palpo.render.legend import ARROW, Entry, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
 from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
-from palpo.render.panel_state import Knob, LoopReading, PanelState, Plot, Reading
+from palpo.render.panel_state import Knob, LoopReading, PanelState, Plot, Reading, Waiting
 from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
@@ -276,6 +276,7 @@ CHANGES = {
     "legend": (Entry("bar", "strain [-]", upper=0.2),),
     "seen": np.array([[0.03, 0.97], [0.04, 0.98]]),  # in the lower left, so that the legend moves
     "help": True,
+    "waiting": Waiting("compiling", 0.4),
 }
 
 
