@@ -33,8 +33,6 @@ SHOWN = Overlays(axes=False, labels=False, fixed=False, device=False)
 MARGIN = 1.06
 PERIOD = 0.06
 """Seconds of the scene from one state to the next."""
-CHANGES = {"wire": ("rates.low_hz=200",)}
-"""A soft body is drawn up to two low periods before its tool: at 50 Hz its wire would seem to leave it."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def make(folder: Path, shots: Iterable[Shot] = SHOTS, progress: Progress | None 
 def run(scene: str, moments: Sequence[float | None]) -> tuple[SceneGeometry, list[SceneState]]:
     """The scene's states at an even pace, to the last of the moments [s] or to the end of its path."""
     last = None if None in moments else max(moment for moment in moments if moment is not None) + PERIOD
-    session = Session(Options(scene, CHANGES.get(scene, ()), device="mock", lock_step=True, duration=last))
+    session = Session(Options(scene, device="mock", lock_step=True, duration=last))
     session.prepare()
     session.album.film = Film(PERIOD, sys.maxsize)
     done = session.run()

@@ -65,7 +65,7 @@ from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snapshot import SceneState
 
-BASELINE = 1.0
+BASELINE = 0.5
 """Seconds that the bare clock is measured for before a run in threads, or half the run if that is shorter."""
 PATIENCE = 5.0
 """Seconds that a thread may take to end."""
@@ -172,6 +172,7 @@ class Session:
                 self.baseline = servo_baseline(max(1, round(seconds * rate)), rate)
         self.visual = self.rig.visual
         self.visual.timed = not self.options.lock_step
+        self.visual.follow_servo()
         self.album = Album(self.ticks / rate)
         self.slow = SlowLoop(self.rig, self.names, path=path, pacer=pacer)
         self.trace = Trace(self.rig.servo)

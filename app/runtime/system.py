@@ -101,6 +101,10 @@ class Picture(Protocol):
     strain: bool
     timed: bool
 
+    def follow_servo(self) -> None:
+        """From now on `latest` gives what the servo has; before the loops start."""
+        ...
+
     def take_tool(self) -> int:
         """Slot of the newest state of the tool, kept until the next call."""
         ...

@@ -1,19 +1,24 @@
-"""Frames of the picture behind a triple buffer: the slow loop writes, one other thread reads."""
+"""Frames of the picture behind a triple buffer: the slow loop writes, one other thread reads.
+
+What the servo itself has at that moment is newer: a reader that follows the servo gets that.
+"""
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import acquire, make_control, publish, writer_slot
-from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_snapshot, view, write
+from palpo.physics.exchange.snapshot import COUNTERS, SceneGeometry, SceneState, make_snapshot, view, write
 
 
 class Frames:
     """What every system's picture shares (palpo.app.runtime.system.Picture).
 
     strain: whether frames carry the bodies' strain, where a system knows it. timed: whether they carry the
-    clock of their publication, which a run in lock-step must not. Any thread may set them.
+    clock of their publication, which a run in lock-step must not. Any thread may set them. follows: whether
+    the reader gets what the servo has, and not what the slow loop left.
     """
 
     geometry: SceneGeometry
@@ -23,13 +28,21 @@ class Frames:
     ) -> None:
         """Frames of vertices (n, 3) [m], which are written in place, and at most so many of the others."""
         self.vertices = vertices
-        self.strain = self.timed = False
+        self.strain = self.timed = self.follows = False
         self.snapshot = make_snapshot(len(vertices), contacts, attachments, patches)
         self.control = make_control()
 
+    def follow_servo(self) -> None:
+        """From now on the reader gets what the servo has; before the loops start."""
+        self.follows = True
+
+    def clock(self) -> int:
+        """Time for a frame that is published now [ns]."""
+        return time.perf_counter_ns() if self.timed else 0
+
     def hand_over(self, now: SceneState) -> None:
         """Make a state the newest frame."""
-        now.published_ns = time.perf_counter_ns() if self.timed else 0
+        now.published_ns = self.clock()
         write(self.snapshot, int(writer_slot(self.control)), now)
         publish(self.control)
 
@@ -37,3 +50,39 @@ class Frames:
         """The reader's side: the newest frame, and whether it is new. One thread may ask."""
         slot, fresh = acquire(self.control)
         return view(self.snapshot, int(slot)), bool(fresh)
+
+
+class ServoFrames(Frames):
+    """Frames of a system whose servo tells all that there is to see, at each of its ticks.
+
+    Whoever reads it is the one that looks: the slow loop, which hands it over, or a reader that follows.
+    """
+
+    def __init__(self, vertices: NDArray[np.float64], picture: Any, control: NDArray[np.int64]) -> None:
+        """picture: triple-buffered by `control`, with the contacts' places in `contact_point`."""
+        super().__init__(vertices, picture.contact_point.shape[1])
+        self.picture, self.picture_control = picture, control
+        self._counters = np.zeros(len(COUNTERS), np.int64)
+
+    def told(self, k: int, tick: int, counters: NDArray[np.int64]) -> SceneState:
+        """The picture of slot k as a state, whose arrays may be the slot's own."""
+        raise NotImplementedError
+
+    def take_tool(self) -> int:
+        """Slot of the newest picture, which stays until this is asked again; -1 where the reader takes it."""
+        return -1 if self.follows else int(acquire(self.picture_control)[0])
+
+    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
+        """Hand over the picture of slot k."""
+        self._counters[:] = counters
+        if k >= 0:
+            self.hand_over(self.told(k, tick, counters))
+
+    def latest(self) -> tuple[SceneState, bool]:
+        """The reader's side: the newest frame, and whether it is new."""
+        if not self.follows:
+            return super().latest()
+        k, fresh = acquire(self.picture_control)
+        now = self.told(int(k), max(0, int(self.picture.tick[k])), self._counters)
+        now.published_ns = self.clock()
+        return now, bool(fresh)

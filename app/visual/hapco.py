@@ -6,21 +6,20 @@ The servo computes the boundary only, so that there is no strain of the elements
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.visual.frames import Frames
+from palpo.app.visual.frames import ServoFrames
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
 from palpo.physics.systems.hapco_tick import QuasistaticServo
 
 
-class HapcoVisual(Frames):
+class HapcoVisual(ServoFrames):
     """Geometry of the two bodies, and the frames of the servo's pictures."""
 
     def __init__(
         self, spec: HapcoScene, bodies: tuple[QuasistaticBody, QuasistaticBody], servo: QuasistaticServo
     ) -> None:
-        self.picture, self.picture_control, self._dt = servo.picture, servo.picture_control, spec.rates.dt
+        self._dt = spec.rates.dt
         drawables, first = [], 0
         for body, told in zip(bodies, (spec.mobile, spec.fixed), strict=True):
             n = body.surface_nodes.size
@@ -33,31 +32,25 @@ class HapcoVisual(Frames):
             first += n
         vertices = np.vstack([body.positions(body.surface_nodes) for body in bodies])
         self.geometry = make_geometry(drawables, vertices)
-        super().__init__(vertices, servo.picture.contact_point.shape[1])
+        super().__init__(vertices, servo.picture, servo.picture_control)
 
-    def take_tool(self) -> int:
-        """Slot of the newest picture; it stays until this is asked again."""
-        return int(acquire(self.picture_control)[0])
-
-    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
-        """Hand over the picture of slot k."""
+    def told(self, k: int, tick: int, counters: NDArray[np.int64]) -> SceneState:
+        """The picture of slot k."""
         p = self.picture
         started = p.tick[k] >= 0
         n = int(p.n_contacts[k]) if started else 0
         nowhere = np.full(3, np.nan)
         if started:
             self.vertices[:] = p.surface[k]
-        self.hand_over(
-            SceneState(
-                vertices=self.vertices,
-                tick=tick,
-                time=tick * self._dt,
-                contact_point=p.contact_point[k, :n],
-                contact_force=p.contact_force[k, :n],
-                contact_state=p.contact_status[k, :n].astype(np.int64),
-                device_point=p.target[k] if started else nowhere,
-                held_point=p.position[k] if started else nowhere,
-                hand_force=p.force[k] if started else nowhere,
-                counters=counters,
-            )
+        return SceneState(
+            vertices=self.vertices,
+            tick=tick,
+            time=tick * self._dt,
+            contact_point=p.contact_point[k, :n],
+            contact_force=p.contact_force[k, :n],
+            contact_state=p.contact_status[k, :n].astype(np.int64),
+            device_point=p.target[k] if started else nowhere,
+            held_point=p.position[k] if started else nowhere,
+            hand_force=p.force[k] if started else nowhere,
+            counters=counters,
         )

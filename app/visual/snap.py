@@ -1,16 +1,15 @@
 """What there is to see of a snap scene: the socket, coloured by deflection or strain, the plug, and contacts.
 
-The servo publishes coordinates; the nodes are found from them here, in the slow loop.
+The servo publishes coordinates; the nodes are found from them here, by whoever looks.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.runtime.history import History
-from palpo.app.visual.frames import Frames
+from palpo.app.visual.frames import ServoFrames
 from palpo.app.visual.scene import SMALLEST_STRAIN, colour_range, rotate
 from palpo.config.schema.snap import SnapScene
-from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snap_frame import COUPLING, ELASTIC, KINETIC, PLUG
 from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
 from palpo.physics.fem.strain import NodalStrain
@@ -27,11 +26,11 @@ ENERGY = {"kinetic": KINETIC, "elastic": ELASTIC, "coupling": COUPLING, "plug an
 """Energies that are plotted, by their place in the picture."""
 
 
-class SnapVisual(Frames):
+class SnapVisual(ServoFrames):
     """Geometry of prongs and plug, and the frames of the servo's pictures; keeps the energies and forces."""
 
     def __init__(self, spec: SnapScene, model: SnapModel, servo: SnapServo) -> None:
-        self.model, self.picture, self.picture_control = model, servo.picture, servo.picture_control
+        self.model = model
         self._dt, self._rail = spec.rates.dt, spec.admittance.rail is not None
         connector = model.connector
         drawables, first = [], 0
@@ -51,48 +50,50 @@ class SnapVisual(Frames):
         nodes = [part.mesh.nodes for part in connector.prongs]
         vertices = np.vstack([*nodes, self._plug + connector.rest_position])
         self.geometry = make_geometry(drawables, vertices)
-        super().__init__(vertices, servo.picture.contact_point.shape[1])
+        super().__init__(vertices, servo.picture, servo.picture_control)
         self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
         self._gauges = [NodalStrain(part.mesh.nodes, part.mesh.tets) for part in connector.prongs]
         for self.strain in (True, False):  # compiled before the loop starts
             self._measure()
+        self._kept = -1
         self.energy = History(tuple(ENERGY))
         self.force = History(("floor", "contact", "hold"))
 
-    def take_tool(self) -> int:
-        """Slot of the newest picture; it stays until this is asked again."""
-        return int(acquire(self.picture_control)[0])
-
-    def publish(self, k: int, tick: int, counters: Ints) -> None:
-        """Hand over the picture of slot k."""
+    def told(self, k: int, tick: int, counters: Ints) -> SceneState:
+        """The picture of slot k; its energies and forces are kept."""
         p = self.picture
         started = p.tick[k] >= 0
         n = int(p.n_contacts[k]) if started else 0
         nowhere = np.full(3, np.nan)
         if started:
             self._move(k)
-            along = self.model.connector.push
-            self.energy.add(tick * self._dt, [1e3 * p.energy[k, i] for i in ENERGY.values()])
-            forces = (p.floor[k], -p.force[k], -p.hand[k, :3])
-            self.force.add(tick * self._dt, [float(f @ along) for f in forces])
+            self._keep(k, tick)
         self._measure()
-        self.hand_over(
-            SceneState(
-                vertices=self.vertices,
-                tick=tick,
-                time=tick * self._dt,
-                contact_point=p.contact_point[k, :n],
-                contact_force=p.contact_force[k, :n],
-                contact_state=p.contact_status[k, :n].astype(np.int64),
-                device_point=p.target[k] if started else nowhere,
-                held_point=p.position[k] if started else nowhere,
-                hand_force=self._felt(k) if started else nowhere,
-                counters=counters,
-                scalar=self._scalar,
-                scalar_kind=STRAIN if self.strain else DEFLECTION,
-                scalar_range=np.array([0.0, self._upper[0 if self.strain else 1]]),
-            )
+        return SceneState(
+            vertices=self.vertices,
+            tick=tick,
+            time=tick * self._dt,
+            contact_point=p.contact_point[k, :n],
+            contact_force=p.contact_force[k, :n],
+            contact_state=p.contact_status[k, :n].astype(np.int64),
+            device_point=p.target[k] if started else nowhere,
+            held_point=p.position[k] if started else nowhere,
+            hand_force=self._felt(k) if started else nowhere,
+            counters=counters,
+            scalar=self._scalar,
+            scalar_kind=STRAIN if self.strain else DEFLECTION,
+            scalar_range=np.array([0.0, self._upper[0 if self.strain else 1]]),
         )
+
+    def _keep(self, k: int, tick: int) -> None:
+        """Energies [mJ] and forces [N] of a tick that was not looked at before, for the plots."""
+        if tick == self._kept:
+            return
+        self._kept = tick
+        p, along = self.picture, self.model.connector.push
+        self.energy.add(tick * self._dt, [1e3 * p.energy[k, i] for i in ENERGY.values()])
+        forces = (p.floor[k], -p.force[k], -p.hand[k, :3])
+        self.force.add(tick * self._dt, [float(f @ along) for f in forces])
 
     def _felt(self, k: int) -> NDArray[np.float64]:
         """Force on the hand [N], NaN where there is none to speak of."""

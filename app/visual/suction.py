@@ -4,6 +4,8 @@ A cavity lies hidden between the bodies, and its walls are drawn through them. T
 inside the cells of the bodies' meshes.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from palpo.app.build.suction import SuctionBuild
 from palpo.app.visual.frames import Frames
 from palpo.config.schema.suction import FigureDrive, FreeDrive, SuctionScene
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make_geometry
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.toy import toy
@@ -201,3 +203,19 @@ class SuctionVisual(Frames):
                 patch_scalar=self._walls[1],
             )
         )
+
+    def latest(self) -> tuple[SceneState, bool]:
+        """The newest step, and whether it is new; with the hand as the servo has it, to follow it.
+
+        Cups and cavities are computed by the slow loop alone.
+        """
+        state, fresh = super().latest()
+        if not (self.follows and self._held):
+            return state, fresh
+        shown, k = self._servo.shown, int(acquire(self._servo.shown_control)[0])
+        if shown.tick[k] < state.tick:
+            return state, fresh
+        hand = replace(
+            state, device_point=shown.target[k], held_point=shown.position[k], hand_force=shown.force[k]
+        )
+        return hand, fresh

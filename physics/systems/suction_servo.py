@@ -120,6 +120,8 @@ class SuctionServo(NamedTuple):
     frame_control: NDArray[np.int64]
     state: HandState
     state_control: NDArray[np.int64]
+    shown: HandState  # the same once more, for the picture
+    shown_control: NDArray[np.int64]
 
 
 def make_servo(
@@ -162,6 +164,8 @@ def make_servo(
         frame_control=make_control(),
         state=make_hand_state(),
         state_control=make_control(),
+        shown=make_hand_state(),
+        shown_control=make_control(),
     )
     servo.frame.position[:] = start
     servo.state.target[:] = servo.state.position[:] = start
@@ -307,16 +311,23 @@ def _feedback(s, f, flags):
 
 
 @kernel
-def _publish(s):
-    """Hand and handle for the slow loop."""
-    out, k = s.state, writer_slot(s.state_control)
+def _write_state(s, out, k):
+    """Hand and handle after the tick into slot k of `out`."""
     out.tick[k], out.calls[k] = s.counter[TICK], s.counter[CALLS]
     for i in range(3):
         out.target[k, i], out.position[k, i] = s.target[i], s.position[i]
         out.force[k, i] = s.port.force[i]
     for i in range(4):
         out.target_q[k, i], out.orientation[k, i] = s.target_q[i], s.orientation[i]
+
+
+@kernel
+def _publish(s):
+    """Hand and handle for the slow loop, and once more for the picture."""
+    _write_state(s, s.state, writer_slot(s.state_control))
     publish(s.state_control)
+    _write_state(s, s.shown, writer_slot(s.shown_control))
+    publish(s.shown_control)
 
 
 @kernel

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from palpo.app.build.scene import build_scene
+from palpo.app.runtime.session import Options, Session
 from palpo.app.visual.scene import COLOURED, SMALLEST_STRAIN, Visual, colour_range
 from palpo.config.load import load_scene
+from palpo.haptics.servo import servo_run, tick_count
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import N_SLOTS
 from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
@@ -62,14 +64,13 @@ def test_frames_of_a_timed_run_carry_the_clock_and_others_nothing(visual):
     visual.timed = False
 
 
-def test_a_run_in_threads_is_drawn_where_the_servo_has_it_and_not_where_the_slow_loop_left_it():
+def test_who_follows_the_servo_sees_it_where_it_is_and_not_where_the_slow_loop_left_it():
     spec = load_scene("wire")
     lock = LockStep(build_scene(spec), "krylov", spec.interface.latency)
     high, low = lock.high, lock.low
     visual = Visual(spec, lock.scene, high, low.drawn)
-    visual.timed = True
-    visual.latest()  # from now on somebody looks
-    visual.timed = False
+    visual.follow_servo()
+    visual.follows = False
     # a low step, and then ticks that it knows nothing of; the hand moves as fast as a hand does
     for ticks in (4 * lock.ratio + 1, lock.ratio // 2):
         visual.publish(visual.take_tool(), lock.tick, NOTHING)
@@ -77,7 +78,7 @@ def test_a_run_in_threads_is_drawn_where_the_servo_has_it_and_not_where_the_slow
             high.port.position[1] += 2e-4
             lock.advance(1, lambda n: run_ticks(lock.handle, n))
     behind = visual.latest()[0].vertices.copy()
-    visual.timed = True
+    visual.follows = True
     state, _ = visual.latest()
     assert state.tick == lock.tick
     drawable = {d.name: d for d in visual.geometry.drawables}
@@ -98,6 +99,39 @@ def test_a_run_in_threads_is_drawn_where_the_servo_has_it_and_not_where_the_slow
     np.testing.assert_allclose(drawn, here, atol=1e-12)
     assert np.abs(left - here).max() > 1e-7
     lock.low.close()
+
+
+@pytest.mark.parametrize("name", ["hapco-block", "snap"])
+def test_a_servo_that_tells_all_there_is_to_see_is_drawn_at_its_last_tick(name):
+    session = Session(Options(name, device="mock", lock_step=True, duration=1.0))
+    session.prepare()
+    rig, visual = session.rig, session.visual
+    low_period = rig.ratio
+    rig.lock.advance(low_period, lambda n: servo_run(rig.servo, n))
+    visual.publish(visual.take_tool(), low_period, NOTHING)
+    for ticks in (3, 1):  # the slow loop knows nothing of these
+        before = int(tick_count(rig.servo))
+        servo_run(rig.servo, ticks)
+        state, fresh = visual.latest()
+        assert fresh and state.tick == before + ticks
+        np.testing.assert_array_equal(state.device_point, visual.picture.target[rig_slot(visual)])
+    assert not visual.latest()[1]
+
+
+def test_the_hand_on_a_suction_cup_is_drawn_at_the_servos_last_tick():
+    session = Session(Options("suction-cube", device="mock", lock_step=True, duration=1.0))
+    session.prepare()
+    rig, visual = session.rig, session.visual
+    rig.lock.advance(rig.ratio, lambda n: servo_run(rig.servo, n))
+    visual.publish(visual.take_tool(), rig.ratio, NOTHING)
+    servo_run(rig.servo, 3)
+    state, _ = visual.latest()
+    np.testing.assert_array_equal(state.device_point, rig.state.target)
+    np.testing.assert_array_equal(state.held_point, rig.state.position)
+
+
+def rig_slot(visual):
+    return int(reader_slot(visual.picture_control))
 
 
 @pytest.mark.parametrize("scale", [0.0011, 0.02, 0.3, 7.0])

@@ -1,0 +1,59 @@
+"""How many pictures the pointer is ahead of what is drawn, counted and not timed."""
+
+import numpy as np
+
+from palpo.app.build.scene import build_scene
+from palpo.app.runtime.session import Options, Session
+from palpo.app.visual.scene import Visual
+from palpo.config.load import load_scene
+from palpo.physics.exchange.snapshot import COUNTERS
+from palpo.physics.systems.high_rate import run_ticks
+from palpo.physics.systems.lock_step import LockStep
+
+FRAMES, TICKS = 8, 33
+"""Pictures, and servo ticks between two of them: 30 a second."""
+MOST = 2
+"""Pictures that the pointer may be ahead."""
+
+
+class Desk:
+    """A session's loops without a clock, which go on while a picture is shown."""
+
+    def __init__(self):
+        self.spec = load_scene("wire")
+        self.lock = LockStep(build_scene(self.spec), "krylov", self.spec.interface.latency)
+        self.visual = Visual(self.spec, self.lock.scene, self.lock.high, self.lock.low.drawn)
+        self.visual.follow_servo()
+        self.lock.advance(self.lock.ratio, self.ticks)
+        self.visual.publish(self.visual.take_tool(), self.lock.tick, np.zeros(len(COUNTERS), np.int64))
+        self.pointer, self.drawn = [self.lock.high.port.position.copy()], []
+
+    def ticks(self, n):
+        run_ticks(self.lock.handle, n)
+
+    @property
+    def running(self):
+        return len(self.drawn) < FRAMES
+
+    def watch(self, state, fresh):
+        """A picture, and what is heeded after it: the pointer has moved. Then the loops go on."""
+        self.drawn.append(state.device_point.copy())
+        self.pointer.append(self.pointer[-1] + [1e-3, 0.0, 0.0])
+        self.lock.high.port.position[:] = self.pointer[-1]
+        self.lock.advance(TICKS, self.ticks)
+
+
+def test_a_picture_shows_the_pointer_as_it_was_at_most_two_pictures_before(monkeypatch):
+    desk = Desk()
+    session = Session(Options("wire", device="mock", duration=1.0))
+    session.visual, session.ticks = desk.visual, 10**9
+    session.slow = type("Slow", (), {"failure": ""})()
+    session.rig = type("Rig", (), {"servo": None})()
+    session.album = type("Album", (), {"look": lambda self, state: None})()
+    monkeypatch.setattr("palpo.app.runtime.session.tick_count", lambda servo: 0)
+    session._look_on(desk, desk.watch)
+    desk.lock.low.close()
+    for n in range(MOST, FRAMES):
+        ahead = min(k for k in range(FRAMES) if np.array_equal(desk.drawn[n], desk.pointer[n - k]))
+        assert ahead <= MOST
+    assert not np.array_equal(desk.drawn[-1], desk.drawn[-2])
