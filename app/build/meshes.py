@@ -1,0 +1,100 @@
+"""The meshes of HapCo and suction scenes, of which pictures are drawn before anything is compiled."""
+
+from palpo.app.build.parts import generated_tets, key_of, placed
+from palpo.config.schema.geometry import VolumeFile
+from palpo.config.schema.hapco import BodyFile, ElasticBody, HexBlock
+from palpo.config.schema.suction import (
+    ArmGeometry,
+    Cup,
+    CupFile,
+    CupModel,
+    RevolvedCup,
+    SoftPartner,
+    SuctionScene,
+)
+from palpo.physics.bodies.io import read_body
+from palpo.physics.mesh import io, partners
+from palpo.physics.mesh.cups import CUPS, GRIDS, CupShape, cup
+from palpo.physics.mesh.generate import hex_block
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.octopus_arm import octopus_arm
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh
+
+
+def solid_mesh(body: ElasticBody) -> HexMesh | TetMesh:
+    """The mesh of a body of HapCo where it is placed [m]."""
+    g = body.geometry
+    mesh: HexMesh | TetMesh | None
+    if isinstance(g, HexBlock):
+        mesh = hex_block(g.size, g.divisions, g.grading)
+    elif isinstance(g, VolumeFile):
+        mesh = io.read_solid_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+    elif isinstance(g, BodyFile):
+        mesh = read_body(g.path).mesh
+    else:
+        mesh = generated_tets(g)
+        assert mesh is not None
+    return mesh.with_nodes(placed(mesh.nodes, body.placement))
+
+
+def shape_of(g: CupModel | RevolvedCup) -> CupShape:
+    """The section of a cup that is turned about its axis."""
+    if isinstance(g, CupModel):
+        return CUPS[g.model].shape
+    return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
+
+
+def cup_mesh(told: Cup) -> TetMesh:
+    """The mesh of a cup, or of an arm with cups, where it is placed [m]."""
+    g = told.geometry
+    if isinstance(g, ArmGeometry):
+        mesh = octopus_arm().mesh
+    elif isinstance(g, CupFile):
+        mesh = io.read_tet_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+    else:
+        mesh = cup(shape_of(g), GRIDS[g.resolution]).mesh
+    return mesh.with_nodes(placed(mesh.nodes, told.placement))
+
+
+def soft_partner_mesh(told: SoftPartner) -> TetMesh:
+    """The mesh of a soft partner where it is placed [m]."""
+    g = told.geometry
+    if g.kind == "tunnel":
+        mesh = partners.tunnel_block(g.side, g.holes, g.spacing, g.width, g.depth, g.cell)
+    elif g.kind == "file":
+        mesh = io.read_tet_mesh(g.path)
+        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+    else:
+        generated = generated_tets(g)
+        assert generated is not None
+        mesh = generated
+    return mesh.with_nodes(placed(mesh.nodes, told.placement))
+
+
+def rigid_surface(spec: SuctionScene) -> SurfaceMesh:
+    """The surface of a partner that is not soft, in its own frame, closed."""
+    g = spec.partner.geometry
+    match g.kind:
+        case "plate":
+            return partners.slab(g.side, g.cells, g.thickness, g.bump, g.wavelength)
+        case "bunny":
+            return partners.bunny(g.radius, g.subdivisions, g.bump)
+        case "half-cylinder":
+            return partners.half_cylinder(g.radius, g.length, g.flatness, g.around, g.along)
+        case "tunnel":
+            return (
+                partners.tunnel_block(g.side, g.holes, g.spacing, g.width, g.depth, g.cell)
+                .surface()
+                .compact()
+            )
+        case "file":
+            surface = io.read_surface_mesh(g.path)
+            partners.require_closed(surface, g.path)
+            return surface.with_vertices(surface.vertices * g.scale)
+        case _:
+            mesh = generated_tets(g)
+            assert mesh is not None
+            return mesh.surface(spec.partner.name).compact()
