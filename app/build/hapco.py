@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.live import device_values
 from palpo.app.build.meshes import solid_mesh
 from palpo.app.build.parts import chosen_nodes, key_of, placed
 from palpo.app.cli.progress import Progress
+from palpo.app.runtime.live import device_values
 from palpo.config.schema.hapco import BodyFile, ElasticBody, HapcoScene
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody

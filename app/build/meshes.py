@@ -1,6 +1,6 @@
 """The meshes of HapCo and suction scenes, of which pictures are drawn before anything is compiled."""
 
-from palpo.app.build.parts import generated_tets, key_of, placed
+from palpo.app.build.parts import generated_tets, placed
 from palpo.config.schema.geometry import VolumeFile
 from palpo.config.schema.hapco import BodyFile, ElasticBody, HexBlock
 from palpo.config.schema.suction import (

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.joints import make_joints, moving_points
-from palpo.app.runtime.live import device_values
 from palpo.app.build.parts import Part, make_parts
+from palpo.app.runtime.live import device_values
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.live import device_values
-from palpo.app.cli.progress import Progress
 from palpo.app.build.snap_connector import admittance_of, connector_of
+from palpo.app.cli.progress import Progress
 from palpo.app.cli.train_distance import obtain_network, require_accurate
+from palpo.app.runtime.live import device_values
 from palpo.config.schema.snap import ExactDistance, GridDistance, LearnedDistance, SnapScene
 from palpo.physics.bodies.io import content_key, load_cached, store_cached
 from palpo.physics.cache import cache_folder
@@ -25,7 +25,13 @@ from palpo.physics.exchange.snap_frame import (
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.reduction.linear_model import Basis
-from palpo.physics.systems.snap_model import Numerics, SnapModel, default_settings, reduced_bases, segment_models
+from palpo.physics.systems.snap_model import (
+    Numerics,
+    SnapModel,
+    default_settings,
+    reduced_bases,
+    segment_models,
+)
 from palpo.physics.systems.snap_servo import gains_of
 
 SOLVERS = {"maximal-dissipation": MAXIMAL_DISSIPATION, "gauss-seidel": GAUSS_SEIDEL}

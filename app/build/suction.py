@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
-from palpo.app.runtime.live import device_values
 from palpo.app.build.meshes import rigid_surface, shape_of, soft_partner_mesh
 from palpo.app.build.parts import chosen_nodes, key_of, placed
+from palpo.app.runtime.live import device_values
 from palpo.config.schema import material as schema
 from palpo.config.schema.suction import (
     ActiveGas,
