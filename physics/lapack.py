@@ -46,6 +46,8 @@ def lu_factor(a, m, words):
 @kernel
 def lu_solve(a, m, words, x):
     """x (m,) = a^-1 x with what `lu_factor` left."""
+    if m == 0:
+        return
     words[_ROWS], words[_STRIDE], words[_ONE], words[_LETTER] = m, a.shape[1], 1, ord("T")
     rows, pivots = words[_ROWS:].ctypes, words[5:].ctypes
     _dgetrs(
@@ -67,6 +69,8 @@ def cholesky(a, m, words):
 @kernel
 def cholesky_solve(a, m, words, x):
     """x (m,) = a^-1 x with what `cholesky` left."""
+    if m == 0:
+        return
     words[_ROWS], words[_STRIDE], words[_ONE], words[_LETTER] = m, a.shape[1], 1, ord("L")
     rows = words[_ROWS:].ctypes
     _dpotrs(
@@ -81,6 +85,8 @@ if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot 
         kept = {}
 
         def into(a, m, words):  # type: ignore[no-untyped-def]
+            if m == 0:
+                return True
             try:
                 kept[id(a)] = factor(a[:m, :m])
             except np.linalg.LinAlgError:
@@ -88,7 +94,8 @@ if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot 
             return True
 
         def solve(a, m, words, x):  # type: ignore[no-untyped-def]
-            x[:m] = back(kept[id(a)], x[:m])
+            if m:
+                x[:m] = back(kept[id(a)], x[:m])
 
         return into, solve
 

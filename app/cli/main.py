@@ -105,7 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     study.set_defaults(command=_study)
 
     solve = commands.add_parser("solve", help="solve a contact problem from a file")
-    solve.add_argument("file", type=Path, metavar="FILE", help="FCLIB (.hdf5, .h5) or .npz with W, q and mu")
+    solve.add_argument("file", type=Path, metavar="FILE",
+                       help="FCLIB (.hdf5, .h5) or .npz with W, q, mu; a folder for --profile")  # fmt: skip
+    solve.add_argument("--profile", action="store_true", help="all solvers over all problems of a folder")
+    solve.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="options",
+                       help="an option of the solver; may be repeated")  # fmt: skip
+    solve.add_argument("--guess", type=Path, metavar="FILE",
+                       help="start from this force: FCLIB's `solution`, or r of an .npz file")  # fmt: skip
     solve.add_argument("--solver", action="append", default=[], metavar="NAME",
                        help="a solver's name, or all; may be repeated (default: the best one)")  # fmt: skip
     solve.add_argument("--tol", type=float, default=1e-8, metavar="T",
@@ -116,9 +122,10 @@ def _parser() -> argparse.ArgumentParser:
         "--time-cap", type=float, default=math.inf, metavar="S", help="seconds a solve may take"
     )
     solve.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
-    solve.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the forces by solver to this .npz file"
-    )
+    solve.add_argument("--out", type=Path, metavar="FILE",
+                       help="forces by solver, velocities, statuses and history in an .npz file; the first"
+                       " solver's in FCLIB's group `solution` if it ends in .hdf5; with --profile a folder"
+                       " (default: out/profile)")  # fmt: skip
     solve.set_defaults(command=_solve)
 
     sweep = commands.add_parser("sweep", help="run a scene over a grid of its keys, on several processes")
@@ -313,22 +320,24 @@ def _study(options: argparse.Namespace) -> int:
 def _solve(options: argparse.Namespace) -> int:
     if options.json is not None:
         check_file(options.json, "--json")
-    if options.out is not None:
-        if options.out.suffix != ".npz":
-            raise Refusal(f"--out {options.out}: the forces are written to a file that ends in .npz")
+    if options.out is not None and not options.profile:
+        if options.out.suffix not in (".npz", ".hdf5", ".h5"):
+            raise Refusal(f"--out {options.out}: solutions are written to a file that ends in .npz or .hdf5")
         check_file(options.out, "--out")
     progress = Progress()
     with progress.stage("loading the solvers"):
-        from palpo.app.cli.solve import print_solves, solve_file, write_forces
+        from palpo.app.cli.solve import print_solves, profile, read_options, solve_file, write_solutions
         from palpo.app.report.outcome import plain
         from palpo.physics.contact.problem import Stop
 
-    stop = Stop(options.tol, options.max_iterations, options.time_cap)
-    summary, forces = solve_file(options.file, options.solver, stop, progress)
+    stop, chosen = Stop(options.tol, options.max_iterations, options.time_cap), read_options(options.options)
+    if options.profile:
+        return profile(options, stop, chosen, progress)
+    summary, solved = solve_file(options.file, options.solver, stop, progress, chosen, options.guess)
     if options.json is not None:
         options.json.write_text(json.dumps(plain(summary), indent=2) + "\n", "utf-8")
     if options.out is not None:
-        write_forces(options.out, forces)
+        write_solutions(options.out, solved)
     print_solves(summary)
     return int(summary["exit_status"])
 

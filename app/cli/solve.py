@@ -1,9 +1,10 @@
 """`palpo solve`: a contact problem from a file through one solver, several or all, in one table."""
 
+import json
 import statistics
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from rich.table import Table
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.summary import number
-from palpo.physics.contact.io import read_problem
+from palpo.app.report.outcome import plain
+from palpo.physics.contact.errors import quoted_errors
+from palpo.physics.contact.io import read_guess, read_problem, write_solution
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
+from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
 from palpo.physics.errors import InputError
 
@@ -30,6 +34,38 @@ REPEATS, PATIENCE = 7, 1.0
 
 WIDTH = 140
 """Columns of the table where no terminal says how many there are."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The force r, shape (3 n,), that a solver found, and what follows from it."""
+
+    solver: Solver
+    problem: AnyProblem
+    stop: Stop
+    options: Mapping[str, Any]
+    r: NDArray[np.float64]
+
+    @property
+    def u(self) -> NDArray[np.float64]:
+        """W r + b, shape (3 n,)."""
+        return np.asarray(self.problem.w @ self.r + self.problem.b)
+
+    @property
+    def status(self) -> NDArray[np.int32]:
+        """OPEN, STICK or SLIP, shape (n,)."""
+        return judge(self.problem, self.stop, self.r, 0, "converged", 0.0).status
+
+    def history(self) -> NDArray[np.float64]:
+        """Rows (iterations, residual) of solves with budgets that double: what it has when it is stopped."""
+        rows, budget = [], 1
+        while True:
+            cut = replace(self.stop, max_iterations=min(budget, self.stop.max_iterations))
+            result = self.solver.solve(self.problem, cut, **self.options)
+            rows.append((float(result.iterations), result.residual))
+            if result.reason != "iterations" or budget >= self.stop.max_iterations:
+                return np.array(rows)
+            budget *= 2
 
 
 @dataclass(frozen=True)
@@ -47,30 +83,41 @@ class Row:
     converged: bool
     reason: str
     consistent: bool
+    errors: dict[str, float] = field(default_factory=dict)
+    """What others quote: natural_map, unit_map, primal, dual, complementarity (physics.contact.errors)."""
 
 
 def solve_file(
-    file: Path, names: Iterable[str], stop: Stop, progress: Progress
-) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
-    """The summary of all solves and the forces by solver, shape (3 n,), in the file's units.
+    file: Path,
+    names: Iterable[str],
+    stop: Stop,
+    progress: Progress,
+    options: Mapping[str, Any] | None = None,
+    guess: Path | None = None,
+) -> tuple[dict[str, Any], dict[str, Solution]]:
+    """The summary of all solves and the solutions by solver, in the file's units.
 
-    names: of solvers, or `all`; none stands for the best one that takes the problem. The summary's notes say
-    what was changed in it. Raises InputError for a file or a name that is none, Refusal for a stop that never
-    stops.
+    names: of solvers, or `all`; none stands for the best one that takes the problem. options: of the solver;
+    guess: a file with a force to start from. The summary's notes say what was changed in the problem. Raises
+    InputError for a file, a name or an option that is none, Refusal for a stop that never stops.
     """
+    options = options or {}
     _check(stop)
     wanted = _chosen(list(names))
     notes: list[str] = []
     problem = read_problem(file, notes.append)
     for note in notes:
         progress.say(f"{file}: {note}")
+    if guess is not None:
+        problem = replace(problem, warm=read_guess(guess, problem.n_contacts))
     chosen = wanted or _chosen([BEST_SPARSE if isinstance(problem, SparseProblem) else BEST])
     everyone = len(chosen) == len(solver_names())
-    rows, forces = [], {}
+    rows, solutions = [], {}
     for solver in chosen:
         with progress.stage(solver.name):
             try:
-                row, forces[solver.name] = run_solver(solver, problem, stop)
+                row, r = run_solver(solver, problem, stop, options)
+                solutions[solver.name] = Solution(solver, problem, stop, options, r)
             except InputError as error:
                 if not everyone:
                     raise
@@ -86,24 +133,72 @@ def solve_file(
         "failed": failed,
         "exit_status": 1 if failed else 0,
     }
-    return summary, forces
+    return summary, solutions
 
 
-def run_solver(solver: Solver, problem: AnyProblem, stop: Stop) -> tuple[Row, NDArray[np.float64]]:
+def run_solver(
+    solver: Solver, problem: AnyProblem, stop: Stop, options: Mapping[str, Any]
+) -> tuple[Row, NDArray[np.float64]]:
     """One solve that compiles and gives the result, then cold ones that are timed."""
-    result = solver.solve(problem, stop)
+    result = solver.solve(problem, stop, **options)
     times: list[float] = []
     began = time.perf_counter()
     while not times or (len(times) < REPEATS and time.perf_counter() - began < PATIENCE):
         start = time.perf_counter()
-        result = solver.solve(problem, stop)
+        result = solver.solve(problem, stop, **options)
         times.append(time.perf_counter() - start)
-    return _row(solver, result, statistics.median(times)), result.r
+    return _row(solver, problem, result, statistics.median(times)), result.r
 
 
-def write_forces(path: Path, forces: Mapping[str, NDArray[np.float64]]) -> None:
-    """r of each solver under its name in a .npz archive."""
-    np.savez(path, **forces)  # type: ignore[arg-type]
+def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:
+    """What each solver found: in an .npz archive all, in an HDF5 file the first one's as FCLIB's `solution`.
+
+    Keys of the archive: NAME for r, NAME/u, NAME/status, and NAME/history, rows (iterations, residual).
+    """
+    if path.suffix != ".npz":
+        first = next(iter(solutions.values()))
+        write_solution(path, first.r, first.u)
+        return
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, found in solutions.items():
+        arrays |= {name: found.r, f"{name}/u": found.u, f"{name}/status": found.status}
+        arrays[f"{name}/history"] = found.history()
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+
+
+def read_options(settings: Iterable[str]) -> dict[str, Any]:
+    """KEY=VALUE of --set: a number, true, false or a word. Raises Refusal for what is none."""
+    options: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not (key and equals and text):
+            raise Refusal(f"--set {setting}: give KEY=VALUE, such as differences=8")
+        try:
+            options[key.replace("-", "_")] = json.loads(text)
+        except json.JSONDecodeError:
+            options[key.replace("-", "_")] = text
+    return options
+
+
+def profile(options: Any, stop: Stop, settings: Mapping[str, Any], progress: Progress) -> int:
+    """`--profile`: all consistent solvers, or those asked for, over a folder; 1 if a problem is unsolved."""
+    from palpo.app.cli.profile import print_profile, profile_folder, write_profile
+
+    _check(stop)
+    if not options.file.is_dir():
+        raise Refusal(f"--profile {options.file}: give a folder with contact problems")
+    out = options.out or Path("out") / "profile"
+    if out.exists() and not out.is_dir():
+        raise Refusal(f"--out {out}: with --profile this is a folder, and a file of that name is there")
+    names = options.solver or [name for name in solver_names() if find_solver(name).consistent]
+    rows = profile_folder(options.file, _chosen(list(names)), stop, settings, progress)
+    write_profile(out, rows)
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(rows), indent=2) + "\n", "utf-8")
+    print_profile(rows)
+    print(f"table, profiles and picture: {out}")
+    solved = {row["problem"] for row in rows if row["converged"]}
+    return 0 if solved == {row["problem"] for row in rows} else 1
 
 
 def print_solves(summary: Mapping[str, Any]) -> None:
@@ -134,8 +229,9 @@ def print_solves(summary: Mapping[str, Any]) -> None:
         console.print("* follows another law than the problem's: an answer of its own where that law matters")
 
 
-def _row(solver: Solver, result: ContactResult, seconds: float) -> Row:
+def _row(solver: Solver, problem: AnyProblem, result: ContactResult, seconds: float) -> Row:
     counts = np.bincount(result.status, minlength=3)
+    errors = asdict(quoted_errors(problem, result.r))
     return Row(
         solver.name,
         1e3 * seconds,
@@ -147,6 +243,7 @@ def _row(solver: Solver, result: ContactResult, seconds: float) -> Row:
         bool(result.converged),
         result.reason,
         solver.consistent,
+        {key: value for key, value in errors.items() if key != "per_contact"},
     )
 
 

@@ -33,7 +33,7 @@ from palpo.physics.contact.problem import UNSYMMETRIC, AnyProblem, ContactProble
 from palpo.physics.errors import InputError
 
 HDF5 = (".hdf5", ".h5")
-LOCAL, GLOBAL = "fclib_local", "fclib_global"
+LOCAL, GLOBAL, SOLUTION = "fclib_local", "fclib_global", "solution"
 
 SKEW = 5e-3
 """Largest |A - A^T| over the largest |A| that is averaged away; more is refused."""
@@ -112,6 +112,45 @@ def write_fclib(
                 group.create_dataset(f"info/{key}", data=text, dtype=h5py.string_dtype(length=size))
     except OSError as error:
         raise InputError(f"{path}: the problem cannot be written ({error.strerror or error})") from error
+
+
+def write_solution(path: str | PathLike[str], r: NDArray[np.float64], u: NDArray[np.float64]) -> None:
+    """Write FCLIB's group `solution` (u, r; v and l are none here) into an HDF5 file, new or with a problem.
+
+    r and u: (3 n,). A solution that is there is replaced. Raises InputError where the file cannot be written.
+    """
+    import h5py
+
+    try:
+        with h5py.File(path, "a") as file:
+            if SOLUTION in file:
+                del file[SOLUTION]
+            file[f"{SOLUTION}/u"], file[f"{SOLUTION}/r"] = u, r
+    except OSError as error:
+        raise InputError(f"{path}: the solution cannot be written ({error.strerror or error})") from error
+
+
+def read_guess(path: str | PathLike[str], n_contacts: int) -> NDArray[np.float64]:
+    """The force of FCLIB's group `solution`, or of its first guess, or the array r of an .npz archive.
+
+    Shape (3 n,). Raises InputError, one sentence, where there is none that fits.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        if path.suffix.lower() in HDF5:
+            import h5py
+
+            with h5py.File(path, "r") as file:
+                key = next((k for k in (f"{SOLUTION}/r", "guesses/1/r") if k in file), f"{SOLUTION}/r")
+                return _vector(file, key, 3 * n_contacts)
+        with np.load(path, allow_pickle=False) as archive:
+            return _vector(archive, "r", 3 * n_contacts)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except Exception as error:
+        raise InputError(f"{path}: truncated, or neither an HDF5 file nor an .npz archive") from error
 
 
 def _read_archive(path: Path, say: Say) -> AnyProblem:

@@ -1,0 +1,129 @@
+"""Contact solvers of others, where they can be imported, on the same problems, judged by the same residual.
+
+Pinocchio (`pip install pin`, version 4): its ADMM and projected Gauss-Seidel on a dense W. Siconos: its
+nonsmooth Gauss-Seidel. Their tolerances are not ours: each is called with tighter ones, WITHIN apart, until
+our residual is met or gets no better. Only the last call is timed, and only the call itself.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Stop
+from palpo.physics.contact.residual import judge
+from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.errors import InputError
+
+Array = NDArray[np.float64]
+Call = Callable[[Array, Array, Array, float, int], tuple[Array, int, float]]
+"""call(W, b, mu, tolerance, iterations) -> force, iterations, seconds of the thread's processor; W and b are
+scaled to a mean diagonal and a largest entry of 1."""
+
+FIRST, WITHIN, CALLS = 1e-2, 0.1, 8
+"""The first tolerance over ours, the factor to the next one, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A solver of somebody else, as the table sees it."""
+
+    name: str
+    call: Call
+    consistent: bool = True
+
+    def solve(self, problem: AnyProblem, stop: Stop, **options: Any) -> ContactResult:
+        """As our solvers; `seconds` is its own call's. Raises InputError for a sparse W and for options."""
+        if not isinstance(problem, ContactProblem):
+            raise InputError(f"{self.name} is given dense problems only")
+        if options:
+            raise InputError(f"{self.name} takes no options from here")
+        scale = float(problem.w.diagonal().mean()) or 1.0
+        unit = float(np.abs(problem.b).max(initial=0.0)) or 1.0
+        w, b = problem.w / scale, problem.b / unit
+        best: ContactResult | None = None
+        for k in range(CALLS):
+            r, count, seconds = self.call(
+                w, b, problem.mu, FIRST * stop.tolerance * WITHIN**k, stop.max_iterations
+            )
+            r = np.nan_to_num(r * unit / scale)
+            project_cones(problem.mu, r)
+            found = replace(judge(problem, stop, r, count, "iterations", 0.0), seconds=seconds)
+            if best is not None and found.residual >= best.residual and not found.converged:
+                break
+            best = found
+            if found.converged:
+                break
+        assert best is not None
+        return best
+
+
+def peers() -> list[Peer]:
+    """Those that are installed here."""
+    return [*_pinocchio(), *_siconos()]
+
+
+def _pinocchio() -> Iterator[Peer]:
+    try:
+        pin: Any = import_module("pinocchio")
+        kinds = {
+            "pinocchio-admm": (pin.ADMMConstraintSolver, pin.ADMMSolverSettings, pin.ADMMSolverResult),
+            "pinocchio-pgs": (pin.PGSConstraintSolver, pin.PGSSolverSettings, pin.PGSSolverResult),
+        }
+    except (ImportError, AttributeError):
+        return
+    for name, kind in kinds.items():
+        yield Peer(name, _pinocchio_call(pin, *kind))
+
+
+def _pinocchio_call(pin: Any, solver: Any, settings: Any, result: Any) -> Call:
+    def call(w: Array, b: Array, mu: Array, tolerance: float, most: int) -> tuple[Array, int, float]:
+        # its rows are (t1, t2, n)
+        order = np.arange(len(b)).reshape(-1, 3)[:, [1, 2, 0]].ravel()
+        model = pin.Model()
+        model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "any")
+        models, data = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+        for friction in mu:
+            point = pin.PointContactConstraintModel(model, 1)
+            point.setFriction(float(friction))
+            models.append(pin.ConstraintModel(point))
+            data.append(models[len(models) - 1].createData())
+        how, found, own = settings(), result(), solver(len(b))
+        how.max_iterations = most
+        how.relative_feasibility_tol = how.relative_complementarity_tol = 0.0
+        how.absolute_feasibility_tol = how.absolute_complementarity_tol = tolerance
+        delassus, free = pin.DelassusOperatorDense(np.asfortranarray(w[np.ix_(order, order)])), b[order]
+        begun = time.thread_time()
+        own.solve(delassus, free, models, data, how, found)
+        seconds = time.thread_time() - begun
+        r = np.zeros(len(b))
+        r[order] = found.retrieveConstraintImpulses()
+        iterations = found.iterations
+        return r, int(iterations() if callable(iterations) else iterations), seconds
+
+    return call
+
+
+def _siconos() -> Iterator[Peer]:
+    try:
+        numerics: Any = import_module("siconos.numerics")
+        kind = numerics.SICONOS_FRICTION_3D_NSGS
+    except (ImportError, AttributeError):
+        return
+
+    def call(w: Array, b: Array, mu: Array, tolerance: float, most: int) -> tuple[Array, int, float]:
+        problem = numerics.FrictionContactProblem(3, len(mu), np.asfortranarray(w), b, mu)
+        options = numerics.SolverOptions(kind)
+        options.dparam[numerics.SICONOS_DPARAM_TOL] = tolerance
+        options.iparam[numerics.SICONOS_IPARAM_MAX_ITER] = most
+        r, u = np.zeros(len(b)), np.zeros(len(b))
+        begun = time.thread_time()
+        numerics.fc3d_driver(problem, r, u, options)
+        seconds = time.thread_time() - begun
+        return r, int(options.iparam[numerics.SICONOS_IPARAM_ITER_DONE]), seconds
+
+    yield Peer("siconos-nsgs", call)
