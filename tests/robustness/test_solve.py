@@ -363,7 +363,11 @@ def test_the_table_the_json_and_the_forces_tell_the_same(tmp_path, capsys):
     summary, held, forces = json.loads(told.read_text()), read_problem(EASY), np.load(out)
     table = capsys.readouterr().out
     assert summary["exit_status"] == status == 0
-    assert [row["solver"] for row in summary["solvers"]] == ["portfolio", *names[1:]] == list(forces)
+    assert (
+        [row["solver"] for row in summary["solvers"]]
+        == ["portfolio", *names[1:]]
+        == [key for key in forces if "/" not in key]
+    )
     for row in summary["solvers"]:
         assert row["open"] + row["stick"] + row["slip"] == held.n_contacts == summary["contacts"]
         assert row["solver"] in table
