@@ -11,17 +11,22 @@ from palpo.config.schema.geometry import Placement, TetGeometry, VolumeFile
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
+from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate, io
 from palpo.physics.mesh.beam import BeamLine
+from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
 
 NO_TRIANGLES = np.zeros((0, 3), np.int32)
 NO_EDGES = np.zeros((0, 2), np.int32)
+
+LARGE = 2500
+"""Nodes from which a body is solved by multigrid: about there a factor's columns cost as much as cycles."""
 
 Moving = tet_body.TetBody | chain_body.BeamBody | chain_body.RigidBody
 
@@ -72,6 +77,8 @@ def generated_tets(g: TetGeometry) -> TetMesh | None:
             return generate.sphere(g.radius, g.divisions)
         case "ellipsoid":
             return generate.ellipsoid(g.radii, g.divisions)
+        case "liver":
+            return liver(g.width, g.spacing)
         case _:
             return None
 
@@ -136,7 +143,10 @@ def chosen_nodes(
 def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
     mesh = tet_mesh(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
-    solid = tet_body.TetBody(body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model)
+    large = len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
+    solid = (LargeTetBody if large else tet_body.TetBody)(
+        body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model
+    )
     shape = Shape(len(mesh.nodes), mesh.surface().triangles, NO_EDGES, 0.0, LOW)
     return Part(body, shape, mesh.nodes.copy(), len(mesh.nodes), solid)
 

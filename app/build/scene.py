@@ -10,6 +10,7 @@ from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.topology import STATIC, join_shapes
 from palpo.physics.contact.rows import ToolPoints
 from palpo.physics.exchange.constraint_frame import Capacity
@@ -120,6 +121,7 @@ def build_scene(spec: SceneSpec) -> Scene:
             continue
         kind = {
             tet_body.TetBody: TetMember,
+            LargeTetBody: TetMember,
             chain_body.BeamBody: BeamMember,
             chain_body.RigidBody: RigidMember,
         }[type(part.body)]

@@ -54,6 +54,7 @@ class Shot:
 SHOTS = (
     Shot("wire-moving", "wire", 14.0, 14.0),
     Shot("wire", "wire", 24.0, 16.0, 3.36),
+    Shot("organ", "organ", 30.0, 28.0, 3.5),
     Shot("hapco-block", "hapco-block", 28.0, 24.0, 2.0),
     Shot("snap", "snap", 22.0, 20.0, 1.92),
     Shot("suction-arm", "suction-arm", 34.0, 14.0, 3.92),

@@ -1,6 +1,7 @@
 """A soft body of corotational linear tetrahedra."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4
 from palpo.physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.block_product import neighbours
-from palpo.physics.fem.cholesky import CholeskyFactor, analyse, solve_one
+from palpo.physics.fem.cholesky import CholeskyFactor, Symbolic, analyse, solve_one
 from palpo.physics.fem.corotational import (
     add_geometric_stiffness,
     add_internal_forces,
@@ -86,9 +87,6 @@ class TetBody:
         self.neighbours = neighbours(self._pattern)
 
         self.last = np.setdiff1d(last, self.fixed)
-        self._symbolic = analyse(
-            self.free.size, self._pattern.rows, self._pattern.cols, self._pattern.slots[self.last]
-        )
         self._factors: dict[float, CholeskyFactor] = {}
         self._blocks = np.empty((self._pattern.rows.size, 9))
         self._quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(mesh.tets), 1))
@@ -99,6 +97,11 @@ class TetBody:
         self.x = np.array(mesh.nodes, dtype=np.float64)
         self.v = np.zeros(self.n_dof)
         self.linearise()
+
+    @cached_property
+    def _symbolic(self) -> Symbolic:
+        """The pattern of all factors, found with the first: a body without factors never needs it."""
+        return analyse(self.free.size, self._pattern.rows, self._pattern.cols, self._pattern.slots[self.last])
 
     @property
     def _weight(self) -> NDArray[np.float64]:

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.body import Factor
+from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.drawn_model import DrawnModel
+from palpo.physics.systems.large_reduction import LargeReduction
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
 from palpo.physics.systems.reduced_frame import (
     Grams,
@@ -63,6 +65,8 @@ def make_reduction(member: Member, shifts: list[float], spanned: list[int], colu
     spanned: numbers of the shifts at which A_h^-1 J^T is in the basis of a body of many freedoms, with so
     many columns altogether.
     """
+    if isinstance(member, TetMember) and isinstance(member.body, LargeTetBody):
+        return LargeReduction(member, shifts, columns)
     if isinstance(member, TetMember):
         return TetReduction(member, shifts, spanned, columns)
     if isinstance(member, BeamMember):

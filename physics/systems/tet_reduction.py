@@ -187,7 +187,7 @@ class TetReduction:
         if beta > 0.0:
             residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
         self.residual = self._worst_residual(warped)
-        tail = [v, *(factor.solve(residual) for factor in self.factors[:2])]
+        tail = [v, *self._accelerations(residual, pool)]
         basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None)
         pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
@@ -207,6 +207,10 @@ class TetReduction:
         places = self.member.body.x.copy()
         places[self.member.body.free] = self._base
         return DrawnModel(self.member, places, self._used.copy(), self._modes.transform, self._span)
+
+    def _accelerations(self, residual: NDArray[np.float64], pool: Executor) -> list[NDArray[np.float64]]:
+        """Free accelerations under the remaining force (n_dof,), at the servo's step and the low step."""
+        return [factor.solve(residual) for factor in self.factors[:2]]
 
     def _present_basis(
         self, tail: NDArray[np.float64], rigid: NDArray[np.float64] | None

@@ -1,0 +1,179 @@
+"""All levels of a body's matrices: patterns, made once, and Galerkin products P^T K P, made in each step.
+
+The levels stand one after another in the same arrays, the mesh first, their nodes counted through, so that
+compiled code has one type however many there are. A coarse mass is P^T M P too, and never changes.
+Source: Briggs, Henson & McCormick, A Multigrid Tutorial (SIAM 2000), chapters 5 and 10.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from palpo.physics.fem.block_product import Neighbours
+from palpo.physics.fem.multigrid.lattice import COARSEST, FIRST, Coarse, coarsened, mean_edge
+from palpo.physics.kernels import fast_kernel
+
+Floats = NDArray[np.float64]
+
+
+class Rows(NamedTuple):
+    """Rows of blocks of all levels.
+
+    level (levels + 1,): first node of each level.  start (nodes + 1,), node (m,): its columns, ascending.
+    diagonal (nodes,): a row's own entry.  parent, weight (all but the coarsest nodes, 4): interpolation.
+    """
+
+    level: NDArray
+    start: NDArray
+    node: NDArray
+    diagonal: NDArray
+    parent: NDArray
+    weight: NDArray
+
+
+class _Product(NamedTuple):
+    """Where the terms of P^T A P go, in two passes: Q = A P, then P^T Q."""
+
+    start: NDArray  # (n + 1,) rows of A
+    node: NDArray  # (m,)
+    weight: Floats  # (n, 4)
+    half_start: NDArray  # (n + 1,) rows of Q
+    half: NDArray  # (m, 4) entry of Q for each entry of A and parent of its column
+    whole: NDArray  # (entries of Q, 4) entry of the coarse matrix for each parent of Q's row
+
+
+class Hierarchy:
+    """Levels over the free nodes x (n, 3) [m] of a mesh; rows: its Neighbours; mass (m,): M there."""
+
+    def __init__(self, x: Floats, rows: Neighbours, mass: Floats) -> None:
+        self._fine = rows
+        start, node = rows.start.astype(np.int64), rows.node.astype(np.int64)
+        starts, nodes, masses = [start], [node], [mass]
+        parents, weights, sizes = [], [], [len(x)]
+        self._products: list[_Product] = []
+        cell = FIRST * mean_edge(x, rows)
+        while len(x) > COARSEST:
+            coarse = coarsened(x, cell)
+            product, start, node = _galerkin(starts[-1], nodes[-1], coarse)
+            masses.append(_coarse_mass(masses[-1], starts[-1], nodes[-1], coarse, start, node))
+            self._products.append(product)
+            parents.append(coarse.parent + sum(sizes))
+            weights.append(coarse.weight)
+            starts.append(start)
+            nodes.append(node)
+            x, cell = coarse.places, 2.0 * cell
+            sizes.append(len(x))
+        level = np.concatenate([[0], np.cumsum(sizes)])
+        self.entry: list[int] = [0, *np.cumsum([len(part) for part in nodes]).tolist()]
+        """First entry of each level, and the end."""
+        all_starts = [part[:-1] + before for part, before in zip(starts, self.entry, strict=False)]
+        row_start = np.concatenate([*all_starts, self.entry[-1:]])
+        column = np.concatenate([part + before for part, before in zip(nodes, level, strict=False)])
+        owner = np.repeat(np.arange(level[-1]), np.diff(row_start))
+        no_parent = np.zeros((0, 4))
+        self.rows = Rows(
+            level.astype(np.int32), row_start.astype(np.int32), column.astype(np.int32),
+            np.flatnonzero(owner == column).astype(np.int32),
+            np.concatenate([no_parent, *parents]).astype(np.int32),
+            np.concatenate([no_parent, *weights]).astype(np.float32),
+        )  # fmt: skip
+        self.mass = np.concatenate(masses)
+        """Scalar of each entry of M [kg], (m,)."""
+        self.stiffness = np.zeros((self.entry[-1], 9))
+        """Blocks of K [N/m], (m, 9), row by row."""
+
+    def renew(self, blocks: Floats) -> None:
+        """K of every level from the mesh's lower blocks (n_blocks, 9)."""
+        levels = [self.stiffness[a:b] for a, b in zip(self.entry, self.entry[1:], strict=False)]
+        _both_triangles(self._fine.block, self._fine.mirrored, blocks, levels[0])
+        for product, fine, coarse in zip(self._products, levels, levels[1:], strict=False):
+            half = np.zeros((len(product.whole), 9))
+            _times_interpolation(product.start, product.node, fine, product.weight, product.half, half)
+            coarse[:] = 0.0
+            _gather(product.half_start, half, product.weight, product.whole, coarse)
+
+
+def _galerkin(start: NDArray, node: NDArray, coarse: Coarse) -> tuple[_Product, NDArray, NDArray]:
+    """The terms of P^T A P for a level's rows, and the rows (start, node) of the level below."""
+    parent, live, many = coarse.parent, coarse.weight > 0.0, len(coarse.places)
+    row = np.repeat(np.arange(len(parent)), np.diff(start))
+    key = row[:, None] * many + parent[node]
+    entries = np.unique(key[live[node]])
+    half = np.where(live[node], np.searchsorted(entries, key), 0)
+    of, column = entries // many, entries % many
+    key = parent[of] * many + column[:, None]
+    below = np.unique(key[live[of]])
+    whole = np.where(live[of], np.searchsorted(below, key), 0)
+    product = _Product(
+        start.astype(np.int32), node.astype(np.int32), np.ascontiguousarray(coarse.weight),
+        np.searchsorted(of, np.arange(len(parent) + 1)).astype(np.int32), half.astype(np.int32),
+        whole.astype(np.int32),
+    )  # fmt: skip
+    return product, np.searchsorted(below // many, np.arange(many + 1)), below % many
+
+
+def _coarse_mass(
+    mass: Floats, start: NDArray, node: NDArray, coarse: Coarse, below: NDArray, column: NDArray
+) -> Floats:
+    """P^T M P at the entries of the level below."""
+    n, many = coarse.parent.shape[0], len(coarse.places)
+    ends = np.arange(n + 1) * 4
+    interpolation = sp.csr_matrix((coarse.weight.ravel(), coarse.parent.ravel(), ends), shape=(n, many))
+    full = (interpolation.T @ sp.csr_matrix((mass, node, start), shape=(n, n)) @ interpolation).tocsr()
+    return np.asarray(full[np.repeat(np.arange(many), np.diff(below)), column]).ravel()
+
+
+@fast_kernel
+def _both_triangles(block, mirrored, blocks, out):
+    """out (m, 9): the block of each entry, transposed where it is mirrored."""
+    for e in range(block.size):
+        b = block[e]
+        for i in range(3):
+            for j in range(3):
+                out[e, 3 * i + j] = blocks[b, 3 * j + i] if mirrored[e] else blocks[b, 3 * i + j]
+
+
+@fast_kernel
+def _times_interpolation(start, node, blocks, weight, half, out):
+    """out += A P for A's blocks (m, 9), at the entries `half`."""
+    for e in range(node.size):
+        j = node[e]
+        a0, a1, a2, a3, a4 = blocks[e, 0], blocks[e, 1], blocks[e, 2], blocks[e, 3], blocks[e, 4]
+        a5, a6, a7, a8 = blocks[e, 5], blocks[e, 6], blocks[e, 7], blocks[e, 8]
+        for k in range(4):
+            w = weight[j, k]
+            if w != 0.0:
+                q = half[e, k]
+                out[q, 0] += w * a0
+                out[q, 1] += w * a1
+                out[q, 2] += w * a2
+                out[q, 3] += w * a3
+                out[q, 4] += w * a4
+                out[q, 5] += w * a5
+                out[q, 6] += w * a6
+                out[q, 7] += w * a7
+                out[q, 8] += w * a8
+
+
+@fast_kernel
+def _gather(start, half, weight, whole, out):
+    """out += P^T Q for Q's blocks `half`, at the entries `whole`."""
+    for i in range(start.size - 1):
+        for e in range(start[i], start[i + 1]):
+            a0, a1, a2, a3, a4 = half[e, 0], half[e, 1], half[e, 2], half[e, 3], half[e, 4]
+            a5, a6, a7, a8 = half[e, 5], half[e, 6], half[e, 7], half[e, 8]
+            for k in range(4):
+                w = weight[i, k]
+                if w != 0.0:
+                    q = whole[e, k]
+                    out[q, 0] += w * a0
+                    out[q, 1] += w * a1
+                    out[q, 2] += w * a2
+                    out[q, 3] += w * a3
+                    out[q, 4] += w * a4
+                    out[q, 5] += w * a5
+                    out[q, 6] += w * a6
+                    out[q, 7] += w * a7
+                    out[q, 8] += w * a8

@@ -1,0 +1,153 @@
+"""The reduced models of a large soft body: no factor, nothing kept between frames but a place to begin.
+
+Every column is solved on the present tangent by a few multigrid steps, since a model's error is the square of
+its columns'. Points have columns of their own at the servo's step only, where what they do does not reach
+their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`).
+"""
+
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.bodies.large_body import LargeTetBody
+from palpo.physics.fem.block_product import multiply
+from palpo.physics.fem.multigrid.solver import MultigridFactor, groups
+from palpo.physics.reduction.patch_loads import patch_loads
+from palpo.physics.reduction.rational_krylov import best_rotation
+from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.tet_reduction import TetReduction, symmetric_product, turned
+
+DEGREE = 2
+"""Of the polynomial loads over a patch."""
+
+PATCHES = 3 * (DEGREE + 1) * (DEGREE + 2) // 2
+"""Columns of those loads at one step size."""
+
+ROUGH = 0.1
+"""Residual of a column: the model's error is the square of its error."""
+
+STEPS = 6
+"""Steps of conjugate gradients that a column may take in one low step; it goes on in the next."""
+
+SETTLED = 1e-2
+"""Residual of the free accelerations: what they miss stays in the body until the next frame."""
+
+Floats = NDArray[np.float64]
+Job = tuple[MultigridFactor, NDArray[np.float32], NDArray[np.float32] | None]
+
+
+class LargeReduction(TetReduction):
+    """Columns and model of one large body.
+
+    shifts [s]: the servo's step and the low step; columns: so many of A_h^-1 J^T at the first of them, beside
+    those of the smooth loads at two others.
+    """
+
+    def __init__(self, member: TetMember, shifts: list[float], columns: int) -> None:
+        assert isinstance(member.body, LargeTetBody)
+        self.large, self.systems = member.body, list[MultigridFactor]()
+        super().__init__(member, shifts, [0], 0)
+        self._widest = columns
+        self.afford(shifts, columns)
+        self._rooms = np.zeros((3, member.body.n_dof * (self._first + self.width + 2 * PATCHES)))
+        self._points = np.zeros((member.body.n_dof, 0), np.float32)
+        self._spread = np.zeros((member.body.n_dof, 0), np.float32)
+        self._patches = [self._spread, self._spread]
+        self._turned_slow = self.slow
+        self._pool: Executor | None = None
+
+    def afford(self, shifts: list[float], columns: int) -> None:
+        """Other steps, and fewer columns or as many as at first, from the next low step on."""
+        short, long = shifts[:2]
+        self.shifts = [short, long, between(short, long, *self.member.damping)]
+        self.width = 3 * (min(columns, self._widest) // 3)
+        self.large.keep_factors(self.shifts)
+
+    def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
+        """Columns of the likeliest contacts, those that stay from where they were."""
+        member, body, self._pool = self.member, self.large, pool
+        body.linearise()
+        self.systems = list(pool.map(body.factor, self.shifts))
+        self.factors = self.systems  # type: ignore[assignment]
+        self.origin = self._centred()
+        if member.floating:
+            axes = best_rotation(self.rest, self.origin, member.mass_free)
+            self._turned_slow = turned(self.slow, axes)
+        dofs = body.dofs_of(near[: self.width // 3])
+        dofs = dofs[(dofs >= 0).all(axis=1)]
+        wanted = dofs.reshape(-1).astype(np.int64)
+        stays = np.isin(wanted, self.known)
+        # those that begin at nothing take longer: they go together
+        wanted = np.concatenate([wanted[~stays], wanted[stays]])
+        place = {int(dof): i for i, dof in enumerate(self.known)}
+        start, loads = (np.zeros((body.n_dof, len(wanted)), np.float32) for _ in range(2))
+        start[:, np.sum(~stays) :] = self._points[:, [place[int(dof)] for dof in wanted[np.sum(~stays) :]]]
+        loads[wanted, np.arange(len(wanted))] = 1.0
+        smooth = patch_loads(self.origin[dofs[:, 0] // 3], DEGREE)
+        spread = np.zeros((body.n_dof, 3 * smooth.shape[1]), np.float32)
+        spread[dofs.reshape(-1)] = np.kron(smooth, np.eye(3))
+        # the loads of the last frame that come nearest to these tell where to begin
+        nearest = self._spread.T @ spread
+        jobs: list[Job] = [
+            (system, spread, last @ nearest)
+            for system, last in zip(self.systems[1:], self._patches, strict=True)
+        ]
+        jobs += [(self.systems[0], loads[:, part], start[:, part]) for part in groups(len(wanted))]
+        solved = list(pool.map(_approach, jobs))
+        self._patches, self._spread = solved[:2], spread
+        self._points, self.known = np.hstack([loads[:, :0], *solved[2:]]), wanted
+
+    def _accelerations(self, residual: Floats, pool: Executor) -> list[Floats]:
+        jobs = [(system, residual[:, None].astype(np.float32)) for system in self.systems[:2]]
+        return [x[:, 0].astype(np.float64) for x in pool.map(_settle, jobs)]
+
+    def _present_basis(self, tail: Floats, rigid: Floats | None) -> tuple[Floats, Floats]:
+        parts: list[NDArray[Any]] = [self._turned_slow, tail, self._points, *self._patches]
+        k = sum(part.shape[1] for part in parts)
+        basis, rooted = (self._rooms[i, : len(tail) * k].reshape(len(tail), k) for i in (0, 2))
+        np.concatenate(parts, axis=1, out=basis)
+        self._independent = np.arange(k)
+        if rigid is not None:
+            heavy = self.mass[:, None] * rigid
+            basis -= rigid @ np.linalg.solve(rigid.T @ heavy, heavy.T @ basis)
+        np.multiply(np.sqrt(self.mass)[:, None], basis, out=rooted)
+        return basis, symmetric_product(rooted, rooted)
+
+    def _times(self, blocks: Floats, b: Floats, out: Floats) -> Floats:
+        """Columns are shared out among threads; a single one, which only says where to solve, takes the
+        systems' own stiffness."""
+        if b.shape[1] == 1:
+            out[:, 0] = self.systems[0].stiffness_product(b[:, 0])
+            return out
+        assert self._pool is not None
+        rows, half = self.large.neighbours, b.shape[1] // 2
+        halves = slice(0, half), slice(half, None)
+        list(self._pool.map(lambda part: multiply(rows, blocks, b[:, part], out[:, part]), halves))
+        return out
+
+    def _worst_residual(self, warped: Floats) -> float:
+        """Of no use here: all columns are of the present tangent."""
+        return 0.0
+
+
+def between(short: float, long: float, alpha: float, beta: float) -> float:
+    """The step size [s] where stiffness outweighs mass by the geometric mean of what it does at two others.
+
+    A_h is a multiple of M + s K with s = h (beta + h) / (1 + alpha h), and what a step size of the basis is
+    good for is a range of log s around its own.
+    """
+    s = np.sqrt(np.prod([h * (beta + h) / (1.0 + alpha * h) for h in (short, long)]))
+    linear = beta - alpha * s
+    return float(0.5 * (np.sqrt(linear * linear + 4.0 * s) - linear))
+
+
+def _approach(job: Job) -> NDArray[np.float32]:
+    factor, load, start = job
+    return factor.approach(load, ROUGH, STEPS, start)[0]
+
+
+def _settle(job: tuple[MultigridFactor, NDArray[np.float32]]) -> NDArray[np.float32]:
+    factor, load = job
+    return factor.approach(load, SETTLED, 3 * STEPS)[0]

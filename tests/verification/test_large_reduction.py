@@ -1,0 +1,131 @@
+"""The reduced models of a body without factors: what the servo feels of it is what the whole body does."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from palpo.app.build import parts
+from palpo.physics.bodies.large_body import LargeTetBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.liver import liver
+from palpo.physics.reduction.patch_loads import patch_loads
+from palpo.physics.systems.large_reduction import PATCHES, LargeReduction, between
+from palpo.physics.systems.members import TetMember
+from palpo.studies.runs import Drive, legs
+
+ALPHA, BETA = 2.0, 8e-3
+SHIFTS = [1e-3, 1e-1]
+
+
+def reduction_over(count: int) -> tuple[LargeReduction, np.ndarray]:
+    """A liver held below, and the model's columns over the `count` points about its top."""
+    mesh = liver(0.15, 0.009)
+    below = np.flatnonzero(mesh.nodes[:, 1] < -0.02)
+    body = LargeTetBody("liver", mesh, Material(5e3, 0.45, 1060.0, ALPHA, BETA), below, (0.0, 0.0, 0.0))
+    surface = mesh.boundary_nodes
+    top = surface[np.argmax(mesh.nodes[surface, 1])]
+    near = surface[np.argsort(np.linalg.norm(mesh.nodes[surface] - mesh.nodes[top], axis=1))[:count]]
+    reduction = LargeReduction(TetMember(body, 0, 0), SHIFTS, 3 * count)
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(2):  # columns go on where the last low step left them
+            reduction.prepare(near.astype(np.intp), pool)
+    return reduction, near
+
+
+def response_errors(
+    reduction: LargeReduction, near: np.ndarray, basis: np.ndarray, steps: list[float]
+) -> list[float]:
+    """Of J A_h^-1 J^T at those points by a Galerkin model on `basis`, in the spectral norm."""
+    body = reduction.member.body
+    load = reduction.member.columns(near)
+    body.linearise()
+    unit, _ = np.linalg.qr(basis / np.linalg.norm(basis, axis=0))
+    mass, stiffness = unit.T @ (body.M @ unit), unit.T @ (body.K @ unit)
+    out = []
+    for h in steps:
+        exact = load.T @ body.factor(h).solve_many(load)
+        seen = load.T @ unit
+        model = seen @ np.linalg.solve((1.0 + ALPHA * h) * mass + h * (BETA + h) * stiffness, seen.T)
+        out.append(float(np.linalg.norm(exact - model, 2) / np.linalg.norm(exact, 2)))
+    return out
+
+
+def test_points_respond_as_the_whole_body_at_every_step_between() -> None:
+    reduction, near = reduction_over(12)
+    steps = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
+    columns, (long, middle) = reduction._points, reduction._patches
+    whole = response_errors(reduction, near, np.hstack([columns, long, middle]), steps)
+    ends = response_errors(reduction, near, np.hstack([columns, long]), steps)
+    # columns of residual 0.1 err by some hundredths, a model by the square of that
+    assert max(whole) < 0.02
+    # a Galerkin model on more columns is no worse, and one step between is what the two ends lack
+    assert all(a <= b + 1e-6 for a, b in zip(whole, ends, strict=True))
+    assert max(ends) > 1.5 * max(whole)
+
+
+def test_points_that_stay_begin_where_they_were() -> None:
+    reduction, near = reduction_over(12)
+    with ThreadPoolExecutor(1) as pool:
+        before = reduction._points.copy()
+        reduction.prepare(near[::-1].astype(np.intp), pool)
+    known = {int(dof): i for i, dof in enumerate(reduction.known)}
+    dofs = reduction.member.body.dofs_of(near).reshape(-1)
+    again = reduction._points[:, [known[int(dof)] for dof in dofs]]
+    # solved to a tenth already: nothing is left to do
+    assert (again == before).all()
+
+
+def test_patch_loads_are_the_polynomials_of_the_plane_of_the_points() -> None:
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    plane = rng.uniform(-1.0, 1.0, (40, 2))
+    x = 0.01 * plane @ axes[:2] + [1.0, 2.0, 3.0]
+    loads = patch_loads(x, 2)
+    assert loads.shape == (40, PATCHES // 3)
+    assert np.allclose(loads.T @ loads, np.eye(6), atol=1e-12)
+    a, b = plane.T
+    for field in (np.ones(40), a, b, a * a, a * b, b * b):
+        assert np.allclose(loads @ (loads.T @ field), field, atol=1e-9)
+    assert np.linalg.norm(a**3 - loads @ (loads.T @ a**3)) > 1e-2
+
+
+def test_few_points_have_no_more_loads_than_they_can_tell_apart() -> None:
+    line = np.outer(np.arange(9.0), [1.0, 2.0, 0.5])
+    assert patch_loads(line, 2).shape == (9, 3)
+    assert patch_loads(line[:1], 2).shape == (1, 1)
+    assert patch_loads(line[:2], 2).shape == (2, 2)
+    assert patch_loads(line[:0], 2).shape == (0, 0)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (2.0, 8e-3), (50.0, 0.0)])
+def test_the_step_between_outweighs_by_the_geometric_mean(alpha: float, beta: float) -> None:
+    def weight(h: float) -> float:
+        return h * (beta + h) / (1.0 + alpha * h)
+
+    middle = between(*SHIFTS, alpha, beta)
+    assert SHIFTS[0] < middle < SHIFTS[1]
+    assert np.isclose(weight(middle) ** 2, weight(SHIFTS[0]) * weight(SHIFTS[1]))
+
+
+def test_a_liver_pressed_and_stroked_feels_as_with_everything_at_1_khz(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = legs(
+        (0.0, -0.035, 0.0722, 0.0),
+        (0.6, -0.035, 0.0668, 0.0),
+        (0.1, -0.035, 0.0668, 0.0),
+        (0.3, -0.032, 0.0668, 0.0),
+    )
+    mesh = "bodies.liver.geometry.spacing=12.5 mm"
+    with Drive("organ", [mesh], "monolithic") as exact:
+        exact.go(path)
+    monkeypatch.setattr(parts, "LARGE", 0)
+    with Drive("organ", [mesh]) as ours:
+        assert isinstance(ours.lock.scene.members[0].body, LargeTetBody)
+        ours.go(path)
+    force, reference = ours.trace["force"], exact.trace["force"]
+    peak = np.linalg.norm(reference, axis=1).max()
+    assert peak > 0.1
+    # frames are a tenth to a fifth of a second old; the hand moves 9 mm/s
+    assert np.sqrt(((force - reference) ** 2).sum(axis=1).mean()) < 0.01 * peak
