@@ -54,9 +54,10 @@ def rungs_of(period: int, servo_hz: float, pictures_hz: float, spares: Sequence[
         longer = round(servo_hz / rate)
         if longer > budgets[-1].period and rate >= SLOWEST_HZ:
             budgets.append(Budget(longer))
-    for name, shares in (("columns", COLUMN_SHARES), ("contacts", CONTACT_SHARES)):
-        if name in spares:
-            budgets += [budgets[-1]._replace(**{name: share}) for share in shares]
+    if "columns" in spares:
+        budgets += [budgets[-1]._replace(columns=share) for share in COLUMN_SHARES]
+    if "contacts" in spares:
+        budgets += [budgets[-1]._replace(contacts=share) for share in CONTACT_SHARES]
     fewer = [Rung(budgets[-1], hz) for hz in PICTURES_HZ if hz < pictures_hz]
     return [*(Rung(budget, pictures_hz) for budget in budgets), *fewer]
 
