@@ -15,6 +15,7 @@ from palpo.config.schema.hapco import HapcoScene
 from palpo.config.schema.scene import BaseScene, Key, Origin, SceneSpec
 from palpo.config.schema.snap import SnapScene
 from palpo.config.schema.suction import SuctionScene
+from palpo.config.toml import write_toml
 
 SYSTEMS: dict[str, type[BaseScene]] = {
     "multirate": SceneSpec,
@@ -53,9 +54,25 @@ def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Any:
 def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> Any:
     """A scene from its text, as a recording keeps it; mesh files are looked for beside `path`."""
     path = Path(path)
-    data = read_toml(text, path.name)
-    for override in overrides:
+    origin = Origin(path, text, tuple(overrides))
+    return _validated(scene_tables(origin), origin)
+
+
+def scene_of(tables: dict[str, Any], path: str | Path) -> Any:
+    """A scene from its tables, plain values as TOML has them; mesh files are looked for beside `path`."""
+    return _validated(tables, Origin(Path(path), write_toml(tables), ()))
+
+
+def scene_tables(origin: Origin) -> dict[str, Any]:
+    """The tables of a scene with its overrides, before its defaults and units."""
+    data = read_toml(origin.text, origin.path.name)
+    for override in origin.overrides:
         set_key(data, override)
+    return data
+
+
+def _validated(data: dict[str, Any], origin: Origin) -> Any:
+    path = origin.path
     system = data.get("system", "multirate")
     if system not in list(SYSTEMS):
         raise ConfigError(f"{path.name}: system = {_toml(system)}: {choose(system, SYSTEMS)}")
@@ -63,7 +80,7 @@ def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> A
         scene = SYSTEMS[system].model_validate(data, context={"folder": str(path.parent)})
     except ValidationError as error:
         raise ConfigError(f"{path.name}: {_sentence(error, data)}") from None
-    scene._origin = Origin(path, text, tuple(overrides))
+    scene._origin = origin
     return scene
 
 
@@ -83,25 +100,30 @@ def json_schema() -> dict[str, Any]:
 def set_key(data: dict[str, Any], override: str) -> None:
     """Put "a.b.c=value" into the tables of a scene; list items go by number, bodies by name too."""
     key, equals, text = override.partition("=")
-    parts = [part for part in re.split(r"[.\[\]]+", key.strip()) if part]
-    if not equals or not parts:
+    if not equals or not key.strip():
         raise ConfigError(f"--set {override}: write key=value, such as rates.low_hz=25")
+    put_value(data, key.strip(), _value(text), f"--set {override}")
+
+
+def put_value(data: dict[str, Any], key: str, value: Any, said: str) -> None:
+    """Put a value under "a.b.c" into the tables of a scene; `said` stands before what a refusal says."""
+    parts = [part for part in re.split(r"[.\[\]]+", key) if part]
+    if not parts:
+        raise ConfigError(f"{said}: the key is empty; write one such as rates.low_hz")
     table: Any = data
     for i, part in enumerate(parts[:-1]):
         if isinstance(table, list):
-            table = table[_item(table, part, override)]
+            table = table[_item(table, part, said)]
         else:
             if part == "material" and isinstance(table.get(part), str):
                 table[part] = {"name": table[part]}
             table = table.setdefault(part, {})
         if not isinstance(table, dict | list):
-            raise ConfigError(
-                f"--set {override}: {'.'.join(parts[: i + 1])} is a single value; it has no keys below"
-            )
+            raise ConfigError(f"{said}: {'.'.join(parts[: i + 1])} is a single value; it has no keys below")
     if isinstance(table, list):
-        table[_item(table, parts[-1], override)] = _value(text)
+        table[_item(table, parts[-1], said)] = value
     else:
-        table[parts[-1]] = _value(text)
+        table[parts[-1]] = value
 
 
 def _value(text: str) -> Any:
@@ -112,7 +134,7 @@ def _value(text: str) -> Any:
         return text.strip()
 
 
-def _item(items: list[Any], part: str, override: str) -> int:
+def _item(items: list[Any], part: str, said: str) -> int:
     """Index of a list's item by its number or by its name."""
     names = [str(item["name"]) for item in items if isinstance(item, dict) and "name" in item]
     if part in names:
@@ -120,7 +142,7 @@ def _item(items: list[Any], part: str, override: str) -> int:
     if part.isdecimal() and int(part) < len(items):
         return int(part)
     known = names or [str(i) for i in range(len(items))]
-    raise ConfigError(f'--set {override}: there is no "{part}"; {choose(part, known)}')
+    raise ConfigError(f'{said}: there is no "{part}"; {choose(part, known)}')
 
 
 def _shipped() -> list[Path]:

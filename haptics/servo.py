@@ -473,6 +473,30 @@ def servo_run(servo, n):
     return tick_count(servo) - first
 
 
+@kernel
+def servo_lead(servo, positions, orientations, velocities, spins, rows):
+    """Ticks of the system alone under a hand that is imposed: no device, no limits, no clock.
+
+    positions (n, 3) [m], orientations (n, 4), velocities (n, 3) [m/s] and spins (n, 3) [rad/s] in the scene's
+    axes, one row a tick. rows (n, len(COLUMNS)): what each tick came to. Returns how many were well.
+    """
+    port, control = servo.port, servo.control
+    for k in range(positions.shape[0]):
+        for i in range(3):
+            port.position[i] = positions[k, i]
+            port.velocity[i] = velocities[k, i]
+            port.angular_velocity[i] = spins[k, i]
+        for i in range(4):
+            port.orientation[i] = orientations[k, i]
+        _call_system(servo)
+        energy = servo.energy.joules[ENERGY]
+        write_row(rows[k], control[_TICK], servo.dt, port, servo.device_port, servo.sent, 0, 0.0, 0.0, energy)
+        control[_TICK] += 1
+        if port.status[STATUS_CODE] != OK:
+            return k
+    return positions.shape[0]
+
+
 @inlined
 def _pace(deadline, period, statistics, scratch):
     """Wait for a deadline; (lateness, next deadline), counting lateness, misses and skipped periods."""

@@ -1,1 +1,71 @@
-"""Palpo: feel soft bodies through a haptic device, a mouse or a recorded hand, at 1 kHz."""
+"""Palpo: feel soft bodies through a haptic device, a mouse or a recorded hand, at 1 kHz.
+
+    import palpo
+
+    scene = palpo.load("wire", friction={"default": 0.4})
+    state = scene.build().start()
+    ticks = state.step(hand=(0.12, 0.19, 0.0), ticks=500)     # where the hand goes in half a second
+    print(state.force, state.positions["cylinder"].mean(axis=0))
+    saved = state.copy()                                      # goes on from here, bit for bit
+
+`load` and `scenes` give scenes, `Scene.build` a model, `Model.start` a state; `run` runs a scene on a device
+in real time, `replay` repeats a recording, `restore` goes on from a saved state, `solve` solves contact
+problems.
+Units are SI, axes right-handed with y up, quaternions (w, x, y, z). What cannot be used is refused with
+`Refusal`, whose text says what and why. docs/tutorial.md leads through all of it.
+
+Importing this module loads nothing else and changes nothing. The first use of one of its names loads Palpo,
+which sets OMP_NUM_THREADS and its like to 1 in the environment: results are bit-equal only if BLAS sums in
+one thread. If NumPy was imported before, its BLAS library is limited to one thread while a call of Palpo
+lasts, and has its threads back afterwards.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from palpo.app.cli.refusal import Refusal as Refusal
+    from palpo.app.library.model import Model as Model
+    from palpo.app.library.model import restore as restore
+    from palpo.app.library.runs import replay as replay
+    from palpo.app.library.runs import run as run
+    from palpo.app.library.runs import solve as solve
+    from palpo.app.library.scene import Scene as Scene
+    from palpo.app.library.scene import load as load
+    from palpo.app.library.scene import scenes as scenes
+    from palpo.app.library.state import Contacts as Contacts
+    from palpo.app.library.state import Pose as Pose
+    from palpo.app.library.state import State as State
+    from palpo.app.library.state import Ticks as Ticks
+    from palpo.app.report.outcome import Outcome as Outcome
+    from palpo.physics.contact.problem import ContactProblem as ContactProblem
+    from palpo.physics.contact.problem import ContactResult as ContactResult
+
+_PLACES = {
+    "app.cli.refusal": ("Refusal",),
+    "app.library.scene": ("Scene", "load", "scenes"),
+    "app.library.model": ("Model", "restore"),
+    "app.library.state": ("State", "Pose", "Contacts", "Ticks"),
+    "app.library.runs": ("replay", "run", "solve"),
+    "app.report.outcome": ("Outcome",),
+    "physics.contact.problem": ("ContactProblem", "ContactResult"),
+}
+_PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name in names}
+
+__all__ = [  # noqa: RUF022 (in the order of their use)
+    "load", "scenes", "Scene", "Model", "State", "Pose", "Contacts", "Ticks", "restore", "run", "replay",
+    "Outcome", "solve", "ContactProblem", "ContactResult", "Refusal",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACE:
+        raise AttributeError(f"module palpo has no attribute {name!r}")
+    import_module("palpo.app")  # settles the threads of BLAS before anything imports NumPy
+    value = getattr(import_module(_PLACE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

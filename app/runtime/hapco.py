@@ -112,6 +112,11 @@ class HapcoRig:
         """Ticks in which the simulation paused for an overdue frame."""
         return 0 if self.loops is None else int(self.loops.counter[CALLS] - self.state.counter[TICK])
 
+    @property
+    def turn(self) -> NDArray[np.float64]:
+        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
+        return self.state.mobile.orientation
+
     def masses(self) -> dict[str, float]:
         """Mass of each body [kg]."""
         return {body.name: body.mass for body in self.bodies}

@@ -79,6 +79,11 @@ class MultirateRig:
         """Ticks in which the simulation paused for an overdue frame."""
         return int(self.high.counter[CALLS] - self.high.counter[TICK])
 
+    @property
+    def turn(self) -> NDArray[np.float64]:
+        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
+        return self.high.tool.q[self.high.hold.frame[0]]
+
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         return self.scene.masses()

@@ -109,9 +109,12 @@ class Options:
 class Session:
     """One run: `prepare`, then `run`. Raises ConfigError, InputError or HapticsError for bad input."""
 
-    def __init__(self, options: Options, progress: Progress | None = None) -> None:
+    def __init__(
+        self, options: Options, progress: Progress | None = None, spec: BaseScene | None = None
+    ) -> None:
+        """spec: a scene that was loaded before, of which the options have but the name."""
         self.options, self.progress = options, progress or Silent()
-        self.spec: BaseScene = load_scene(options.scene, options.overrides)
+        self.spec: BaseScene = spec or load_scene(options.scene, options.overrides)
         self.kind = check_kind(self.spec, options.interface, options.lock_step)
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
@@ -231,7 +234,7 @@ class Session:
         try:
             with self._endings, self._excepthook():
                 if self.options.lock_step:
-                    self._in_lock_step()
+                    self._in_lock_step(watch)
                 else:
                     self._in_threads(watch, launch)
             columns = self.trace.finish()
@@ -328,7 +331,7 @@ class Session:
             for words, times in servo.events().items():
                 self._note(words, times)
 
-    def _in_lock_step(self) -> None:
+    def _in_lock_step(self, watch: Watch | None) -> None:
         """Both rates in this thread, then the fade."""
         rig = self.rig
 
@@ -343,6 +346,8 @@ class Session:
             state, fresh = self.visual.latest()
             if fresh:
                 self.album.look(state)
+            if watch is not None:
+                watch(state, fresh)
             if rig.lock.tick % BATCH < rig.ratio:
                 self.trace.take()
 

@@ -104,6 +104,11 @@ class SnapRig:
         """There are no frames to wait for."""
         return 0
 
+    @property
+    def turn(self) -> NDArray[np.float64]:
+        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
+        return self.state.snap.motion.orientation
+
     def masses(self) -> dict[str, float]:
         """Mass of the socket, and the one that the plug is given by its hold [kg]."""
         c = self.model.connector

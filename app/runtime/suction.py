@@ -103,6 +103,11 @@ class SuctionRig:
         """Ticks in which the simulation paused for an overdue frame."""
         return int(self.state.counter[CALLS] - self.state.counter[TICK])
 
+    @property
+    def turn(self) -> NDArray[np.float64]:
+        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
+        return self.state.orientation
+
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         suction = self.built.suction

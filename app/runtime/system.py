@@ -156,6 +156,11 @@ class Rig(Protocol):
         """Ticks in which the simulation paused for an overdue frame."""
         ...
 
+    @property
+    def turn(self) -> NDArray[np.float64]:
+        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
+        ...
+
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         ...

@@ -1,0 +1,1 @@
+"""What `import palpo` offers: scenes, models, states, runs."""

@@ -1,0 +1,298 @@
+"""A scene in motion: stepped without a clock, read as arrays, copied, saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from palpo.app.cli.refusal import Refusal
+from palpo.app.library.blas import single_threaded
+from palpo.app.library.refusals import refusing
+from palpo.app.runtime.system import Rig
+from palpo.haptics.limits import REASONS, RUNNING
+from palpo.haptics.row import COLUMNS, NAMES
+from palpo.haptics.servo import drain_rows, finished_reason, servo_lead, servo_run, tick_count
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.exchange.ahead import Ahead
+from palpo.physics.exchange.port import INFO_HELD
+from palpo.physics.exchange.snapshot import CONTACT_STATES, COUNTERS, SceneState
+
+if TYPE_CHECKING:
+    from palpo.app.library.model import Model
+
+Floats = NDArray[np.float64]
+
+
+class Pose(NamedTuple):
+    """A place and an orientation."""
+
+    position: Floats
+    """[m], shape (3,)."""
+    orientation: Floats
+    """Unit quaternion (w, x, y, z), shape (4,)."""
+
+
+class Contacts(NamedTuple):
+    """The contacts of a tick."""
+
+    points: Floats
+    """[m], shape (n, 3)."""
+    forces: Floats
+    """On body 1, which is the tool where it takes part [N], shape (n, 3)."""
+    status: tuple[str, ...]
+    """"open", "stick", "slip" or "bilateral"."""
+
+
+class Ticks(NamedTuple):
+    """What happened in n ticks, a row each."""
+
+    time: Floats
+    """At the tick's start [s], shape (n,)."""
+    hand: Floats
+    """Where the hand was [m], shape (n, 3)."""
+    held: Floats
+    """Where the tool's held point came to be [m], shape (n, 3)."""
+    force: Floats
+    """On the hand, before the device's limits [N], shape (n, 3)."""
+    torque: Floats
+    """On the hand [N m], shape (n, 3)."""
+    contacts: NDArray[np.int64]
+    """Number of active contacts, shape (n,)."""
+    sweeps: NDArray[np.int64]
+    """Sweeps of the contact solver, shape (n,)."""
+    residual: Floats
+    """Relative residual of its solution, shape (n,)."""
+
+    @property
+    def work(self) -> float:
+        """Work of the scene on the hand between the first and the last of these ticks [J].
+
+        By the trapezoidal rule over the hand's path; of forces alone, not of torques.
+        """
+        return float(0.5 * ((self.force[1:] + self.force[:-1]) * np.diff(self.hand, axis=0)).sum())
+
+
+class State:
+    """A scene in motion, made by `Model.start`. Both rates step in one thread without a clock.
+
+    Two states of one model never share anything: what one does, the other does not notice. Not for several
+    threads at once.
+    """
+
+    def __init__(self, model: Model, rig: Rig, path: Ahead) -> None:
+        self.model = model
+        self.rig = rig
+        """The rig behind it: all there is, and no promise to stay as it is."""
+        self.led = False
+        """Whether a hand has been imposed, so that the scene's own cannot go on."""
+        self._path = path
+
+    # ---- going on
+
+    @single_threaded
+    def step(
+        self, ticks: int | None = None, hand: ArrayLike | None = None, orientation: ArrayLike | None = None
+    ) -> Ticks:
+        """Go on by some ticks, one by default, and return what happened in them.
+
+        Without a hand the scene's own simulated hand follows its path, with its device and limits, as in
+        `palpo run --lock-step`. hand: where the tool's held point is led instead [m]: (3,) is reached evenly
+        over the ticks, (n, 3) is one row a tick. orientation: of the hand, (4,) or (n, 4), unit quaternions
+        (w, x, y, z), evenly or one a tick too; without it the hand does not turn.
+        Raises Refusal for arrays of other shapes, and FloatingPointError or RuntimeError, in words, where the
+        simulation cannot go on.
+        """
+        if hand is None and orientation is None:
+            rows = self._follow(_count(1 if ticks is None else ticks))
+        else:
+            rows = self._lead(*self._way(ticks, hand, orientation))
+        return _told(rows)
+
+    def _follow(self, n: int) -> Floats:
+        """Ticks of the scene's own hand."""
+        if self.led:
+            raise Refusal(
+                "this state was led by a hand, which the scene's own cannot follow: give hand=, or start anew"
+            )
+        servo, rows = self.rig.servo, np.zeros((n, len(COLUMNS)))
+        for first in range(0, n, self.rig.ratio):
+            self._path.keep(int(tick_count(servo)))
+            here = slice(first, min(first + self.rig.ratio, n))
+            self.rig.lock.advance(here.stop - first, lambda k: servo_run(servo, k))
+            self._check()
+            rows[here] = drain_rows(servo)
+        return rows
+
+    def _way(
+        self, ticks: int | None, hand: ArrayLike | None, orientation: ArrayLike | None
+    ) -> tuple[Floats, Floats]:
+        """Positions (n, 3) and orientations (n, 4) of the hand, one a tick."""
+        here, turn = self.hand
+        to, turned = _rows(hand, here, 3, "hand"), _rows(orientation, turn, 4, "orientation")
+        counts = {len(a) for a in (to, turned) if a.ndim == 2}
+        if ticks is not None:
+            counts.add(_count(ticks))
+        if len(counts) > 1:
+            raise Refusal(f"hand, orientation and ticks speak of {' and '.join(map(str, counts))} ticks")
+        n = counts.pop() if counts else 1
+        share = np.arange(1, n + 1)[:, None] / max(n, 1)
+        if to.ndim == 1:
+            to = here + share * (to - here)
+            to[-1:] = np.asarray(hand if hand is not None else here, float)
+        if turned.ndim == 1:
+            way = (_rotation(turned) * _rotation(turn).inv()).as_rotvec()
+            turned = (Rotation.from_rotvec(share * way) * _rotation(turn)).as_quat(scalar_first=True)
+        turned = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+        return np.ascontiguousarray(to), np.ascontiguousarray(turned)
+
+    def _lead(self, to: Floats, turned: Floats) -> Floats:
+        """Ticks of an imposed hand."""
+        n, dt, (here, turn) = len(to), self.rig.dt, self.hand
+        velocities = np.diff(np.vstack([here, to]), axis=0) / dt
+        turns = _rotation(np.vstack([turn, turned]))
+        spins = (turns[1:] * turns[:-1].inv()).as_rotvec() / dt if n else np.zeros((0, 3))
+        if tick_count(self.rig.servo) == 0:
+            velocities[:1] = spins[:1] = 0.0  # at the first tick the scene takes the hand to be where it is
+        rows = np.zeros((n, len(COLUMNS)))
+        done, self.led = 0, True
+
+        def make(k: int) -> None:
+            nonlocal done
+            here = slice(done, done + k)
+            done += servo_lead(
+                self.rig.servo, to[here], turned[here], velocities[here], spins[here], rows[here]
+            )
+
+        while done < n:
+            span, before = min(n - done, self.rig.ratio), done
+            self.rig.lock.advance(span, make)
+            if done < before + span:
+                raise FloatingPointError(f"the tick at {self.time:g} s failed: its state is no longer finite")
+            self._check()
+        return rows
+
+    def _check(self) -> None:
+        reason = int(finished_reason(self.rig.servo))
+        if reason != RUNNING:
+            raise RuntimeError(f"the servo stopped at {self.time:g} s: {REASONS[reason]}")
+        self.rig.low.check()
+
+    # ---- what there is to read
+
+    @property
+    def tick(self) -> int:
+        """Ticks done."""
+        return int(tick_count(self.rig.servo))
+
+    @property
+    def time(self) -> float:
+        """Time of the scene [s]."""
+        return self.tick * self.rig.dt
+
+    @property
+    def hand(self) -> Pose:
+        """Where the hand is, in the scene's axes."""
+        port = self.rig.servo.port
+        position = port.position if self.tick else self.rig.held
+        return Pose(np.array(position, float), port.orientation.copy())
+
+    @property
+    def tool(self) -> Pose:
+        """The tool: where its held point is and how it is turned."""
+        held = self.rig.servo.port.info[INFO_HELD : INFO_HELD + 3] if self.tick else self.rig.held
+        return Pose(np.array(held, float), self.rig.turn.copy())
+
+    @property
+    def force(self) -> Floats:
+        """Force on the hand, before the device's limits [N], shape (3,)."""
+        return self.rig.servo.port.force.copy()
+
+    @property
+    def torque(self) -> Floats:
+        """Torque on the hand [N m], shape (3,)."""
+        return self.rig.servo.port.torque.copy()
+
+    @property
+    def positions(self) -> dict[str, Floats]:
+        """Where the vertices of each body are [m], (n, 3) by name; `Model.triangles` joins them.
+
+        Soft bodies of a multi-rate scene are where the servo has them; those of a suction scene where the
+        last step of the slow loop left them.
+        """
+        seen = self._seen()
+        return {d.name: seen.vertices[d.span].copy() for d in self.rig.visual.geometry.drawables}
+
+    @property
+    def contacts(self) -> Contacts:
+        """The contacts of the last tick; of the last step of the slow loop in a suction scene."""
+        seen = self._seen()
+        status = tuple(CONTACT_STATES[int(k)] for k in seen.contact_state)
+        return Contacts(seen.contact_point.copy(), seen.contact_force.copy(), status)
+
+    @refusing
+    def problem(self) -> ContactProblem:
+        """The contact problem of the last tick [m], [N], for `palpo.solve`; Refusal without a contact."""
+        return self.rig.problem()
+
+    def _seen(self) -> SceneState:
+        visual = self.rig.visual
+        visual.publish(visual.take_tool(), self.rig.low.tick, np.zeros(len(COUNTERS), np.int64))
+        return visual.latest()[0]
+
+    # ---- keeping it
+
+    def copy(self) -> State:
+        """Another state that goes on from here, bit for bit as this one does."""
+        return self.model.copy_of(self)
+
+    @refusing
+    def save(self, path: str | Path) -> Path:
+        """Write the state to a file, from which `palpo.restore` goes on, also in another process."""
+        self.model.write(self, Path(path))
+        return Path(path)
+
+    def close(self) -> None:
+        """End its worker threads; else they end with the program."""
+        self.rig.low.close()
+
+    def __repr__(self) -> str:
+        return f"<palpo.State of {self.model.scene.name} at {self.time:g} s>"
+
+
+def _count(ticks: int) -> int:
+    if ticks < 0 or ticks != int(ticks):
+        raise Refusal(f"ticks = {ticks}: give a whole number, zero or more")
+    return int(ticks)
+
+
+def _rows(told: ArrayLike | None, here: Floats, width: int, name: str) -> Floats:
+    """The array that was told, or where the hand is."""
+    values = here if told is None else np.asarray(told, float)
+    if values.shape != (width,) and not (values.ndim == 2 and values.shape[1] == width):
+        raise Refusal(f"{name}: an array of shape {values.shape}; give ({width},) or (ticks, {width})")
+    if not np.isfinite(values).all():
+        raise Refusal(f"{name}: a value is not finite")
+    if width == 4 and not np.linalg.norm(values, axis=-1).all():
+        raise Refusal(f"{name}: a quaternion of length zero is no orientation")
+    return values
+
+
+def _rotation(quaternions: Floats) -> Rotation:
+    return Rotation.from_quat(quaternions, scalar_first=True)
+
+
+def _told(rows: Floats) -> Ticks:
+    column = dict(zip(NAMES, rows.T, strict=True))
+
+    def vector(*names: str) -> Floats:
+        return np.stack([column[name] for name in names], axis=1)
+
+    return Ticks(
+        column["time_s"], vector("px", "py", "pz"), vector("held_x", "held_y", "held_z"),
+        vector("force_x", "force_y", "force_z"), vector("torque_x", "torque_y", "torque_z"),
+        column["contacts"].astype(np.int64), column["sweeps"].astype(np.int64), column["residual"],
+    )  # fmt: skip
