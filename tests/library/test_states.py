@@ -1,0 +1,145 @@
+"""States of a scene: what is copied, or saved and restored elsewhere, goes on bit for bit as the original."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import palpo
+
+SCENES = ("wire", "needle", "beams", "hapco-soft", "hapco-many", "snap", "suction-cube", "suction-toy")
+"""One of each way to compute: soft, clamped and jointed bodies at two rates, one loop and two, segments, a
+held cup, and one on a spring, which is the last and which no hand moves."""
+ODD = 0.137
+"""Ticks are cut at times that are no multiples of a low period [s]."""
+
+
+@cache
+def built(name):
+    return palpo.load(name).build()
+
+
+@pytest.fixture(params=SCENES)
+def model(request):
+    return built(request.param)
+
+
+def ticks(model, seconds):
+    return round(seconds / model.dt)
+
+
+def pressed(model):
+    """The deepest point of the scene's own path, and 1 mm aside [m]."""
+    deepest = min(model.scene.spec.device.path, key=lambda row: row[2])
+    return deepest[1:] + np.array([1e-3, 0.0, 0.0])
+
+
+def everything(state):
+    contacts = state.contacts
+    return [
+        *state.positions.values(), *state.tool, *state.hand, state.force, state.torque, contacts.points,
+        contacts.forces,
+    ]  # fmt: skip
+
+
+def assert_equal(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def lead_in(state, model):
+    state.step(hand=pressed(model), ticks=ticks(model, 2 * ODD))
+
+
+def follow(state, model):
+    state.step(ticks(model, 2 * ODD))
+
+
+@pytest.mark.parametrize("begin", [follow, lead_in])
+def test_a_copy_goes_on_as_its_original(model, begin):
+    state = model.start()
+    begin(state, model)
+    copy = state.copy()
+    assert_equal(everything(state), everything(copy))
+    hand = None if begin is follow else model.held
+    n = ticks(model, ODD)
+    one = state.step(n, hand)
+    undisturbed = state.copy()
+    other = copy.step(n, hand)
+    assert_equal(one, other)
+    assert_equal(everything(state), everything(copy))
+    copy.step(n, hand)  # what a copy does later its original does not notice
+    assert_equal(everything(state), everything(undisturbed))
+
+
+@pytest.mark.parametrize("name", SCENES[:-1])
+def test_branches_of_a_state_part_where_their_hands_do(name):
+    model = built(name)
+    state = model.start()
+    lead_in(state, model)
+    branch, n = state.copy(), ticks(model, ODD)
+    still, moved = state.step(n, state.hand.position), branch.step(n, model.held)
+    assert not np.array_equal(still.hand, moved.hand)
+    assert not np.array_equal(still.held, moved.held) or not np.array_equal(still.force, moved.force)
+
+
+def digest(arrays):
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
+
+
+ELSEWHERE = """
+import sys
+{first}
+import palpo
+from tests.library.test_states import digest, everything
+for path in sys.argv[2:]:
+    state = palpo.restore(path)
+    done = state.step(int(sys.argv[1]))
+    print(state.model.scene.name, digest([*done, *everything(state)]))
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import numpy"])
+def test_saved_states_go_on_in_another_process_whenever_that_imports_numpy(tmp_path, first):
+    expected, paths = [], []
+    for name in SCENES:
+        state = built(name).start()
+        follow(state, state.model)
+        paths.append(state.save(tmp_path / f"{name}.palpo"))
+        done = state.step(150)
+        expected += [name, digest([*done, *everything(state)])]
+    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    root = str(Path(__file__).parents[2])
+    free["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    told = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE.format(first=first), "150", *paths],
+        env=free, text=True, capture_output=True, check=True,
+    )  # fmt: skip
+    assert told.stdout.split() == expected
+
+
+def test_a_state_is_restored_to_its_own_scene_only(tmp_path):
+    scene = palpo.load("beams")
+    path = scene.build().start().save(tmp_path / "state.palpo")
+    with pytest.raises(palpo.Refusal, match="belongs to beams"):
+        scene.with_({"friction.default": 0.123}).build().restore(path)
+    path.write_bytes(b"no archive")
+    with pytest.raises(palpo.Refusal, match="holds no state"):
+        palpo.restore(path)
+
+
+@pytest.mark.parametrize("interface", ["paper", "extrapolated", "monolithic"])
+def test_states_of_all_interfaces_can_be_copied(interface):
+    model = palpo.load(
+        "wire", {"bodies.cylinder.geometry.around": 9, "bodies.cylinder.geometry.along": 4}
+    ).build(interface)
+    state = model.start()
+    state.step(45)
+    copy = state.copy()
+    assert_equal(state.step(33), copy.step(33))
+    assert_equal(everything(state), everything(copy))
