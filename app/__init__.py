@@ -1,7 +1,7 @@
 """The composer: commands, builder, threads, reports, and what `import palpo` offers.
 
 One thing must be settled before NumPy is imported, which is why it stands here: one thread for BLAS, without
-which two runs would not be bit-equal. `import palpo` alone does not come here; the first use of what it offers
+which two runs would not be bit-equal. `import palpo` alone does not come here; the first use of a name of it
 does. Where NumPy was imported before, `palpo.app.library.blas` limits its threads while Palpo works.
 """
 

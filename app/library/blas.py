@@ -18,7 +18,8 @@ from typing import ParamSpec, TypeVar
 
 from palpo.app import NUMPY_WAS_FIRST
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 MAPS = Path("/proc/self/maps")
 NAMES = ("openblas", "mkl_rt", "blis")
 """In the file names of libraries with threads of their own."""

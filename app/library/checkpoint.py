@@ -134,8 +134,8 @@ class _Taker:
         if isinstance(value, slice):
             return {"slice": [value.start, value.stop, value.step]}
         if type(value).__module__.startswith(KNOWN):
-            parts = {k: self.told(v, f"{path}.{k}") for k, v in vars(value).items()}
-            return {"object": parts, "class": _word(type(value))}
+            fields = {k: self.told(v, f"{path}.{k}") for k, v in vars(value).items()}
+            return {"object": fields, "class": _word(type(value))}
         raise TypeError(f"{path}: a {type(value).__name__} cannot be told as arrays and numbers")
 
     def _array(self, value: NDArray[Any], path: str) -> Tree:
@@ -247,7 +247,7 @@ class _Putter:
         return there if isinstance(there, np.ndarray) and _laid_out_alike(there, part) else part
 
     def _tuple(self, tree: dict[str, Any], there: Any, path: str) -> Any:
-        kind = _class(tree["class"]) if tree["class"] else tuple
+        kind: Any = _class(tree["class"]) if tree["class"] else tuple
         like = type(there) is kind and len(there) == len(tree["tuple"])
         names = getattr(kind, "_fields", range(len(tree["tuple"])))
         old = there if like else [ABSENT] * len(tree["tuple"])
@@ -260,7 +260,7 @@ class _Putter:
         return kind(*parts) if kind is not tuple else tuple(parts)
 
     def _object(self, tree: dict[str, Any], there: Any, path: str) -> Any:
-        kind = _class(tree["class"])
+        kind: Any = _class(tree["class"])
         value = there if type(there) is kind and self._free(there) else kind.__new__(kind)
         self._values[path] = value
         before = dict(vars(value))

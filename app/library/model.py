@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Silent
+from palpo.app.devices.protection import device_spec, limits_of, workspace_of
+from palpo.app.devices.table import choose
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.checkpoint import FORMAT, Checkpoint, less, put, take
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, load
 from palpo.app.library.state import State
-from palpo.app.runtime import devices
 from palpo.app.runtime.rig import check_kind, make_rig, system_of
+from palpo.app.runtime.session import Options
 from palpo.app.runtime.system import Rig
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.errors import HapticsError
@@ -65,14 +67,15 @@ class Model:
     def _build(self) -> Stand:
         """The scene at rest, once more."""
         spec, paths = self.scene.spec, []
+        hand = choose(Options(self.scene.name, device="mock", lock_step=True))
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
-            device, path = devices.make_device(spec, devices.Choice("mock"), held)
+            device, path = hand.make(spec, held)
             paths.append(path)
             return device
 
-        limits = devices.limits_of(spec, devices.device_spec(spec))
-        rig = make_rig(spec, self.interface, device_at, devices.workspace_of(spec), limits, threads=False)
+        limits = limits_of(spec, device_spec(spec))
+        rig = make_rig(spec, self.interface, device_at, workspace_of(spec), limits, threads=False)
         # frames carry where the servo has the bodies, from the first one on
         rig.visual.timed = True
         rig.visual.latest()

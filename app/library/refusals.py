@@ -6,7 +6,8 @@ from typing import ParamSpec, TypeVar
 
 from palpo.app.cli.refusal import Refusal, is_refusal
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def refusing(function: Callable[P, R]) -> Callable[P, R]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.app.cli.progress import Progress, Silent
+from palpo.app.cli.refusal import Refusal
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, Values, load
@@ -117,7 +118,7 @@ def solve(
         told = problem
     else:
         if b is None or mu is None:
-            raise session.HapticsError("solve: beside W give b, of shape (3 n,), and mu, of shape (n,)")
+            raise Refusal("solve: beside W give b, of shape (3 n,), and mu, of shape (n,)")
         if sp.issparse(problem):
             told = SparseProblem(sp.csr_array(problem), array(b), array(mu))
         else:
