@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -109,14 +110,8 @@ def _run(kind: str, feedback: str, path: Rows, before: Before | None = None) -> 
     servo = make_servo(
         high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=512
     )
-    begin = lock.low.begin
-
-    def begun() -> None:
-        if before is not None:
-            before(lock)
-        begin()
-
-    lock.low.begin = begun  # type: ignore[method-assign]
+    if before is not None:
+        lock.starting = partial(before, lock)
     try:
         lock.advance(len(path), lambda n: servo_run(servo, n))
     finally:

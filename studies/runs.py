@@ -12,9 +12,7 @@ from palpo.app.build.scene import build_scene
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.path import waypoint_path
-from palpo.physics.systems.literal import Paper
 from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.low_rate import LowRate
 
 Floats = NDArray[np.float64]
 Watch = Callable[["Drive"], None]
@@ -128,29 +126,7 @@ class Ledger:
             self._counted[member.first + points] = True
         if len(low.attached):
             self._counted &= np.isin(np.arange(len(scene.rest)), low.attached)
-        if isinstance(low, Paper):
-            self._wrap_begin(low)
-        else:
-            self._wrap_drain(low)
-
-    def _wrap_begin(self, low: Paper) -> None:
-        begin = low.begin
-
-        def begun() -> None:
-            begin()
-            self._book(low.chosen, low.DT * (low._forces - low._soft_only))
-
-        low.begin = begun  # type: ignore[method-assign]
-
-    def _wrap_drain(self, low: LowRate) -> None:
-        drain = low.drain
-
-        def drained(until: int) -> tuple[NDArray[np.int32], Floats]:
-            points, forces = drain(until)
-            self._book(points, low.dt * forces.sum(axis=0))
-            return points, forces
-
-        low.drain = drained  # type: ignore[method-assign]
+        low.booked = self._book
 
     def _book(self, points: NDArray[np.int32], impulse: Floats) -> None:
         self.impulse += impulse[self._counted[points]].sum(axis=0)

@@ -134,6 +134,8 @@ class Paper(LowRate):
                     self._forces[slot] += share * force
                     if contact_between_soft:
                         self._soft_only[slot] += share * force
+        if self.booked is not None:
+            self.booked(self.chosen, self.DT * (self._forces - self._soft_only))
 
     def _shared_frame(self) -> int:
         """What the servo gets: x_soft_free^dt with the soft-only forces, W_soft^dt, the contacts of L1."""

@@ -65,6 +65,8 @@ class LockStep:
         self.low: LowRate = make_low_rate(kind, scene, self.high)
         self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio
         self.tick = 0
+        self.starting: Callable[[], object] = lambda: None
+        """Called before each low step begins, when the frame of the one before is out."""
         self._durations = cycle(durations)
         self._next = self._takes = 0
         self._begun = False
@@ -92,9 +94,9 @@ class LockStep:
         self._takes = max(1, round(next(self._durations) * self.ratio))
         self._next += self._takes
         if self.kind == "monolithic":
-            low.begin()
+            self._begin()
         elif self.latency == "none":
-            low.begin()
+            self._begin()
             low.finish(self.tick)
         else:
             if self._begun:
@@ -103,10 +105,14 @@ class LockStep:
                 low.finish(max(low.tick, self.tick - behind))
             else:
                 # attachments need a frame at the very first tick
-                low.begin()
+                self._begin()
                 low.finish(self.tick)
                 self._begun = True
-            low.begin()
+            self._begin()
+
+    def _begin(self) -> None:
+        self.starting()
+        self.low.begin()
 
     def run(
         self, positions: NDArray[np.float64], orientations: NDArray[np.float64] | None = None

@@ -6,7 +6,7 @@ the frame would have become visible. The times of the named steps are kept for t
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -91,6 +91,9 @@ class LowRate:
         self.lost_pairs = 0
         """Candidates that found no room so far."""
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
+        self.booked: Callable[[NDArray[np.int32], NDArray[np.float64]], None] | None = None
+        """Told at each step the points (k,) and the impulses (k, 3) [N s] that the tool's constraints gave
+        the bodies there: the servo's logged forces as they are integrated."""
         self._joints = self._find_joints()
         points = np.append(scene.attachments.points, scene.attachments.turn)
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
@@ -359,6 +362,8 @@ class LowRate:
         where = np.zeros(len(self.x), np.int64)
         where[points] = np.arange(len(points))
         _gather(log.used, log.point, log.force, entries, where, forces)
+        if self.booked is not None:
+            self.booked(points, self.dt * forces.sum(axis=0))
         return points, forces
 
     def release(self, ticks: int) -> None:
