@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from palpo.app.library.runs import replay as replay
     from palpo.app.library.runs import run as run
     from palpo.app.library.runs import solve as solve
+    from palpo.app.library.runs import solvers as solvers
     from palpo.app.library.scene import Scene as Scene
     from palpo.app.library.scene import load as load
     from palpo.app.library.scene import scenes as scenes
@@ -46,7 +47,7 @@ _PLACES = {
     "app.library.scene": ("Scene", "load", "scenes"),
     "app.library.model": ("Model", "restore"),
     "app.library.state": ("State", "Pose", "Contacts", "Ticks"),
-    "app.library.runs": ("replay", "run", "solve"),
+    "app.library.runs": ("replay", "run", "solve", "solvers"),
     "app.report.outcome": ("Outcome",),
     "physics.contact.problem": ("ContactProblem", "ContactResult"),
 }
@@ -54,7 +55,7 @@ _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name 
 
 __all__ = [  # noqa: RUF022 (in the order of their use)
     "load", "scenes", "Scene", "Model", "State", "Pose", "Contacts", "Ticks", "restore", "run", "replay",
-    "Outcome", "solve", "ContactProblem", "ContactResult", "Refusal",
+    "Outcome", "solve", "solvers", "ContactProblem", "ContactResult", "Refusal",
 ]  # fmt: skip
 
 

@@ -39,7 +39,6 @@ KNOWN = ("palpo.", "scipy.sparse.")
 OWN = {("SnapState", "prongs"), ("LentClock", "address"), ("ServoState", "rows")}
 """Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""
 PLAIN = (bool, int, float, str, type(None))
-FORMAT = 1
 
 Tree = Any
 """What JSON can hold: scalars as they are, everything else as a table that says what it is."""
@@ -266,9 +265,8 @@ class _Putter:
         before = dict(vars(value))
         for name, part in tree["object"].items():
             vars(value)[name] = self.made(part, before.get(name, ABSENT), f"{path}.{name}")
-        for name in before:
-            if name not in tree["object"]:
-                del vars(value)[name]
+        if missing := before.keys() - tree["object"].keys():
+            raise ValueError(f"{path}: the state does not tell {', '.join(sorted(missing))}")
         return value
 
     def _container(self, tree: dict[str, Any], there: Any, path: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from palpo.app.cli.progress import Silent
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.devices.table import choose
 from palpo.app.library.blas import single_threaded
-from palpo.app.library.checkpoint import FORMAT, Checkpoint, less, put, take
+from palpo.app.library.checkpoint import Checkpoint, less, put, take
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, load
 from palpo.app.library.state import State
@@ -28,6 +29,7 @@ from palpo.haptics.device import VirtualDevice
 from palpo.haptics.errors import HapticsError
 from palpo.physics.exchange.ahead import Ahead
 
+VERSION = version("palpo")
 TOLD = "palpo"
 """Name of the table in a file of a state that says what the arrays are."""
 
@@ -102,7 +104,7 @@ class Model:
         tree, arrays = less(take(state.rig), take(fresh.rig))
         fresh.close()
         told = {
-            "format": FORMAT, "tree": tree, "led": state.led, "interface": self.interface,
+            "version": VERSION, "tree": tree, "led": state.led, "interface": self.interface,
             "scene": self.scene.to_toml(), "folder": str(self.scene.spec.origin.path.resolve().parent),
             "name": self.scene.name,
         }  # fmt: skip
@@ -155,8 +157,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             told = json.loads(str(file[TOLD]))
     except (KeyError, ValueError, EOFError, BadZipFile) as error:
         raise HapticsError(f"{path}: holds no state that palpo has saved ({error})") from None
-    if told.get("format") != FORMAT:
-        raise HapticsError(f"{path}: a state of format {told.get('format')}; this version reads {FORMAT}")
+    if told.get("version") != VERSION:
+        raise HapticsError(f"{path}: a state of palpo {told.get('version')}; this is {VERSION}, start anew")
     return told, arrays
 
 

@@ -94,7 +94,7 @@ def solve(
 
     problem: W (3 n, 3 n) [m/N], symmetric positive semidefinite, dense or sparse, with b (3 n,) [m] and mu
     (n,); or a ContactProblem, such as `State.problem` gives; or a file, FCLIB (.hdf5, .h5) or .npz with W, q
-    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `palpo solvers`, the
+    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `solvers`, the
     best one that takes the problem if not given; options: its own. tolerance: relative natural-map residual.
     seconds: wall time after which it gives back what it has. warm (3 n,) [N]: where it starts.
 
@@ -127,3 +127,10 @@ def solve(
         told = replace(told, warm=array(warm))
     chosen = find_solver(solver or (BEST_SPARSE if isinstance(told, SparseProblem) else BEST))
     return chosen.solve(told, Stop(tolerance, iterations, seconds), **options)
+
+
+def solvers() -> dict[str, str]:
+    """The contact solvers that `solve` knows: name -> method and source."""
+    from palpo.physics.contact.solvers.registry import find_solver, solver_names
+
+    return {name: find_solver(name).about for name in solver_names()}
