@@ -43,7 +43,7 @@ class Model:
     segments: int = 1
     reduced: bool = False
     distance: str = "grid"
-    """A key of DISTANCES; 002 has a learned one where the scenes have a grid."""
+    """A key of DISTANCES; 002 has a learned one where these have a grid; scenes have the exact one."""
 
 
 MODELS = (
@@ -90,12 +90,12 @@ def case_of(kind: str, mesh: str = "coarse") -> Case:
 
 
 def exact_distance(connector: Connector) -> DistanceField:
-    """The exact distance of a plug."""
+    """The exact distance of a plug, as scenes have it."""
     return exact_field(connector.plug, connector.interference + BAND)
 
 
 def grid_distance(connector: Connector) -> DistanceField:
-    """The grid of a plug, as scenes have it."""
+    """The grid of a plug."""
     return sampled_field(connector.plug, connector.interference + BAND)
 
 

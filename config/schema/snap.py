@@ -298,7 +298,7 @@ class SnapScene(BaseScene):
     )
     friction: SnapFriction = Field(SnapFriction(), description="Coefficient of friction.")
     contact: SnapContact = Field(SnapContact(), description="Contacts.")
-    distance: Distance = Field(GridDistance(kind="grid"), description="Distance to the plug.")
+    distance: Distance = Field(ExactDistance(kind="exact"), description="Distance to the plug.")
     admittance: Admittance = Field(Admittance(), description="How the plug is held.")
     misalignment: Misalignment = Field(Misalignment(), description="Of the plug in the hand.")
     integration: Integration = Field(Integration(), description="The step.")

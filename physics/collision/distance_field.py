@@ -27,6 +27,7 @@ from palpo.physics.collision.signed_distance import (
     exact_distance,
     make_descent,
     no_exact_distance,
+    with_cell_lists,
 )
 from palpo.physics.collision.solid import require_solid
 from palpo.physics.errors import InputError
@@ -39,6 +40,8 @@ EXACT, GRID, LEARNED = 0, 1, 2
 
 BAND_CELLS = 32
 """Cells of the near band along the longest side of its box."""
+LIST_CELLS = 48
+"""Cells with a list of triangles along the longest side of that box."""
 SHARE = 4096
 """Points that one thread takes at a time off line."""
 
@@ -109,6 +112,17 @@ def exact_field(surface: SurfaceMesh, band: float = np.inf, source: str = "plug"
     Raises InputError for a band that is not positive and, naming `source`, for a surface that is open, inside
     out or crosses itself.
     """
+    field = _searched_field(surface, band, source)
+    if band == np.inf:
+        return field
+    solid = field.near.solid
+    return field._replace(
+        exact=with_cell_lists(field.exact, solid[0] - band, solid[1] + band, LIST_CELLS, band)
+    )
+
+
+def _searched_field(surface: SurfaceMesh, band: float, source: str) -> DistanceField:
+    """As `exact_field`, but every nearest triangle is searched for."""
     if not band > 0.0:
         raise InputError(f"{source}: the band around the solid is {band} m, expected a positive length.")
     require_solid(surface, source)
@@ -125,7 +139,7 @@ def grid_field(
     surface: SurfaceMesh, band: float, spacing: float, source: str = "plug", kept: Kept = _anew
 ) -> DistanceField:
     """Samples every `spacing` [m] up to `band` [m]; raises as `exact_field` and `grid_distance` do."""
-    field = exact_field(surface, band, source)
+    field = _searched_field(surface, band, source)
     whole = field._replace(near=everywhere(field.near.solid))
     grid = grid_distance(
         lambda points: kept(len(points), lambda: signed_distance(whole, points)[0]),
@@ -136,7 +150,7 @@ def grid_field(
 
 def learned_field(surface: SurfaceMesh, learned: LearnedDistance, source: str = "plug") -> DistanceField:
     """A network that was trained on this surface, within its own band; raises as `exact_field` does."""
-    field = exact_field(surface, learned.band, source)
+    field = _searched_field(surface, learned.band, source)
     return field._replace(kind=LEARNED, exact=no_exact_distance(), learned=learned)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
+from palpo.physics.collision import distance_field
 from palpo.physics.collision.distance_field import (
     evaluate,
     exact_field,
@@ -156,6 +157,23 @@ def test_grid_distance_is_exact_beside_a_flat_face_and_continuous_across_its_cel
     np.testing.assert_allclose(before, after, atol=1e-11)
 
 
+@pytest.mark.parametrize("cells", [3, 20, 71])
+def test_lists_hold_the_nearest_triangle_of_every_point_however_coarse_the_cells(cells, monkeypatch):
+    """Concave edges, thin parts and a narrow gap: a triangle left out of a list would show."""
+    monkeypatch.setattr(distance_field, "LIST_CELLS", cells)
+    surface, band = bent(box_surface(SIZE, (6, 2, 6))), 0.05
+    rng = np.random.default_rng(cells)
+    on = surface.vertices[surface.triangles][rng.integers(0, len(surface.triangles), 4000)]
+    p = np.einsum("nk,nki->ni", rng.dirichlet([1.0, 1.0, 1.0], 4000), on) + rng.normal(
+        0.0, band / 3, (4000, 3)
+    )
+    listed, searched = (exact_field(surface, reach).exact for reach in (band, np.inf))
+    count = np.diff(listed.lists.start)
+    assert count[count > 0].min() > 0 and count.max() <= len(surface.triangles)
+    d, n = (signed_distance(exact_field(surface)._replace(exact=e), p) for e in (listed, searched))
+    np.testing.assert_allclose(d[0], n[0], atol=4.0 * np.finfo(float).eps, rtol=0.0)
+
+
 def test_beyond_the_band_the_distance_is_a_lower_bound_above_it_and_within_it_unchanged():
     surface, band = torus(), 0.05
     p = points_about(surface, 5000)
@@ -164,8 +182,11 @@ def test_beyond_the_band_the_distance_is_a_lower_bound_above_it_and_within_it_un
     skipped = ~near.any(axis=1)
     assert (bound[skipped] > band).all()
     assert (bound[skipped] <= d[skipped] + 1e-15).all()
-    np.testing.assert_array_equal(bound[~skipped], d[~skipped])
-    np.testing.assert_array_equal(near[~skipped], n[~skipped])
+    # the lists meet triangles in another order than the tree: of two that share the closest point another
+    # may come first, whose own corners round the same point in another way
+    np.testing.assert_allclose(bound[~skipped], d[~skipped], atol=4.0 * np.finfo(float).eps, rtol=0.0)
+    turned = np.linalg.norm(near[~skipped] - n[~skipped], axis=1)
+    assert (turned * np.abs(d[~skipped]) <= 4.0 * np.finfo(float).eps).all()
     # of the points beyond the band it must save most, or it would be of no use
     assert skipped.sum() > 0.8 * (d > band).sum()
 

@@ -27,7 +27,7 @@ from palpo.haptics.device import DEVICES
 from palpo.haptics.recording import read_recording
 from palpo.haptics.servo import tick_count
 from palpo.physics.collision.distance_errors import distance_errors, shell_points
-from palpo.physics.collision.distance_field import GRID, LEARNED, exact_field
+from palpo.physics.collision.distance_field import EXACT, GRID, LEARNED, exact_field
 from palpo.physics.collision.io import read_network
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import GAINS
@@ -208,13 +208,14 @@ def test_the_picture_has_the_deflection_of_the_prongs_and_curves_of_energy_and_f
 
 @pytest.mark.portable
 @pytest.mark.parametrize("scene", SCENES)
-def test_a_scenes_distance_is_a_grid_nearer_than_the_network_which_is_one_key_away(scene):
+def test_a_scenes_distance_is_exact_and_a_grid_is_nearer_than_the_network(scene):
     """On points around the plug that neither has seen."""
     spec = load_scene(scene)
     connector = connector_of(spec)
-    grid = field_of(spec, connector)
-    learned = field_of(load_scene(scene, ["distance.kind=learned"]), connector)
-    assert (grid.kind, learned.kind) == (GRID, LEARNED)
+    grid, learned = (
+        field_of(load_scene(scene, [f"distance.kind={kind}"]), connector) for kind in ("grid", "learned")
+    )
+    assert (field_of(spec, connector).kind, grid.kind, learned.kind) == (EXACT, GRID, LEARNED)
     shell = 0.5 * learned.near.band
     points = shell_points(connector.plug, shell, 20_000, np.random.default_rng(1))
     exact = exact_field(connector.plug)
