@@ -1,0 +1,1 @@
+"""From a scene file to the physics that the loops run."""
