@@ -24,6 +24,17 @@ EXTRA = {
 }
 
 
+def test_every_folder_of_modules_is_a_package():
+    """A wheel holds packages only: a folder that git does not know as one would be missing from it."""
+    known = subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, capture_output=True)
+    if known.returncode:
+        pytest.skip("this is no checkout")
+    files = {Path(name) for name in known.stdout.split()}
+    folders = {file.parent for file in files if file.suffix == ".py" and file.parts[0] in (*ROOMS, "palpo")}
+    assert len(folders) > 30
+    assert sorted(folder for folder in folders if folder / "__init__.py" not in files) == []
+
+
 def test_no_import_crosses_a_boundary(tmp_path):
     """The linter looks for the folders of a package inside it: links give it such a tree."""
     (tmp_path / "palpo").mkdir()
