@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from palpo.benchmarks.hapco import hapco
+from palpo.benchmarks.large_body import large_body
 from palpo.benchmarks.latency import latency
 from palpo.benchmarks.low_step import low_step
 from palpo.benchmarks.memory import memory
@@ -22,6 +23,7 @@ __all__ = ["BENCHES", "print_bench"]
 BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "servo": servo,
     "low-step": low_step,
+    "large-body": large_body,
     "solve": solve,
     "hapco": hapco,
     "snap": snap,

@@ -143,7 +143,9 @@ def chosen_nodes(
 def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
     mesh = tet_mesh(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
-    large = len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
+    large = body.solver == "multigrid" or (
+        body.solver == "auto" and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
+    )
     solid = (LargeTetBody if large else tet_body.TetBody)(
         body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model
     )

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one
+from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one, refuse
 from palpo.config.schema.geometry import BeamGeometry, Placement, RigidGeometry, StaticGeometry, TetGeometry
 from palpo.config.schema.material import Material
 from palpo.config.schema.units import Density, Length, Mass, Number
@@ -61,7 +61,18 @@ class TetBody(_Body):
     placement: Placement = Field(Placement(), description="Where it stands.")
     material: Material = Field(description='A name such as `"liver"`, or a table.')
     mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
+    solver: Literal["auto", "direct", "multigrid"] = Field(
+        "auto",
+        description="How its systems are solved: with factors, or by multigrid without, which takes a lumped "
+        "mass; `auto` decides by the number of nodes.",
+    )
     fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
+
+    @model_validator(mode="after")
+    def _lumped(self) -> "TetBody":
+        if self.solver == "multigrid" and self.mass_model != "lumped":
+            raise refuse('multigrid takes mass_model = "lumped"', "solver")
+        return self
 
 
 class BeamBody(_Body):

@@ -8,6 +8,7 @@ import pytest
 from palpo.app.build.scene import build_scene
 from palpo.app.cli.registry import summary_of
 from palpo.benchmarks import latency
+from palpo.benchmarks.large_body import large_body
 from palpo.benchmarks.low_step import low_step
 from palpo.benchmarks.memory import memory
 from palpo.benchmarks.registry import BENCHES
@@ -25,7 +26,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 def test_every_benchmark_has_a_line_about_it():
     assert set(BENCHES) == {
         "servo", "low-step", "solve", "hapco", "snap", "suction", "start", "memory", "realtime", "latency",
-        "soak", "stall",
+        "soak", "stall", "large-body",
     }  # fmt: skip
     assert all(summary_of(bench) for bench in BENCHES.values())
 
@@ -51,6 +52,13 @@ def test_a_tick_in_timed_stages_is_the_tick():
     for one, other in zip(runs[0].high.tool, runs[1].high.tool, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(runs[0].high.rows.r, runs[1].high.rows.r)
+
+
+def test_a_large_body_is_timed_with_multigrid_and_with_factors():
+    figures = large_body(small=True)
+    cases = [figures[f"9 mm, {solver}"] for solver in ("multigrid", "direct")]
+    assert cases[0]["tetrahedra"] == cases[1]["tetrahedra"] > 5000
+    assert all(case["low step, processor ms"]["p50"] > 0.0 for case in cases)
 
 
 def test_the_low_step_is_timed_under_at_least_thirty_contacts():
