@@ -1,7 +1,7 @@
 """How far the servo's force is from that of everything at 1 kHz on a large soft body, the scene `organ`.
 
 The liver is pressed and stroked at the pace of a palpating finger, 9 and 12 mm/s. The reference has every
-body at the servo's rate, its systems solved to 1e-5 of a step's change; on the quick form's mesh it has factors.
+body at the servo's rate, its systems solved to 1e-5 of a step's change; the quick form's has factors.
 """
 
 from pathlib import Path
