@@ -28,7 +28,8 @@ def session(display, tmp_path_factory):  # noqa: F811
     done = subprocess.run(
         [sys.executable, "-m", "tests.realtime.desk_session", str(folder)],
         cwd=folder,
-        env=os.environ | {"DISPLAY": display},
+        # the folder of the tests is on the path of pytest alone
+        env=os.environ | {"DISPLAY": display, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
         timeout=900,
