@@ -65,6 +65,10 @@ class SettingsLoop:
         self.tick = until
         self.present = until if present is None else present
 
+    def asked(self) -> bool:
+        """Never before a step is due."""
+        return False
+
     def adopted(self) -> bool:
         """Whether the servo has taken them."""
         return bool(taken_count(self._control) >= published_count(self._control))

@@ -3,6 +3,7 @@
 A step begins when the servo has adopted the frame of the one before, so that each frame is felt and a replay
 needs only the ticks at which steps begin and frames appear, and what each step was allowed to cost
 (palpo.app.runtime.pacing). A step that takes longer than its period is an overrun; the next begins at once.
+So does one that the physics asks for before it is due.
 """
 
 import math
@@ -56,6 +57,8 @@ class WallClock:
 
 PROBES = 6
 """Low steps that are measured before a run."""
+LOOK = 2e-3
+"""Seconds between two looks at whether a step is asked for before it is due."""
 NAP = 2e-4
 """Seconds between two looks at whether the servo has adopted a frame."""
 
@@ -199,7 +202,10 @@ class SlowLoop:
 
     def _run(self) -> None:
         due = self._clock.now() + self.period
-        while self._wait(due) and self._guarded(self.step):
+        while self._wait(due):
+            due = min(due, self._clock.now())
+            if not self._guarded(self.step):
+                break
             due = max(due + self.period, self._clock.now())
 
     def _guarded(self, step: Callable[[], None]) -> bool:
@@ -216,7 +222,9 @@ class SlowLoop:
         while finished_reason(self.rig.servo) == RUNNING:
             left = due - self._clock.now()
             if left > 0:
-                self._clock.sleep(min(left, 0.05))
+                if self.rig.low.adopted() and self.rig.low.asked():
+                    return True
+                self._clock.sleep(min(left, LOOK))
             elif not self.rig.low.adopted():
                 self._clock.sleep(NAP)
             else:

@@ -72,6 +72,10 @@ class LowLoop(Protocol):
         """Whether the servo has taken the last frame."""
         ...
 
+    def asked(self) -> bool:
+        """Whether a step should begin before it is due; only between two steps."""
+        ...
+
     def check(self) -> None:
         """Raise RuntimeError or FloatingPointError, in words, for a state that cannot go on."""
         ...

@@ -52,7 +52,7 @@ class Contact(Spec):
         0.003,
         gt=0,
         description="Surfaces at rest nearer than this are candidates; what their speed and a hand's "
-        "acceleration close within the life of a candidate list is added to it.",
+        "acceleration close until fresh candidates can come is added to it.",
     )
     max_acceleration: Acceleration = Field(
         20.0, ge=0, description="Acceleration of a hand up to which no contact may be lost."

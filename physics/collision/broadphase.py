@@ -6,7 +6,9 @@ is less than what its points can travel towards each other until the candidates 
 
     distance <= thickness + alarm + horizon |v_1 - v_2| + acceleration horizon^2 / 2
 
-so that no contact is lost between two low steps, whatever the hand does within that acceleration.
+so that no contact is lost between two low steps, whatever the hand does within that acceleration. Or, with
+one distance for all pairs (`within`), when its gap is below that: then the list holds until any two points
+may have come closer by as much, however long that takes.
 """
 
 from typing import NamedTuple
@@ -300,7 +302,8 @@ class BroadPhase:
     """Candidate pairs of a scene. Trees are built from the positions given at construction.
 
     `ignored` holds pairs of body numbers that never touch. `capacity` bounds the pairs; when it is
-    exceeded the pairs that can touch last are dropped and counted in `dropped`.
+    exceeded the pairs that can touch last are dropped and counted in `dropped`, with `within` the farthest.
+    `complete`: gap [m] below which the last `find` with `within` left none out.
     """
 
     def __init__(
@@ -315,6 +318,7 @@ class BroadPhase:
         self.topology, self.capacity = topology, capacity
         self.alarm, self.acceleration = alarm, acceleration
         self.dropped = 0
+        self.complete = np.inf
         n_bodies = len(topology.body_role)
         self.primitives = [body_primitives(topology, b) for b in range(n_bodies)]
         self.trees = [build_tree(x[p.points].mean(axis=1)) for p in self.primitives]
@@ -346,23 +350,33 @@ class BroadPhase:
                 refit(self.trees[b], primitives, x)
 
     def find(
-        self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float
+        self,
+        x: NDArray[np.float64],
+        u: NDArray[np.float64],
+        horizon: float,
+        skin: float,
+        within: float | None = None,
     ) -> tuple[Pairs, NDArray[np.float64], NDArray[np.float64]]:
-        """Candidates for the next `horizon` seconds, sorted by kind and first primitive.
+        """Candidates for the next `horizon` seconds, or of gaps up to `within` [m]; sorted by kind and first.
 
         x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the earliest time
         [s] at which each pair can touch, (n,), 0 or less for those that do; and the gap [m] of each, (n,).
         """
-        count = self._query(x, u, horizon, skin)
+        alarm = self.alarm if within is None else within
+        count = self._query(x, u, horizon if within is None else 0.0, skin, alarm)
         while count[1]:
             # only with all of them at hand can the last be told
             self._make_room(int(2 * count.sum()))
-            count = self._query(x, u, horizon, skin)
+            count = self._query(x, u, horizon if within is None else 0.0, skin, alarm)
         n = int(count[0])
         keep = np.arange(n)
         self.dropped = max(0, n - self.capacity)
+        self.complete = np.inf if within is None else within
         if self.dropped:
-            keep = np.argpartition(self._arrival[:n], self.capacity)[: self.capacity]
+            order = np.argpartition((self._arrival if within is None else self._gaps)[:n], self.capacity)
+            keep = order[: self.capacity]
+            if within is not None:
+                self.complete = float(self._gaps[order[self.capacity]])
         keep = keep[np.lexsort((self._pairs.second[keep], self._pairs.first[keep], self._pairs.kind[keep]))]
         return Pairs(*(a[keep] for a in self._pairs)), self._arrival[keep], self._gaps[keep]
 
@@ -372,7 +386,7 @@ class BroadPhase:
         self._gaps = np.zeros(n)
 
     def _query(
-        self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float
+        self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float, alarm: float
     ) -> NDArray[np.int64]:
         """Fill the room with candidates; returns (candidates kept, candidates that found no room)."""
         topology = self.topology
@@ -385,18 +399,18 @@ class BroadPhase:
         for a, b in self.body_pairs:
             query_trees(
                 topology, x, u, self.trees[a], self.primitives[a], self.trees[b], self.primitives[b],
-                self._reach(a, b, horizon, skin), speed[a] + speed[b],
+                self._reach(a, b, horizon, skin, alarm), speed[a] + speed[b],
                 self._stack, self._scratch, self._pairs, self._arrival, self._gaps, count,
             )  # fmt: skip
         for b, plane in self.plane_pairs:
             query_plane(
                 topology, x, u, self.first[b], self.first[b + 1], plane,
-                self._reach(b, topology.plane_body[plane], horizon, skin), self.used,
+                self._reach(b, topology.plane_body[plane], horizon, skin, alarm), self.used,
                 self._pairs, self._arrival, self._gaps, count,
             )  # fmt: skip
         return count
 
-    def _reach(self, a: int, b: int, horizon: float, skin: float) -> Reach:
+    def _reach(self, a: int, b: int, horizon: float, skin: float, alarm: float) -> Reach:
         """What two bodies may do to each other until the candidates are next renewed."""
         radius = self.topology.body_radius
-        return Reach(float(radius[a] + radius[b] + skin), self.alarm, self.acceleration, horizon)
+        return Reach(float(radius[a] + radius[b] + skin), alarm, self.acceleration, horizon)

@@ -391,6 +391,10 @@ class ContactLoop:
         self.tick = until
         self.present = until if present is None else present
 
+    def asked(self) -> bool:
+        """Never before a step is due."""
+        return False
+
     def adopted(self) -> bool:
         """Whether the servo has taken the last frame."""
         control = self.high.frame_control

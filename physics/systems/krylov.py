@@ -8,11 +8,13 @@ Then it hands down their next Galerkin model, on the columns that L5 computes an
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.ring import ring_available, ring_release
+from palpo.physics.exchange.ring import ring_release
 from palpo.physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
+from palpo.physics.systems.candidates import by_turns, expected_arrival
 from palpo.physics.systems.high_rate import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.reduced_frame import Page
@@ -20,10 +22,18 @@ from palpo.physics.systems.reductions import make_reduction
 from palpo.physics.systems.scene import Scene
 
 LIFE = 2.5
-"""Low periods that candidates must cover: a frame appears within one, serves for another; half in hand."""
+"""Times that a step takes for which candidates must do: their frame appears after one, and after another one
+that of a step that is asked for, or that had begun already; half in hand."""
 
-LATEST = 1.5
-"""Low periods that candidates allow a late step at most: longer lists would only make it later still."""
+LEAST = 0.004
+"""Seconds that a step is always expected to take: it is asked for a little before it begins."""
+
+FORGET = 0.7
+"""Share of the longest step so far that the next one is still expected to take, by step."""
+
+IMPACT = 3
+"""So many contacts more under load, and half as many as there were, tell of an impact: the next step begins
+at once, since a tangent of before the impact serves badly after it."""
 
 TAIL = 4
 """Ticks at the end of a period that the full bodies integrate themselves: what the model misses is mostly of
@@ -54,8 +64,16 @@ class Krylov(LowRate):
         ]
         self.chosen, self.near = np.zeros(0, np.int32), 0
         self._published = -1
-        """Slot of the frame that `state` belongs to, at tick `present`; it is not written before the next."""
-        self._released = self._begun = 0
+        """Slot of the frame that `state` belongs to; it is not written before the next."""
+        self._at_base: tuple[NDArray[np.float64], ...] = ()
+        """The state that frame was made with, at `tick`."""
+        self._released = 0
+        self._takes = self.DT
+        """How long a step is expected to take [s]."""
+        self._pairs_until = np.inf
+        """Reading of the odometer up to which no pair without candidate can touch."""
+        self._bearing, self._pace = 0, 0.0
+        """Contacts under load when the last step began, and how quickly the odometer went [m/s]."""
 
     def _shifts(self) -> list[float]:
         """Step sizes [s] of the columns: servo, low period, and their geometric mean if there are three."""
@@ -74,7 +92,7 @@ class Krylov(LowRate):
         with self.timed("L1 proximity"):
             self.read_tool()
             self.place_points(self.servo_tool())
-            self.find_pairs(LIFE * self._period())
+            self.find_pairs(0.0, self._reach_of_candidates())
             self.chosen, self.near = self.choose_slots()
         with self.timed("L3-L5 tangent and columns"):
             for reduction, (_, local) in zip(self.reductions, self.member_slots(self.chosen), strict=True):
@@ -87,6 +105,7 @@ class Krylov(LowRate):
         with self.timed("L7 reduce and publish"):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
+            self._pairs_until = min(float(self.due_of(self.broadphase.complete)), self.left_out)
             for low, (slots, local) in enumerate(self.member_slots(chosen)):
                 limit = self.scene.capacity.modes
                 page = Page(self.high.frame, f, low, slots, local, self.near, self.dt, limit)
@@ -99,8 +118,11 @@ class Krylov(LowRate):
     def _follow(self, until: int) -> None:
         """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
         if until > self.tick:
-            start = max(self.present, until - TAIL)
-            replay_ticks(self.frame, self._published, self.model, self.log, self.present, start, self.dt)
+            start = max(self.tick, until - TAIL)
+            if self._at_base:
+                for now, then in zip(self.state, self._at_base, strict=True):
+                    now[:] = then
+            replay_ticks(self.frame, self._published, self.model, self.log, self.tick, start, self.dt)
             points, forces = self.drain(until)
             heard = self.high.frame.slot_of[self._published, points] >= 0
             for low, (member, reduction) in enumerate(zip(self.scene.members, self.reductions, strict=True)):
@@ -112,12 +134,45 @@ class Krylov(LowRate):
                 raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
         self.tick = until
 
-    def _period(self) -> float:
-        """The scene's low period [s], or the time since the last step began where the loop is late."""
-        now = int(self.high.state.tick[self.tool_slot])
-        late, self._begun = (now - self._begun) * self.dt, now
-        own = self.scene.numbers.low_dt
-        return min(max(own, late), LATEST * own)
+    def _reach_of_candidates(self) -> float:
+        """Gap [m] up to which pairs are candidates: what can be covered until fresh ones come.
+
+        At the present speed they last until the next step is due and a step and a half beyond; a hand may
+        gain speed for LIFE, and is noticed then (`asked`), or the loop has begun a step by itself.
+        """
+        numbers = self.scene.numbers
+        first, last = self.scene.tool_points.span
+        speeds = np.sqrt((self.u[first:last] ** 2).sum(axis=1))
+        self._pace = float(speeds.max(initial=0.0)) + self._soft_speed()
+        self._bearing = self._bearing_now()
+        steady = max(self.DT, self._takes) + (LIFE - 1.0) * self._takes
+        gained = 0.5 * numbers.acceleration * (LIFE * self._takes) ** 2
+        return numbers.alarm + self._pace * steady + gained
+
+    def _bearing_now(self) -> int:
+        """Contacts under load in the tool state that was read last."""
+        state, k = self.high.state, self.tool_slot
+        return int(np.count_nonzero(state.contact_status[k, : state.n_contacts[k]] != OPEN))
+
+    def asked(self) -> bool:
+        """The odometer has all but used up the candidates, or an impact has made contacts."""
+        state, before = self.high.state, self.high.state.odometer[self.tool_slot]
+        since = int(state.tick[self.tool_slot])
+        self.read_tool()
+        k, known = self.tool_slot, self._bearing
+        ticks = int(state.tick[k]) - since
+        if ticks > 0:
+            self._pace = float(state.odometer[k] - before) / (ticks * self.dt)
+        need = self._pace * self._takes + 0.5 * self.scene.numbers.acceleration * self._takes**2
+        left = self._pairs_until - float(state.odometer[k])
+        return left < need or self._bearing_now() >= known + max(IMPACT, 0.5 * known)
+
+    def ranked(self, within: float) -> NDArray[np.int32]:
+        """By turns: two points that are expected to touch, one that may, whatever the hand does."""
+        topology, gravity = self.scene.topology, self.scene.numbers.gravity
+        expected = expected_arrival(topology, self.pairs, self.x, self.u, self.gaps, gravity, self.arrival)
+        first = by_turns([self.points_by(expected)])
+        return by_turns([first[::2], first[1::2], self.points_by(self.arrival)])
 
     def _with_loaded(self) -> NDArray[np.int32]:
         """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""
@@ -125,17 +180,18 @@ class Krylov(LowRate):
         return np.concatenate([self.chosen[: self.scene.capacity.slots - len(missing)], missing])
 
     def _bring_to_present(self, f: int, present: int | None) -> None:
-        """Replay on the frame the ticks up to `present`; the servo replays what comes after.
-
-        In lock-step there is nothing to wait for: the servo replays all of them.
-        """
+        """Replay on the frame the ticks up to `present`; the servo replays what comes after."""
         ring_release(self.high.log.ring, max(0, self.tick - self._released))
-        self._released = self.present = self.tick
-        if not self.lock_step:
-            # ticks still being written are not in the log: its ring says how many are complete
-            self.present = self.tick + int(ring_available(self.high.log.ring)) if present is None else present
+        self._released = self.tick
+        # ticks still being written are not in the log: its ring says how many are complete
+        self.present = self.complete() if present is None else present
         self._published = f
         adopt(self.frame, f, self.model)
+        self._at_base = tuple(part.copy() for part in self.state)
         if self.present > self.tick:
             replay_ticks(self.frame, f, self.model, self.log, self.tick, self.present, self.dt)
             store(self.frame, f, self.model, self.present)
+        begun = int(self.high.state.tick[self.tool_slot])
+        if begun >= 0:
+            # the first frame is made before there are ticks to count
+            self._takes = max((self.present - begun) * self.dt, FORGET * self._takes, LEAST)

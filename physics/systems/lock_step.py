@@ -35,6 +35,9 @@ from palpo.physics.systems.scene import Scene
 LOG_TICKS = 2048
 """Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
 
+LOOK = 2
+"""Ticks after which a low loop that is done looks whether it is asked for more before its time."""
+
 LOG_POINTS = 256
 """Low-rate points under load in one tick."""
 
@@ -52,8 +55,8 @@ def make_exchange(scene: Scene) -> HighRate:
 class LockStep:
     """Both rates of a scene. The scene's bodies move: one scene serves one run.
 
-    durations: low periods that each low step takes, in turn and then over again; as on a machine that is
-    late.
+    durations: low periods that each low step takes, in turn and then over again: more than one as on a
+    machine that is late, less as on one that waits, and may be asked for a step before it is due.
     """
 
     def __init__(
@@ -68,8 +71,8 @@ class LockStep:
         self.starting: Callable[[], object] = lambda: None
         """Called before each low step begins, when the frame of the one before is out."""
         self._durations = cycle(durations)
-        self._next = self._takes = 0
-        self._begun = False
+        self._next = self._due = self._takes = 0
+        self._begun = self._idle = False
         self._row = 0
 
     def close(self) -> None:
@@ -80,35 +83,40 @@ class LockStep:
         """n ticks, made by `ticks(k)` in spans of k, with the low steps that fall between them."""
         stop = self.tick + n
         while self.tick < stop:
-            if self.tick == self._next:
+            if self.tick == self._next or (self._idle and self.low.asked()):
                 self._low_step()
-            span = min(stop, self._next) - self.tick
+            span = min(stop, self._next, self.tick + (LOOK if self._idle else n)) - self.tick
             ticks(span)
             self.tick += span
             if self.kind == "monolithic":
                 self.low.finish(self.tick)
 
     def _low_step(self) -> None:
-        """Low work that is due before this tick."""
-        low, took = self.low, self._takes
-        self._takes = max(1, round(next(self._durations) * self.ratio))
-        self._next += self._takes
+        """Low work that is due before this tick, or asked for."""
+        low = self.low
         if self.kind == "monolithic":
             self._begin()
+            self._next += self.ratio
         elif self.latency == "none":
             self._begin()
             low.finish(self.tick)
+            self._idle, self._next = True, self.tick + self.ratio
         else:
-            if self._begun:
-                # the full integration ends while the frame's algebra is still to be done
-                behind = round(READY_SHARE * took) if self.kind == "krylov" else 0
-                low.finish(max(low.tick, self.tick - behind))
-            else:
+            if not self._begun:
                 # attachments need a frame at the very first tick
                 self._begin()
                 low.finish(self.tick)
                 self._begun = True
+            elif not self._idle:
+                # the full integration ends while the frame's algebra is still to be done
+                behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
+                low.finish(max(low.tick, self.tick - behind), self.tick)
+                if self.tick < self._due:
+                    self._idle, self._next = True, self._due
+                    return
             self._begin()
+            self._takes = max(1, round(next(self._durations) * self.ratio))
+            self._idle, self._next, self._due = False, self.tick + self._takes, self.tick + self.ratio
 
     def _begin(self) -> None:
         self.starting()

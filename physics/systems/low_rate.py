@@ -41,6 +41,7 @@ from palpo.physics.exchange.patience import LEAST, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
+from palpo.physics.systems.candidates import SOME_DAY
 from palpo.physics.systems.drawn_model import DrawnModels
 from palpo.physics.systems.high_rate import HighRate
 from palpo.physics.systems.scene import Scene
@@ -85,9 +86,11 @@ class LowRate:
         )
         self.times = StepTimes()
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
-        self.due = np.zeros(0)
+        self.gaps, self.due = np.zeros(0), np.zeros(0)
         self.tool_slot = 0
         self.lost_slots = 0
+        self.left_out = np.inf
+        """Reading of the odometer at which a pair that found no slots in the last frame may be in reach."""
         self.lost_pairs = 0
         """Candidates that found no room so far."""
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
@@ -129,6 +132,10 @@ class LowRate:
     def adopted(self) -> bool:
         """Whether the servo has taken the last frame."""
         return bool(taken_count(self.high.frame_control) >= published_count(self.high.frame_control))
+
+    def asked(self) -> bool:
+        """Whether a step should begin before it is due; only between two steps."""
+        return False
 
     def check(self) -> None:
         """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body."""
@@ -177,15 +184,21 @@ class LowRate:
         state, k = self.high.state, self.tool_slot
         return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
 
-    def find_pairs(self, horizon: float) -> None:
-        """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch."""
-        pairs, arrival, gaps = self.broadphase.find(self.x, self.u, horizon, self.scene.numbers.skin)
-        self.lost_pairs += self.broadphase.dropped
+    def find_pairs(self, horizon: float, within: float | None = None) -> None:
+        """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch.
+
+        within: the gap [m] up to which all pairs are candidates instead.
+        """
+        skin = self.scene.numbers.skin
+        pairs, arrival, gaps = self.broadphase.find(self.x, self.u, horizon, skin, within)
+        if within is None:
+            self.lost_pairs += self.broadphase.dropped
         kept = ~self._joined(pairs)
         self.pairs, self.arrival = Pairs(*(a[kept] for a in pairs)), arrival[kept]
-        self.due = self._due(gaps[kept])
+        self.gaps = gaps[kept]
+        self.due = self.due_of(self.gaps)
 
-    def _due(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    def due_of(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
         """Readings of the servo's odometer up to which pairs with these gaps [m] now stay out of reach.
 
         The soft bodies are those of `self.tick`; what they may have moved since is taken off.
@@ -239,11 +252,7 @@ class LowRate:
         touch, up to `within` [s].
         """
         capacity = self.scene.capacity
-        points, key = self._pair_points()
-        points, key = points[key <= within], key[key <= within]
-        order = np.argsort(key, kind="stable")
-        points = points[order]
-        points = np.concatenate([self.attached, self.loaded, points]).astype(np.int32)
+        points = np.concatenate([self.attached, self.loaded, self.ranked(within)]).astype(np.int32)
         _, first = np.unique(points, return_index=True)
         chosen = points[np.sort(first)]
         share = self.budget.contacts
@@ -252,8 +261,15 @@ class LowRate:
         chosen = chosen[:room]
         return chosen, min(len(chosen), max(int(share * capacity.near), len(self.attached)))
 
-    def _pair_points(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Low-rate points of all candidate pairs with the earliest time that their pair can touch."""
+    def ranked(self, within: float) -> NDArray[np.int32]:
+        """Points of candidates that can touch within that time [s], the earliest first; some twice."""
+        return self.points_by(self.arrival, within)
+
+    def points_by(self, rank: NDArray[np.float64], below: float = np.inf) -> NDArray[np.int32]:
+        """Low-rate points of all candidate pairs by a rank of each pair, ascending, up to `below`.
+
+        Neighbours of edges, which only tell the side, come SOME_DAY later.
+        """
         topology, pairs = self.scene.topology, self.pairs
         point_triangle = pairs.kind == POINT_TRIANGLE
         edge_edge = pairs.kind == EDGE_EDGE
@@ -263,16 +279,17 @@ class LowRate:
             columns.append(points.reshape(-1))
             keys.append(np.repeat(key, points.shape[1] if points.ndim == 2 else 1))
 
-        add(pairs.first[~edge_edge], self.arrival[~edge_edge])
-        add(topology.triangles[pairs.second[point_triangle]], self.arrival[point_triangle])
+        add(pairs.first[~edge_edge], rank[~edge_edge])
+        add(topology.triangles[pairs.second[point_triangle]], rank[point_triangle])
         for side in (pairs.first, pairs.second):
-            add(topology.edges[side[edge_edge]], self.arrival[edge_edge])
-            add(topology.edge_opposite[side[edge_edge]], self.arrival[edge_edge] + 1.0)
+            add(topology.edges[side[edge_edge]], rank[edge_edge])
+            add(topology.edge_opposite[side[edge_edge]], rank[edge_edge] + SOME_DAY)
         points, key = np.concatenate(columns), np.concatenate(keys)
-        kept = points >= 0
+        kept = (points >= 0) & (key <= below)
         points, key = points[kept], key[kept]
         low = topology.body_role[topology.point_body[points]] == LOW
-        return points[low], key[low]
+        points, key = points[low], key[low]
+        return points[np.argsort(key, kind="stable")].astype(np.int32)
 
     def open_frame(
         self, motion: int, chosen: NDArray[np.int32], near: int, high: HighRate | None = None
@@ -330,6 +347,7 @@ class LowRate:
         frame.pair_second[f, :n] = pairs.second[ok]
         frame.pair_due[f, :n] = self.due[ok]
         frame.head[f, N_PAIRS] = n
+        self.left_out = float(self.due[~ok].min(initial=np.inf))
 
     def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """For each member: its slots and its local numbers there."""

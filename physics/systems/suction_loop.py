@@ -251,6 +251,10 @@ class SuctionLoop:
         self.tick = until
         self.present = until if present is None else present
 
+    def asked(self) -> bool:
+        """Never before a step is due."""
+        return False
+
     def adopted(self) -> bool:
         """Whether the servo has taken the last frame."""
         control = self.servo.frame_control

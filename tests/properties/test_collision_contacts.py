@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity import find_contacts, make_contacts, make_proximity_work
-from palpo.physics.collision.topology import LOW, STATIC, TOOL, join_shapes
+from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, join_shapes
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
+from palpo.physics.systems.candidates import SOME_DAY, by_turns, expected_arrival
 from tests.properties.contact_cases import (
+    NO_EDGES,
+    NO_TRIANGLES,
     SKIN,
     ball,
     capsule,
@@ -218,6 +221,47 @@ def test_a_full_broad_phase_drops_those_that_touch_last_and_counts_them():
     assert len(kept.kind) == 50
     assert few.dropped == len(all_pairs.kind) - 50
     assert soonest.max() <= np.sort(arrival)[49] + 1e-15
+
+
+@pytest.mark.parametrize("room", [200_000, 40])
+def test_candidates_within_a_distance_are_all_pairs_up_to_the_gap_that_is_said(room):
+    topology, x, u = moving_scene(np.random.default_rng(4))
+    every = everything(topology)
+    gap = distances(topology, every, x) - SKIN
+    within = 0.02
+    inside = int((gap <= within).sum())
+    assert 40 < inside < len(gap)
+    broad = BroadPhase(topology, x, room, 3e-3, 20.0)
+    pairs, _, gaps = broad.find(x, u, 0.04, SKIN, within)
+    assert len(pairs.kind) == min(room, inside)
+    assert broad.complete == pytest.approx(within if room > inside else np.sort(gap)[room], abs=1e-15)
+    assert gaps.max() <= broad.complete + 1e-15
+
+
+def test_a_point_is_expected_where_its_own_motion_and_gravity_bring_it():
+    """Down an incline: gap = v t + g t^2 / 2 along the normal; away from it only the gravity is left."""
+    mesh, normal = sphere_surface(0.02, 1), np.array([0.6, 0.8, 0.0])
+    slope = Shape(0, NO_TRIANGLES, NO_EDGES, 0.0, STATIC, np.append(np.zeros(3), normal)[None])
+    topology, _ = join_shapes([surface(mesh), slope])
+    x = mesh.vertices + 0.1 * normal
+    pairs, earliest, gaps = BroadPhase(topology, x, 1000, 1.0, 20.0).find(x, 0.0 * x, 1.0, SKIN)
+    gravity = np.array([0.0, -9.81, 0.0])
+    for speed in (-0.3, 0.0, 0.7):
+        u = np.tile(-speed * normal, (len(x), 1))
+        time = expected_arrival(topology, pairs, x, u, gaps, gravity, earliest)
+        np.testing.assert_allclose(speed * time + 0.5 * 9.81 * 0.8 * time**2, gaps, atol=1e-15)
+    away = expected_arrival(topology, pairs, x, np.tile(normal, (len(x), 1)), gaps, 0.0 * gravity, earliest)
+    np.testing.assert_allclose(away, SOME_DAY + earliest)
+
+
+def test_points_by_turns_keep_their_order_and_nobody_waits_for_more_than_the_turns_before():
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(30)[:n].astype(np.int32) for n in (20, 12, 25)]
+    turns = by_turns(orders).tolist()
+    assert sorted(turns) == sorted(set().union(*(order.tolist() for order in orders)))
+    for order in orders:
+        for k, point in enumerate(order.tolist()):
+            assert turns.index(point) < 3 * (k + 1)
 
 
 def test_two_bodies_named_as_ignored_never_meet():

@@ -11,6 +11,7 @@ from palpo.physics.collision.closest import point_triangle
 from palpo.physics.exchange.port import STATUS_FRAME
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.systems.lock_step import LockStep
+from palpo.studies.multirate_accuracy import COARSE, LANDING, LATE
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,
@@ -192,6 +193,34 @@ def test_a_hand_at_one_metre_a_second_never_passes_the_contact_distance(low_hz, 
     # the tick's own account, at every tick, and an exact query against the full body at every low step
     assert deepest == 0.0
     assert closest > 0.0
+
+
+def test_a_low_loop_with_time_to_spare_is_asked_for_the_candidates_of_a_hand_that_starts_quickly():
+    """They reach little farther than a slow hand needs: if none were asked for, contacts would be lost."""
+    place = "bodies.ball.placement.position=[0.003, 0.040, -0.002]"
+    run = LockStep(small_scene(BALL_ON_BLOCK, "rates.low_hz=20", place), durations=(0.05,))
+    start, end = run.high.port.position.copy(), np.array([0.003, 0.003, -0.002])
+    proceed(run, resting(start, 610))
+    frames, candidates = run.low.frame_id, run.low.broadphase.complete
+    trace = proceed(run, np.vstack([straight(start, end, 37), resting(end, 80)]))
+    run.close()
+    assert candidates < 0.5 * (start[1] - end[1])
+    assert trace["force"][:, 1].max() > 1.0
+    assert trace["depth"].max() == 0.0
+    # two were due
+    assert run.low.frame_id > frames + 2
+
+
+def test_a_landing_before_late_frames_goes_no_deeper_than_the_contact_distance():
+    """The coarse wire's cylinder is dropped, every frame 1.5 to 5 periods late."""
+    spec = load_scene("wire", (*COARSE, "rates.low_hz=200"))
+    run = LockStep(build_scene(spec), durations=LATE)
+    path = waypoint_path(LANDING, "smooth", rate_hz=1000)[0]
+    trace = proceed(run, path)
+    run.close()
+    assert len(trace["depth"]) == len(path)
+    assert trace["contacts"].max() >= 10
+    assert trace["depth"].max() == 0.0
 
 
 @pytest.mark.parametrize("low_hz", [50, 20])
