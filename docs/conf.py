@@ -18,7 +18,8 @@ html_title = "Palpo"
 html_show_sphinx = False
 html_copy_source = False
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!palpo\.).*")]
+# a scene's specification has a page of its own, scenes.md
+nitpick_ignore_regex = [("py:.*", r"(?!palpo\.).*"), ("py:class", r"palpo\.config\..*")]
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 

@@ -45,7 +45,7 @@ class Scene:
 
     @property
     def system(self) -> str:
-        """Which system computes it: "multirate", "hapco", "snap" or "suction"."""
+        """Name of the system that computes it, "multirate", "hapco", "snap" or "suction"."""
         return str(self.spec.system)  # type: ignore[attr-defined]
 
     @property
