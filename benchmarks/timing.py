@@ -86,6 +86,14 @@ def lap(at, stage, before, scratch):
     return now
 
 
+@inlined
+def add_lap(at, stage, before, scratch):
+    """Add the time since `before` to that stage's [ns]; returns the time now."""
+    now = now_ns(scratch)
+    at[stage] += now - before
+    return now
+
+
 @kernel
 def _bare_loop(a, x, y, ns, scratch):
     """y = a x, SIZE^2 multiplications and additions in plain loops, once for each entry of ns."""

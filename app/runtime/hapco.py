@@ -22,7 +22,6 @@ from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
-from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import publish_settings
 from palpo.physics.systems.hapco_multirate import (
@@ -30,7 +29,6 @@ from palpo.physics.systems.hapco_multirate import (
     ContactLock,
     ContactLoop,
     MultirateServo,
-    frame_matrix,
     make_multirate,
     multirate_tick,
 )
@@ -38,6 +36,7 @@ from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
 from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
 from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic
 from palpo.physics.systems.hapco_tick import CHUNK, DIVERGENCES, LOST_CONTACTS, SWEEP_CAPS, TICK, TIME_CAPS
+from palpo.physics.systems.working_set import SIZE
 
 KIND = "none"
 """There is one rate, and no interface between two."""
@@ -148,15 +147,13 @@ class HapcoRig:
         servo_run(self.servo, len(flags) - done)
 
     def problem(self) -> ContactProblem:
-        """The last tick's contact problem [m], [N]; InputError if it had no contact."""
-        n, p = int(self.state.contacts.count[0]), self.state.problem
+        """The last tick's contact problem [m], [N], of its working set; InputError if that was empty."""
+        part = self.state.problem.part
+        n = int(part.count[SIZE])
         if n == 0:
-            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
-        if self.loops is None:
-            w = p.w[: 9 * n * n].reshape(3 * n, 3 * n)
-        else:
-            w = frame_matrix(self.loops, reader_slot(self.loops.frame_control))
-        return ContactProblem(w.copy(), p.b[: 3 * n].copy(), p.mu[:n].copy())
+            raise InputError("nothing bears in this tick, so that it has no contact problem")
+        w = self.state.problem.w[: 9 * n * n].reshape(3 * n, 3 * n)
+        return ContactProblem(w.copy(), part.b[: 3 * n].copy(), part.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""

@@ -401,15 +401,14 @@ def contact_forces(contacts, r, out):
 
 
 @kernel
-def body_axes(contacts, rotation, scale, out):
-    """out (n, 3, 3) = scale times rows n, t1, t2 of each contact in the axes of a body of that rotation."""
-    for k in range(contacts.count[0]):
+def body_axes(frame, member, rotation, scale, out):
+    """out (n, 3, 3) = scale times rows n, t1, t2 of the contacts member (n,) in a body of that rotation."""
+    for k in range(member.shape[0]):
+        axes = frame[member[k]]
         for d in range(3):
             for i in range(3):
                 out[k, d, i] = scale * (
-                    rotation[0, i] * contacts.frame[k, d, 0]
-                    + rotation[1, i] * contacts.frame[k, d, 1]
-                    + rotation[2, i] * contacts.frame[k, d, 2]
+                    rotation[0, i] * axes[d, 0] + rotation[1, i] * axes[d, 1] + rotation[2, i] * axes[d, 2]
                 )
 
 

@@ -396,12 +396,13 @@ class Interaction:
         axes, weights = np.empty((n, 3, 3)), contacts.weights[side]
         if isinstance(body, QuasistaticBody):
             compliance, slots = body.boundary.compliance, contacts.slots[side]
-            body_axes(contacts, body.rotation, sense, axes)
+            rotation = body.rotation
         else:
             H = self._map(side)
             compliance, slots = np.ascontiguousarray(self.bodies[side].compliance(H.points)), H.place
-            body_axes(contacts, np.eye(3), sense, axes)
+            rotation = np.eye(3)
         order = np.arange(n, dtype=np.int32)
+        body_axes(contacts.frame, order, rotation, sense, axes)
         add_delassus(compliance, n, order, slots, weights, axes, self._scratch[side], w)
 
     def _nodal(self, side: int, forces: NDArray) -> NodalForces:

@@ -28,12 +28,13 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy, copy_rows
+from palpo.physics.arrays import all_finite, copy, copy_rows
 from palpo.physics.bodies.boundary import place_surface
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import weighted_point
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, STICK
+from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import (
@@ -54,8 +55,9 @@ from palpo.physics.exchange.contact_frame import (
 )
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.lent_clock import read_clock
 from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, patience_of, renewed, wait
-from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
+from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, STATUS_SWEEPS, end_tick
 from palpo.physics.exchange.quasistatic_frame import SET_LIVE
 from palpo.physics.kernels import callback, inlined, kernel
 from palpo.physics.math3 import matvec3_transposed, quat_to_matrix
@@ -73,13 +75,24 @@ from palpo.physics.systems.hapco_tick import (
     _free_frame,
     _free_motion,
     _judge,
+    _matrix,
     _pose,
     _posed,
     _publish,
+    _settled,
     _shape,
     _solve,
     _start,
     _yield_frame,
+)
+from palpo.physics.systems.working_set import (
+    SOLVES,
+    SPENT,
+    admit,
+    gather_matrix,
+    gather_rows,
+    scatter,
+    start_set,
 )
 
 # Entries of MultirateServo.counter; the frame in force is the servo's SETTINGS_ID
@@ -218,6 +231,36 @@ def frame_matrix(m, f):
 
 
 @kernel
+def _solve_set(s, whole):
+    """Forces of the working set, which grows by what sinks in, out of W of all contacts; the flags.
+
+    Here the offsets under given forces cost no more than the columns of W that bear. -1 if not posed.
+    """
+    p, part, n = s.problem, s.problem.part, s.contacts.count[0]
+    set_offset(whole, p.b, p.r, p.u, 0, 3 * n)
+    start_set(s.contacts.force, n, part)
+    admit(n, p.u, 3, part)
+    began, flags = read_clock(s.clock), 0
+    for left in range(SOLVES, 0, -1):
+        gather_rows(n, p.b, p.mu, p.r, part)
+        w = _matrix(s)
+        gather_matrix(whole, part, w)
+        if not _posed(s):
+            return -1
+        flags = _solve(s, w, began)
+        scatter(n, part, p.r, p.u)
+        set_offset(whole, p.b, p.r, p.u, 0, 3 * n)
+        if not all_finite(p.u[: 3 * n]):
+            return -1
+        if _settled(s, w) or flags != 0 or left == 1:
+            break
+        admit(n, p.u, 3, part)
+    s.port.status[STATUS_SWEEPS] = part.count[SPENT]
+    _judge(s, _matrix(s))
+    return flags
+
+
+@kernel
 def tick(m):
     """One step of the servo. Returns OK or NOT_FINITE; force and moment are on m.servo.port.
 
@@ -233,12 +276,10 @@ def tick(m):
     f = _take_frame(m)
     _free_frame(s)
     _free_motion(s)
-    w = frame_matrix(m, f)
-    if not _posed(s, m.frame.w[f]):
-        return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
     _start(s)
-    flags = _solve(s, w)
-    _judge(s, w)
+    flags = _solve_set(s, frame_matrix(m, f))
+    if flags < 0:
+        return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
     _yield_frame(s)
     _remember(s)
     mobile = s.mobile
@@ -311,6 +352,9 @@ def fill_frame(m, low):
             out.weights[f, side, k] = contacts.weights[side, k]
     _free_frame(low)
     _free_motion(low)
+    part = low.problem.part
+    part.inside[:n] = True
+    gather_rows(n, low.problem.b, low.problem.mu, low.problem.r, part)
     _delassus(low, out.w[f, : 9 * n * n].reshape((3 * n, 3 * n)))
 
 

@@ -44,6 +44,7 @@ from palpo.physics.kernels import callback
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
 from palpo.physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
+from palpo.physics.systems.working_set import make_working_set
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,8 @@ def _problem(capacity: int) -> Problem:
     c = capacity
     return Problem(
         np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c), np.zeros(3 * c),
-        np.zeros(c, np.int32), np.arange(c, dtype=np.int32), np.zeros((c, 3)), make_acceleration(c),
+        np.zeros(c, np.int32), np.arange(c, dtype=np.int32), np.zeros((c, 3)), make_working_set(c),
+        make_acceleration(c),
         np.zeros((15, 3)),
     )  # fmt: skip
 

@@ -15,6 +15,8 @@ motion there is no force. The hand always feels F, for what holds a body without
 Rotations are linearised about the pose in which contacts are found: the frame's last one, moved as the hand
 has moved since.
 
+**Working set.** Only contacts that bore last or sink in are solved for (palpo.physics.systems.working_set).
+
 **Solver.** Anderson's method, or the bi-potential Uzawa's of 001 (N. Talbi's thesis, 2.8.2), whose parameters
 are those of its interface (section 4.4.2). Stopped short, either gives the force of the least residual met.
 Too large a rho makes the sweeps of the latter swing or grow; a relative residual does not tell a force of
@@ -123,6 +125,19 @@ from palpo.physics.math3 import (
     quat_to_matrix,
     rotate_by,
 )
+from palpo.physics.systems.working_set import (
+    READ_AT,
+    SIZE,
+    SOLVES,
+    SPENT,
+    WorkingSet,
+    admit,
+    gather_points,
+    gather_rows,
+    scatter,
+    start_set,
+    sunk,
+)
 
 CHUNK = 16
 """Sweeps between two looks at the clock."""
@@ -174,7 +189,7 @@ class Coupling(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The contact problem of up to c contacts; W is packed in the first 9 n^2 entries."""
+    """The contact problem of up to c contacts; W of the m in the working set is packed in 9 m^2 entries."""
 
     w: NDArray[np.float64]  # (9 c^2,)
     b: NDArray[np.float64]  # (3 c,)
@@ -184,6 +199,7 @@ class Problem(NamedTuple):
     status: NDArray[np.int32]  # (c,)
     order: NDArray[np.int32]  # (c,) 0, 1, 2, ...
     force: NDArray[np.float64]  # (c, 3) on the mobile body [N], world axes
+    part: WorkingSet
     acceleration: Acceleration
     """Of Anderson's method; Uzawa's keeps its sweeps, rho, best force and residual in the same places."""
     work: NDArray[np.float64]  # (15, 3) scratch of Uzawa's method
@@ -368,23 +384,26 @@ def _free_motion(s):
 
 @kernel
 def _delassus(s, w):
-    """w (3 n, 3 n) = H1 K1^-1 H1^T + H2 K2^-1 H2^T, and the coupling's six columns."""
-    contacts, n = s.contacts, s.contacts.count[0]
+    """w (3 m, 3 m) = H1 K1^-1 H1^T + H2 K2^-1 H2^T of the working set, and the coupling's six columns."""
+    part = s.problem.part
+    n = part.count[SIZE]
+    gather_points(s.contacts, s.coupling.rows, part)
     w[:] = 0.0
     # a body of another modulus has its compliance scaled, hence its rows by the root
-    body_axes(contacts, s.mobile.rotation, (1.0 / s.live[SET_MODULUS]) ** 0.5, s.mobile.axes)
-    body_axes(contacts, s.fixed.rotation, -((1.0 / s.live[SET_MODULUS + 1]) ** 0.5), s.fixed.axes)
+    frame, member = s.contacts.frame, part.member[:n]
+    body_axes(frame, member, s.mobile.rotation, (1.0 / s.live[SET_MODULUS]) ** 0.5, s.mobile.axes)
+    body_axes(frame, member, s.fixed.rotation, -((1.0 / s.live[SET_MODULUS + 1]) ** 0.5), s.fixed.axes)
     add_delassus(
-        s.mobile.boundary.compliance, n, s.problem.order, contacts.slots[0], contacts.weights[0],
-        s.mobile.axes, s.mobile.gather, w,
+        s.mobile.boundary.compliance, n, s.problem.order, part.slots[0], part.weights[0], s.mobile.axes,
+        s.mobile.gather, w,
     )  # fmt: skip
     add_delassus(
-        s.fixed.boundary.compliance, n, s.problem.order, contacts.slots[1], contacts.weights[1],
-        s.fixed.axes, s.fixed.gather, w,
+        s.fixed.boundary.compliance, n, s.problem.order, part.slots[1], part.weights[1], s.fixed.axes,
+        s.fixed.gather, w,
     )  # fmt: skip
     if s.counter[DIRECT] == 1:
         return
-    rows = s.coupling.rows
+    rows = part.rows
     for i in range(3 * n):
         line = w[i]
         for c in range(6):
@@ -416,16 +435,19 @@ def _bound(w, b, r, n):
 
 
 @kernel
-def _solve(s, w):
-    """Contact forces within tolerance, sweeps and time; returns the flags."""
-    p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
+def _solve(s, w, began):
+    """Forces of the working set within tolerance and what is left of sweeps and time; returns the flags.
+
+    began: reading of the clock at the tick's first solve [ns].
+    """
+    p, a, n = s.problem.part, s.problem.acceleration, s.problem.part.count[SIZE]
     mu, flags = p.mu[:n], 0
-    s.port.status[STATUS_SWEEPS] = 0
     s.port.info[INFO_RESIDUAL] = 0.0
     if n == 0:
         return flags
-    limit, cap = int(s.live[SET_SWEEPS]), 1e9 * s.live[SET_TIME_CAP]
-    began, uzawa = read_clock(s.clock), s.live[SET_SOLVER] != ANDERSON
+    before = p.count[SPENT]
+    limit, cap = int(s.live[SET_SWEEPS]) - before, 1e9 * s.live[SET_TIME_CAP]
+    uzawa = s.live[SET_SOLVER] != ANDERSON
     begin(w, p.b, mu, p.r, p.u, 0, a)
     at_start = 0.0
     if uzawa:
@@ -433,19 +455,22 @@ def _solve(s, w):
         _set_rho(s, w)
     bound, code = _bound(w, p.b, p.r, 3 * n), CONTINUE
     while code == CONTINUE:
-        left = limit - a.count[SWEEPS]
+        left, done = limit - a.count[SWEEPS], before + a.count[SWEEPS]
         if left <= 0:
             flags |= SWEEPS_SPENT
             s.counter[SWEEP_CAPS] += 1
             break
-        if cap > 0.0 and read_clock(s.clock) - began > cap:
-            flags |= TIME_SPENT
-            s.counter[TIME_CAPS] += 1
-            break
+        if cap > 0.0 and done % CHUNK == 0 and done != p.count[READ_AT]:
+            p.count[READ_AT] = done
+            if read_clock(s.clock) - began > cap:
+                flags |= TIME_SPENT
+                s.counter[TIME_CAPS] += 1
+                break
+        span = min(CHUNK - done % CHUNK, left)
         if uzawa:
-            code = _relax(s, w, bound, min(CHUNK, left))
+            code = _relax(s, w, bound, span)
         else:
-            code = advance(w, p.b, mu, p.r, p.u, 0, s.live[SET_TOLERANCE], bound, min(CHUNK, left), a)
+            code = advance(w, p.b, mu, p.r, p.u, 0, s.live[SET_TOLERANCE], bound, span, a)
     if uzawa:
         code = _end_uzawa(s, w, code, at_start)
     if code == DIVERGED:
@@ -454,7 +479,7 @@ def _solve(s, w):
     for i in range(3 * n):
         p.r[i] = a.best[i]
     set_offset(w, p.b, p.r, p.u, 0, 3 * n)
-    s.port.status[STATUS_SWEEPS] = a.count[SWEEPS]
+    p.count[SPENT] += a.count[SWEEPS]
     s.port.info[INFO_RESIDUAL] = a.least[RESIDUAL]
     return flags
 
@@ -463,13 +488,13 @@ def _solve(s, w):
 def _set_rho(s, w):
     """rho of every contact: imposed, or rho_min of W; times the factor."""
     rho = s.live[SET_RHO] if s.live[SET_RHO] > 0.0 else least_stiffness(w)
-    s.problem.acceleration.step[: s.contacts.count[0]] = s.live[SET_RHO_FACTOR] * rho
+    s.problem.acceleration.step[: s.problem.part.count[SIZE]] = s.live[SET_RHO_FACTOR] * rho
 
 
 @kernel
 def _relax(s, w, bound, sweeps):
     """Up to `sweeps` sweeps more of Uzawa's method after `begin`; returns as `advance`."""
-    p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
+    p, a, n = s.problem.part, s.problem.acceleration, s.problem.part.count[SIZE]
     length = 0.0  # L: the largest free gap or slip [m]
     for i in range(3 * n):
         length = max(length, abs(p.b[i]))
@@ -479,7 +504,7 @@ def _relax(s, w, bound, sweeps):
     code, done, a.least[RESIDUAL] = relax_sweeps(
         w, p.b, p.mu[:n], a.step, local, kind, limit * length if kind == PHYSICAL else limit,
         s.live[SET_TOLERANCE], bound, sweeps, p.r[: 3 * n], p.u[: 3 * n], a.best[: 3 * n],
-        a.least[RESIDUAL], p.work,
+        a.least[RESIDUAL], s.problem.work,
     )  # fmt: skip
     a.count[SWEEPS] += done
     return code
@@ -488,19 +513,19 @@ def _relax(s, w, bound, sweeps):
 @kernel
 def _error(s, w, r):
     """|| r - Proj(r - rho (u + mu |u_t| n)) || [N] of the force r, shape (3 n,) at least; u follows it."""
-    p, n = s.problem, s.contacts.count[0]
+    p, n = s.problem.part, s.problem.part.count[SIZE]
     set_offset(w, p.b, r, p.u, 0, 3 * n)
-    return natural_map_norm(w, p.mu, r, p.u, 0, n, p.work)[0]
+    return natural_map_norm(w, p.mu, r, p.u, 0, n, s.problem.work)[0]
 
 
 @kernel
 def _end_uzawa(s, w, code, at_start):
     """a.best becomes the force to give, and p.r is spent; DIVERGED where that is the one at the start."""
-    p, a, n = s.problem, s.problem.acceleration, s.contacts.count[0]
+    p, a, n = s.problem.part, s.problem.acceleration, s.problem.part.count[SIZE]
     ended = code != CONTINUE and code != DIVERGED
     if code != DIVERGED:
         set_offset(w, p.b, p.r, p.u, 0, 3 * n)
-        error = relative_residual(w, p.mu[:n], p.r[: 3 * n], p.u[: 3 * n], p.work)
+        error = relative_residual(w, p.mu[:n], p.r[: 3 * n], p.u[: 3 * n], s.problem.work)
         if ended or error < a.least[RESIDUAL]:
             a.least[RESIDUAL] = error
             for i in range(3 * n):
@@ -508,7 +533,7 @@ def _end_uzawa(s, w, code, at_start):
     if ended or _error(s, w, a.best) <= at_start:
         return code
     sweeps = a.count[SWEEPS]
-    _start(s)
+    gather_rows(s.contacts.count[0], s.problem.b, s.problem.mu, s.problem.r, p)
     begin(w, p.b, p.mu[:n], p.r, p.u, 0, a)
     a.count[SWEEPS] = sweeps
     return DIVERGED
@@ -518,9 +543,10 @@ def _end_uzawa(s, w, code, at_start):
 def _judge(s, w):
     """Status of each contact, by the branch of the natural map's projection."""
     p, n, mean, star = s.problem, s.contacts.count[0], 0.0, s.coupling.vectors[0]
-    for i in range(3 * n):
+    rows = 3 * p.part.count[SIZE]
+    for i in range(rows):
         mean += w[i, i]
-    rho = 3 * n / mean if mean > 0.0 else 1.0
+    rho = rows / mean if mean > 0.0 else 1.0
     for k in range(n):
         i = 3 * k
         augment(BIPOTENTIAL, p.r[i : i + 3], p.u[i : i + 3], p.mu[k], rho, rho, star)
@@ -596,14 +622,110 @@ def _shape(s):
 
 
 @kernel
-def _equilibrium(s):
-    """The frame yields, both bodies take their shapes, and what sticks holds on."""
-    _yield_frame(s)
-    _shape(s)
+def _hold(s):
+    """What sticks in the equilibrium holds on."""
     hold_on(
         s.contacts, s.problem.force, s.problem.status, s.mobile.x, s.surface, s.fixed.x, s.fixed.rotation,
         s.anchors, s.tracker,
     )  # fmt: skip
+
+
+@kernel
+def _open_set(s):
+    """The first working set of a tick; returns the reading of the clock [ns]."""
+    contacts, part = s.contacts, s.problem.part
+    start_set(contacts.force, contacts.count[0], part)
+    admit(contacts.count[0], contacts.gap, 1, part)
+    _keep_pose(s)
+    return read_clock(s.clock)
+
+
+@kernel
+def _assemble(s):
+    """The problem of the working set; False where a number is not finite."""
+    p = s.problem
+    gather_rows(s.contacts.count[0], p.b, p.mu, p.r, p.part)
+    _delassus(s, _matrix(s))
+    return _posed(s)
+
+
+@kernel
+def _respond(s, last):
+    """Frame and shapes under the forces found; whether they stand, or the set has grown."""
+    p, part, n = s.problem, s.problem.part, s.contacts.count[0]
+    scatter(n, part, p.r, p.u)
+    _yield_frame(s)
+    _shape(s)
+    _gaps(s)
+    if _settled(s, _matrix(s)) or last:
+        s.port.status[STATUS_SWEEPS] = part.count[SPENT]
+        _judge(s, _matrix(s))
+        return True
+    admit(n, p.u, 3, part)
+    _take_pose_back(s)
+    return False
+
+
+@kernel
+def _solve_set(s):
+    """Forces and equilibrium of a working set that grows by what sinks in; the flags, -1 if not posed."""
+    began = _open_set(s)
+    for left in range(SOLVES, 0, -1):
+        if not _assemble(s):
+            return -1
+        flags = _solve(s, _matrix(s), began)
+        if _respond(s, flags != 0 or left == 1):
+            break
+    return flags
+
+
+@kernel
+def _gaps(s):
+    """u_n of the contacts outside the working set, between the bodies as they are shaped."""
+    contacts, p, q = s.contacts, s.coupling.vectors[0], s.coupling.vectors[1]
+    for k in range(contacts.count[0]):
+        if s.problem.part.inside[k]:
+            continue
+        _contact_point(s.mobile, contacts.slots[0, k], contacts.weights[0, k], p)
+        _contact_point(s.fixed, contacts.slots[1, k], contacts.weights[1, k], q)
+        s.problem.u[3 * k] = 0.0
+        for i in range(3):
+            s.problem.u[3 * k] += contacts.frame[k, 0, i] * (p[i] - q[i])
+
+
+@kernel
+def _settled(s, w):
+    """Whether what sinks in outside the set is within the solver's tolerance; the residual has it, too."""
+    error, size = sunk(s.contacts.count[0], w, s.problem.part, s.problem.u)
+    if error == 0.0:
+        return True
+    error = error / size if size > 0.0 else np.inf
+    s.port.info[INFO_RESIDUAL] = (s.port.info[INFO_RESIDUAL] ** 2 + error * error) ** 0.5
+    return error <= s.live[SET_TOLERANCE]
+
+
+@kernel
+def _keep_pose(s):
+    """Remember where the frame is."""
+    pose = s.problem.part.pose
+    for i in range(3):
+        pose[i] = s.mobile.position[i]
+        for j in range(3):
+            pose[7 + 3 * i + j] = s.mobile.rotation[i, j]
+    for i in range(4):
+        pose[3 + i] = s.mobile.orientation[i]
+
+
+@kernel
+def _take_pose_back(s):
+    """The frame to where `_keep_pose` found it."""
+    pose = s.problem.part.pose
+    for i in range(3):
+        s.mobile.position[i] = pose[i]
+        for j in range(3):
+            s.mobile.rotation[i, j] = pose[7 + 3 * i + j]
+    for i in range(4):
+        s.mobile.orientation[i] = pose[3 + i]
 
 
 @kernel
@@ -679,16 +801,15 @@ def _publish(s):
 
 @inlined
 def _matrix(s):
-    """W of the present contacts, shape (3 n, 3 n), over the packed memory."""
-    n = 3 * s.contacts.count[0]
-    return view_square(s.problem.w, n)
+    """W of the working set, shape (3 m, 3 m), over the packed memory."""
+    return view_square(s.problem.w, 3 * s.problem.part.count[SIZE])
 
 
 @inlined
-def _posed(s, w):
-    """Whether all numbers of the contact problem are; W is packed in the first entries of w."""
-    rows = 3 * s.contacts.count[0]
-    return all_finite(w[: rows * rows]) and all_finite(s.problem.b[:rows])
+def _posed(s):
+    """Whether all numbers of the contact problem are."""
+    rows = 3 * s.problem.part.count[SIZE]
+    return all_finite(s.problem.w[: rows * rows]) and all_finite(s.problem.b[: 3 * s.contacts.count[0]])
 
 
 @kernel
@@ -700,14 +821,11 @@ def tick(s):
     if not _detect(s):
         return end_tick(s.port, NOT_FINITE, 0)
     _free_motion(s)
-    w = _matrix(s)
-    _delassus(s, w)
-    if not _posed(s, s.problem.w):
-        return end_tick(s.port, NOT_FINITE, 0)
     _start(s)
-    flags = _solve(s, w)
-    _judge(s, w)
-    _equilibrium(s)
+    flags = _solve_set(s)
+    if flags < 0:
+        return end_tick(s.port, NOT_FINITE, 0)
+    _hold(s)
     status = _feedback(s, flags)
     s.counter[TICK] += 1
     _publish(s)
