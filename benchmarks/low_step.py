@@ -1,6 +1,11 @@
-"""The low-rate step: a rigid ball pressed into a soft block, over many facets of a fine top layer."""
+"""The low-rate step: a rigid ball pressed into a soft block, over many facets of a fine top layer.
+
+Where MuJoCo is installed, the ball is then dragged to and fro: a low step of ours, which stands for
+a low period, takes turns with the steps of MuJoCo over that period, each timed by the processor's time.
+"""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +13,7 @@ from numpy.typing import NDArray
 
 from palpo.app.build.scene import build_scene
 from palpo.app.report.outcome import distribution
+from palpo.benchmarks.mujoco_block import MujocoBlock, mujoco
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
 from palpo.config.load import parse_scene
 from palpo.physics.exchange.port import OK, STATUS_CONTACTS
@@ -52,12 +58,70 @@ DEPTH = 0.007
 PRESS, SETTLE = 20, 20
 """Low steps of pressing, and of rest before timing."""
 
+DRAG, STROKE = 0.004, 40
+"""How far the hand drags the ball to either side [m], and the low steps of a stroke to and fro."""
+
 
 def low_step(steps: int = 60) -> Figures:
-    """Whole low steps and their named parts, `paper` and `krylov`, under some thirty contacts."""
+    """Whole low steps and their named parts, `paper` and `krylov`, under some thirty contacts; MuJoCo's."""
     kinds = {kind: _kind(kind, steps) for kind in ("paper", "krylov")}
     paper, ours = (kinds[kind]["step ms"]["p50"] for kind in ("paper", "krylov"))
-    return kinds | {"krylov, step p50 ms": beside(ours, paper, "paper"), "bare loop us": bare_loop_us()}
+    figures = kinds | {"krylov, step p50 ms": beside(ours, paper, "paper")}
+    if mujoco is not None:
+        figures |= _dragged(steps)
+    return figures | {"bare loop us": bare_loop_us()}
+
+
+def _dragged(steps: int) -> Figures:
+    """A low step of `krylov` while the ball is dragged, in turns with MuJoCo's steps of the same path."""
+    spec = parse_scene(SCENE, "low-step", ())
+    run = LockStep(build_scene(spec), "krylov")
+    try:
+        body, material = run.scene.members[0].body, spec.bodies[0].material
+        top = run.high.tool.x[0].copy()
+        other = MujocoBlock(
+            run.scene.numbers.dt, top, count="19 2 19", spacing="0.0025 0.03 0.0025", centre="0 -0.015 0",
+            last=18, mass=body.mass, young=material.youngs_modulus, poisson=material.poisson_ratio,
+            beta=run.scene.members[0].damping[1], mu=0.4, radius=0.025, ball_mass=0.03, stiffness=1000.0,
+            damping=2.0,
+        )  # fmt: skip
+        ours, theirs, active = np.zeros(steps), np.zeros(steps), np.zeros(steps, int)
+        for step in range(-PRESS - SETTLE, steps):
+            hand = top.copy()
+            hand[1] -= DEPTH * min(1.0, (step + PRESS + SETTLE + 1) / PRESS)
+            hand[0] += DRAG * np.sin(2.0 * np.pi * max(0, step) / STROKE)
+            run.high.port.position[:] = hand
+            whole, apart = _timed(run, time.process_time)
+            own = [other.step(hand) for _ in range(run.ratio)]
+            if step >= 0:
+                ours[step], theirs[step] = whole - apart, np.median(own)
+                active[step] = _contacts(run)[1]
+        dragged = {
+            "step ms": distribution(ours, 1e3), "active contacts at high rate": _spread(active),
+        }  # fmt: skip
+        mine, its = float(np.median(ours)), float(np.median(theirs))
+        return {
+            "krylov, dragged": dragged,
+            "MuJoCo, dragged": other.size() | {"step ms": distribution(theirs, 1e3), "sound": other.sound()},
+            "krylov dragged, step p50 CPU ms": beside(1e3 * mine, 1e3 * its, "MuJoCo"),
+        }
+    finally:
+        run.close()
+
+
+def _timed(run: LockStep, clock: Callable[[], float]) -> tuple[float, float]:
+    """A low period: its time, and that of the ticks in it [s]."""
+    apart = 0.0
+
+    def ticks(span: int) -> None:
+        nonlocal apart
+        start = clock()
+        _ticks(run, span)
+        apart += clock() - start
+
+    start = clock()
+    run.advance(run.ratio, ticks)
+    return clock() - start, apart
 
 
 def _kind(kind: str, steps: int) -> Figures:
@@ -77,16 +141,8 @@ def _measure(run: LockStep, steps: int) -> Figures:
     run.low.times.clear()
     whole, contacts, active = np.zeros(steps), np.zeros(steps, int), np.zeros(steps, int)
     for step in range(steps):
-        apart = [0.0]
-
-        def ticks(span: int, apart: list[float] = apart) -> None:
-            start = time.perf_counter()
-            _ticks(run, span)
-            apart[0] += time.perf_counter() - start
-
-        start = time.perf_counter()
-        run.advance(run.ratio, ticks)
-        whole[step] = time.perf_counter() - start - apart[0]
+        both, apart = _timed(run, time.perf_counter)
+        whole[step] = both - apart
         contacts[step], active[step] = _contacts(run)
     whole_ms = distribution(whole, 1e3)
     return {
