@@ -44,6 +44,8 @@ class MujocoBlock:
     def __init__(self, h: float, ball: NDArray[np.float64], **values: Any) -> None:
         if mujoco is None:
             raise ImportError("mujoco is not installed")
+        # it would write a file where the user happens to be; `sound` asks for what matters
+        mujoco.set_mju_user_warning(lambda _: None)
         # elastic bodies are integrated implicitly by this one only since it exists
         implicit = "discrete" if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE") else "implicitfast"
         place = " ".join(str(x) for x in ball)

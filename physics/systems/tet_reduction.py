@@ -35,7 +35,7 @@ lost with the velocity's column, which is one shape only."""
 RESIDUAL = 0.4
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
 exceeds this. Alone such a column would give a compliance that is wrong by its square; the other columns make
-up for most of it: on a quick slide of `wire` the force errs as with 0.1, to a fortieth, at half the renewals."""
+up for most of it: on a quick slide of `wire` the force errs as with 0.1, to a fortieth, for half the work."""
 
 TAIL = 3
 """Columns that every model has anew: the velocity, and the free accelerations at two steps."""
