@@ -20,13 +20,12 @@ from palpo.app.report.outcome import plain
 from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.io import read_guess, read_problem, write_solution
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
 from palpo.physics.errors import InputError
 
 BEST, ALL = "best", "all"
-BEST_SPARSE = "gauss-seidel"
 
 REPEATS, PATIENCE = 7, 1.0
 """Timed solves at most, and the time [s] after which no further one begins."""
@@ -110,7 +109,7 @@ def solve_file(
         progress.say(f"{file}: {note}")
     if guess is not None:
         problem = replace(problem, warm=read_guess(guess, problem.n_contacts))
-    chosen = wanted or _chosen([BEST_SPARSE if isinstance(problem, SparseProblem) else BEST])
+    chosen = wanted or _chosen([BEST])
     everyone = len(chosen) == len(solver_names())
     rows, solutions = [], {}
     for solver in chosen:

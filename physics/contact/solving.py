@@ -9,9 +9,6 @@ from numpy.typing import ArrayLike
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 
-SPARSE = "gauss-seidel"
-"""What `solver="portfolio"` stands for where W is sparse."""
-
 
 def solve(
     problem: AnyProblem | tuple[Any, ArrayLike, ArrayLike],
@@ -45,8 +42,6 @@ def solve(
     if guess is not None:
         warm = np.array(guess, float)
         held = type(held)(held.w, held.b, held.mu, warm)  # type: ignore[arg-type]
-    if solver == "portfolio" and isinstance(held, SparseProblem):
-        solver = SPARSE
     return find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds), **options)
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import project_cone
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
 from palpo.physics.contact.residual import PLAUSIBLE, judge, natural_map_norm, relative_residual, runaway
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
@@ -354,15 +354,20 @@ def _longest(x, d, i, mu):
 
 
 def solve(
-    problem: ContactProblem, stop: Stop, *, ridge: float | None = None, lags: bool = False
+    problem: AnyProblem, stop: Stop, *, ridge: float | None = None, lags: bool = False
 ) -> ContactResult:
     """Interior-point steps until the residual is at most `stop.tolerance`; an iteration is a factorisation.
 
     Starts at the middle of the cones whatever the warm start, which is only given back where no step is
-    better. ridge: over sqrt(gap), in place of ATTEMPTS one after the other; lags goes with it.
-    Raises InputError for a ridge that is not positive.
+    better. ridge: over sqrt(gap), in place of ATTEMPTS one after the other; lags goes with it. A sparse W
+    stays sparse (`sparse_interior_point`), and takes neither. Raises InputError for a ridge that is not
+    positive.
     """
     started = perf_counter()
+    if isinstance(problem, SparseProblem):
+        from palpo.physics.contact.solvers import sparse_interior_point  # which stands on this module
+
+        return sparse_interior_point.solve(problem, stop)
     if ridge is not None and not (ridge > 0.0 and math.isfinite(ridge)):
         raise InputError(f"ridge = {ridge} must be positive and finite")
     attempts = ATTEMPTS if ridge is None else ((float(ridge), lags),)

@@ -13,14 +13,29 @@ replay repeats it bit for bit, and a larger budget, from eight sweeps on, gives 
 """
 
 import math
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.problem import (
+    AnyProblem,
+    ContactProblem,
+    ContactResult,
+    Reason,
+    SparseProblem,
+    Stop,
+)
 from palpo.physics.contact.residual import PLAUSIBLE, contact_statuses, judge, relative_residual, runaway
-from palpo.physics.contact.solvers import admm, anderson, interior_point, semi_smooth_newton
+from palpo.physics.contact.solvers import (
+    admm,
+    anderson,
+    interior_point,
+    semi_smooth_newton,
+    sparse,
+    sparse_interior_point,
+)
 from palpo.physics.contact.solvers.products import mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
 
@@ -50,6 +65,9 @@ HOPELESS = 4.0
 
 INTERIOR, POLISH = 100, 12
 """Most steps of an interior-point solve, and of Newton after it."""
+
+SPARSE_SWEEPS = 300
+"""Sweeps over a sparse W before it is factored."""
 
 ROUND, CHUNK = 400, 80
 """Sweeps, and alternations, of the first round; each further one has twice as many. Sweeps between looks."""
@@ -124,13 +142,15 @@ class _Run:
             self.best[:] = r
 
 
-def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
-    """Whichever of four solvers gets the residual to `stop.tolerance` first.
+def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
+    """Whichever of four solvers gets the residual to `stop.tolerance` first; of two where W is sparse.
 
     Iterations are sweeps, factorisations and alternations together. Gives back the force of the least
     residual, whatever ended it: never worse than the warm start, or than no force.
     """
     started = perf_counter()
+    if isinstance(problem, SparseProblem):
+        return _solve_sparse(problem, stop, started)
     sweeps = _Sweeps(problem, stop)
     cold = problem.warm is None or not problem.warm.any()
     first = FIRST
@@ -148,6 +168,28 @@ def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
     elif run.late:
         reason = "time"
     return judge(problem, stop, run.best, run.done, reason, started)
+
+
+def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> ContactResult:
+    """SPARSE_SWEEPS sweeps, an interior point, and sweeps again from the best force for what is left."""
+    result = judge(problem, stop, starting_force(problem), 0, "iterations", started)
+    done = 0
+    for member, share in (
+        (sparse.solve, SPARSE_SWEEPS), (sparse_interior_point.solve, INTERIOR), (sparse.solve, math.inf)
+    ):  # fmt: skip
+        left = stop.max_iterations - done
+        seconds = stop.seconds - (perf_counter() - started)
+        if result.converged or left <= 0 or seconds <= 0.0:
+            break
+        part = replace(stop, max_iterations=int(min(left, share)), seconds=seconds)
+        found = member(replace(problem, warm=result.r), part)
+        done += found.iterations
+        if relative_residual(problem, found.r) <= relative_residual(problem, result.r):
+            result = found
+    reason: Reason = "iterations" if done >= stop.max_iterations else "stalled"
+    if perf_counter() - started >= stop.seconds:
+        reason = "time"
+    return judge(problem, stop, result.r, done, reason, started)
 
 
 def _try_all(run: _Run) -> None:

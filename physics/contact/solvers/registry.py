@@ -121,12 +121,14 @@ register(
         "portfolio",
         "accelerated sweeps, Newton, interior point and alternating directions, as the problem needs",
         f"{_HERE}.portfolio:solve",
+        sparse=True,
         short="best",
     ),
     Solver(
         "interior-point",
         "primal-dual interior point on the cones, Mehrotra (Acary et al. 2024)",
         f"{_HERE}.interior_point:solve",
+        sparse=True,
     ),
     Solver(
         "semi-smooth-newton",
@@ -193,6 +195,20 @@ register(
         "springs on the free displacement, nothing solved (001, 2.21 and 2.22)",
         f"{_HERE}.penalty:explicit",
         consistent=False,
+    ),
+    Solver(
+        "acary-cadoux",
+        "fixed point on the convex relaxation (Acary, Cadoux, Lemarechal & Malick 2011)",
+        f"{_HERE}.cadoux:fixed_point",
+        sure=False,
+        sparse=True,
+    ),
+    Solver(
+        "convex-relaxation",
+        "the associated law: what slides also lifts off (Acary, Cadoux, Lemarechal & Malick 2011)",
+        f"{_HERE}.cadoux:relaxation",
+        consistent=False,
+        sparse=True,
     ),
     Solver(
         "stick-first",

@@ -1,0 +1,57 @@
+"""The convex relaxation of Coulomb's law, and the fixed point on it that leads back to the law.
+
+With s of each contact held, u + s n in K* perp r in K is convex (Acary, Cadoux, Lemarechal & Malick, ZAMM 91,
+2011). s = 0 is the relaxation: the associated law, by which what slides lifts off at mu |u_t|. Coulomb's law
+is the fixed point s = mu |u_t|, u that of the convex problem at s. References: slow, without a proof that the
+fixed point contracts, each step as sure as a convex problem is.
+"""
+
+import math
+from time import perf_counter
+
+import numpy as np
+
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import judge, relative_residual
+from palpo.physics.contact.solvers.relaxation import starting_force
+from palpo.physics.contact.solvers.sparse_interior_point import solve_convex
+
+INNER, STEPS = 1e-2, 80
+"""The convex problems' tolerance over the solve's, and most interior-point steps of one."""
+
+
+def fixed_point(problem: AnyProblem, stop: Stop) -> ContactResult:
+    """Convex problems, one an iteration, until the residual is at most `stop.tolerance`."""
+    started, best = perf_counter(), starting_force(problem)
+    least, done = relative_residual(problem, best), 0
+    until = started + stop.seconds
+    reason: Reason = "iterations"
+    shift = np.zeros(problem.n_contacts)
+    while least > stop.tolerance and done < stop.max_iterations:
+        if done and perf_counter() >= until:
+            reason = "time"
+            break
+        r, _, _ = solve_convex(problem, shift, INNER * stop.tolerance, STEPS, until)
+        done += 1
+        error = relative_residual(problem, r)
+        if error < least:
+            least, best = error, r
+        u = (problem.w @ r + problem.b).reshape(-1, 3)
+        following = problem.mu * np.hypot(u[:, 1], u[:, 2])
+        if not np.isfinite(following).all() or (following == shift).all():
+            reason = "stalled"
+            break
+        shift = following
+    return judge(problem, stop, best, done, reason, started)
+
+
+def relaxation(problem: AnyProblem, stop: Stop) -> ContactResult:
+    """The associated law, s = 0; iterations are interior-point steps. Coulomb's law where nothing slides."""
+    started = perf_counter()
+    if not problem.n_contacts:
+        return judge(problem, stop, starting_force(problem), 0, "converged", started)
+    until = started + stop.seconds if math.isfinite(stop.seconds) else math.inf
+    r, _, done = solve_convex(
+        problem, np.zeros(problem.n_contacts), INNER * stop.tolerance, stop.max_iterations, until
+    )
+    return judge(problem, stop, r, done, "stalled", started)
