@@ -12,12 +12,15 @@ from time import perf_counter
 import numpy as np
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual
+from palpo.physics.contact.residual import PLAUSIBLE, judge, relative_residual, runaway
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.contact.solvers.sparse_interior_point import solve_convex
 
 INNER, STEPS = 1e-2, 80
 """The convex problems' tolerance over the solve's, and most interior-point steps of one."""
+
+PATIENCE, UNSOLVED = 30, 1e-3
+"""Convex problems without a lesser residual, and the residual of one of them, that end the fixed point."""
 
 
 def fixed_point(problem: AnyProblem, stop: Stop) -> ContactResult:
@@ -26,19 +29,20 @@ def fixed_point(problem: AnyProblem, stop: Stop) -> ContactResult:
     least, done = relative_residual(problem, best), 0
     until = started + stop.seconds
     reason: Reason = "iterations"
-    shift = np.zeros(problem.n_contacts)
+    shift, idle, bound = np.zeros(problem.n_contacts), 0, runaway(problem, PLAUSIBLE)
     while least > stop.tolerance and done < stop.max_iterations:
         if done and perf_counter() >= until:
             reason = "time"
             break
-        r, _, _ = solve_convex(problem, shift, INNER * stop.tolerance, STEPS, until)
+        r, left, _ = solve_convex(problem, shift, INNER * stop.tolerance, STEPS, until)
         done += 1
         error = relative_residual(problem, r)
-        if error < least:
+        idle = 0 if error < least else idle + 1
+        if error < least and np.linalg.norm(r) <= bound:
             least, best = error, r
         u = (problem.w @ r + problem.b).reshape(-1, 3)
         following = problem.mu * np.hypot(u[:, 1], u[:, 2])
-        if not np.isfinite(following).all() or (following == shift).all():
+        if not left <= UNSOLVED or idle > PATIENCE or (following == shift).all():
             reason = "stalled"
             break
         shift = following

@@ -24,4 +24,7 @@ def mean_compliances(w, out):
         out[k] = (w[i, i] + w[i + 1, i + 1] + w[i + 2, i + 2]) / 3.0
         mean += out[k] / n
     for k in range(n):
-        out[k] = max(out[k], STIFFEST * mean) if mean > 0.0 else 1.0
+        if out[k] > 0.0:
+            out[k] = max(out[k], STIFFEST * mean)
+        else:  # what nothing moves bears nothing, in any unit
+            out[k] = mean if mean > 0.0 else 1.0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual
+from palpo.physics.contact.residual import PLAUSIBLE, judge, relative_residual, runaway
 from palpo.physics.contact.solvers.interior_point import (
     BACK,
     CENTRES,
@@ -43,6 +43,7 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
     """
     started, best = perf_counter(), starting_force(problem)
     least, done, reason = relative_residual(problem, best), 0, "stalled"
+    bound = runaway(problem, PLAUSIBLE)
     for ridge, lags in ATTEMPTS:
         if least <= stop.tolerance:
             break
@@ -50,7 +51,7 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
         while True:
             r = interior.force()
             error = relative_residual(problem, r)
-            if error < least:
+            if error < least and np.linalg.norm(r) <= bound:
                 least, best = error, r
             if least <= stop.tolerance or interior.stalled(error):
                 break
@@ -112,7 +113,8 @@ class Interior:
         n, mu = problem.n_contacts, problem.mu
         self.problem, self.ridge, self.lags, self.n = problem, ridge, lags, n
         own = problem.w.diagonal().reshape(n, 3).mean(axis=1)
-        own = np.maximum(own, STIFFEST * own.mean()) if own.any() else np.ones(n)
+        mean = own.mean() if own.any() else 1.0
+        own = np.where(own > 0.0, np.maximum(own, STIFFEST * mean), mean)
         unit = float((np.abs(problem.b).reshape(n, 3).max(axis=1) / np.sqrt(own)).max(initial=0.0)) or 1.0
         force = unit / np.sqrt(own)
         rubs = mu > 0.0
