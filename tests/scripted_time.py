@@ -14,11 +14,15 @@ Duration = Callable[[float, Budget], float]
 """Seconds that a low step takes, of the time [s] at which it begins and what it may cost."""
 
 
+BEGUN = 0.4
+"""Share of a low step's time after which the forces are read that its frame contains."""
+
+
 class ScriptedTime:
     """A session in which low steps take the time that a script says, while the servo's ticks go on.
 
     The loop is the one of threads, `SlowLoop`, with this as its clock: the servo makes its ticks while it
-    sleeps, and in the middle of each of its steps. budgets: what each step had; waited: ticks that waited.
+    sleeps, and in both halves of each of its steps. budgets: what each step had; waited: ticks that waited.
     """
 
     def __init__(self, scene: str, overrides: tuple[str, ...], takes: Duration, record: Path, seconds: float):
@@ -57,15 +61,21 @@ class ScriptedTime:
 
     def _make_steps_last(self) -> None:
         low, slow = self.rig.low, self.session.slow
-        begin = low.begin
+        begin, finish, rest = low.begin, low.finish, [0.0]
 
         def begin_and_take_time() -> None:
             begin()
             if tick_count(self.rig.servo):
                 self.budgets.append(slow.budget)
-                self.sleep(self.takes(self.now(), slow.budget))
+                takes = self.takes(self.now(), slow.budget)
+                rest[0] = (1.0 - BEGUN) * takes
+                self.sleep(BEGUN * takes)
 
-        low.begin = begin_and_take_time  # type: ignore[method-assign]
+        def take_time_and_finish(until: int, present: int | None = None) -> None:
+            self.sleep(rest[0])
+            finish(until, present)
+
+        low.begin, low.finish = begin_and_take_time, take_time_and_finish  # type: ignore[method-assign]
 
     def run(self) -> None:
         """To the end of the session's ticks and of the fade; the recording is closed."""

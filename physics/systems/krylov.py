@@ -156,15 +156,13 @@ class Krylov(LowRate):
 
     def asked(self) -> bool:
         """The odometer has all but used up the candidates, or an impact has made contacts."""
-        state, before = self.high.state, self.high.state.odometer[self.tool_slot]
-        since = int(state.tick[self.tool_slot])
+        since, before, known = self.read_at, self.odometer, self._bearing
         self.read_tool()
-        k, known = self.tool_slot, self._bearing
-        ticks = int(state.tick[k]) - since
+        ticks = self.read_at - since
         if ticks > 0:
-            self._pace = float(state.odometer[k] - before) / (ticks * self.dt)
+            self._pace = (self.odometer - before) / (ticks * self.dt)
         need = self._pace * self._takes + 0.5 * self.scene.numbers.acceleration * self._takes**2
-        left = self._pairs_until - float(state.odometer[k])
+        left = self._pairs_until - self.odometer
         return left < need or self._bearing_now() >= known + max(IMPACT, 0.5 * known)
 
     def ranked(self, within: float) -> NDArray[np.int32]:
@@ -191,7 +189,6 @@ class Krylov(LowRate):
         if self.present > self.tick:
             replay_ticks(self.frame, f, self.model, self.log, self.tick, self.present, self.dt)
             store(self.frame, f, self.model, self.present)
-        begun = int(self.high.state.tick[self.tool_slot])
-        if begun >= 0:
+        if self.read_at >= 0:
             # the first frame is made before there are ticks to count
-            self._takes = max((self.present - begun) * self.dt, FORGET * self._takes, LEAST)
+            self._takes = max((self.present - self.read_at) * self.dt, FORGET * self._takes, LEAST)

@@ -88,6 +88,9 @@ class LowRate:
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.gaps, self.due = np.zeros(0), np.zeros(0)
         self.tool_slot = 0
+        self.read_at, self.odometer = -1, 0.0
+        """Ticks behind the tool state that was read last, and its odometer [m]: its slot may be written again
+        during a step, once the picture has read too."""
         self.lost_slots = 0
         self.left_out = np.inf
         """Reading of the odometer at which a pair that found no slots in the last frame may be in reach."""
@@ -165,6 +168,7 @@ class LowRate:
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
             hold = self.high.hold
             state.target[k], state.target_q[k] = hold.target, hold.target_q
+        self.read_at, self.odometer = int(state.tick[k]), float(state.odometer[k])
 
     def place_points(self, tool: ChainState) -> None:
         """Positions and velocities of all points, with the tool's frames where `tool` has them.
@@ -203,9 +207,8 @@ class LowRate:
 
         The soft bodies are those of `self.tick`; what they may have moved since is taken off.
         """
-        state, k = self.high.state, self.tool_slot
-        late = max(0, int(state.tick[k]) - self.tick) * self.dt * self._soft_speed()
-        return state.odometer[k] + gaps - self.scene.numbers.reach - late
+        late = max(0, self.read_at - self.tick) * self.dt * self._soft_speed()
+        return self.odometer + gaps - self.scene.numbers.reach - late
 
     def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Pairs that an attachment holds together: its point's features against the body it is joined to.

@@ -69,3 +69,14 @@ def test_a_rate_that_was_asked_for_is_kept_and_its_misses_are_counted(tmp_path):
     made.run()
     assert {budget.period for budget in made.budgets} == {made.rig.ratio}
     assert made.pacer.misses == pytest.approx(1.0 / 0.03, abs=2)
+
+
+def test_steps_that_fit_ten_hertz_lose_no_contact(tmp_path):
+    """`wire` through its landing with steps of 80 ms: nothing waits, no pair is lost, and nothing penetrates
+    by more than the contact distance."""
+    made = ScriptedTime("wire", (), lambda now, budget: 0.08, tmp_path / "run.h5", 7.0)
+    made.run()
+    depth = read_recording(tmp_path / "run.h5").columns["depth"]
+    assert made.budgets[-1].period == 100
+    assert made.waited == 0 and made.rig.low.lost_pairs == 0
+    assert depth.max() < made.session.spec.contact.distance
