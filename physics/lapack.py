@@ -81,10 +81,10 @@ def cholesky_solve(a, m, words, x):
 
 if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot call what the linker knows
 
-    def _interpreted(factor, back):  # type: ignore[no-untyped-def]
+    def _interpreted(factor, back):
         kept = {}
 
-        def into(a, m, words):  # type: ignore[no-untyped-def]
+        def into(a, m, words):
             if m == 0:
                 return True
             try:
@@ -93,7 +93,7 @@ if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot 
                 return False
             return True
 
-        def solve(a, m, words, x):  # type: ignore[no-untyped-def]
+        def solve(a, m, words, x):
             if m:
                 x[:m] = back(kept[id(a)], x[:m])
 

@@ -11,6 +11,7 @@ All are of a force r with u = W r + b, v = u + mu |u_t| n and the cones K and K*
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,5 +66,5 @@ def _projected(mu: Array, x: Array) -> Array:
     return out.reshape(-1, 3)
 
 
-def _over(value: float, size: float) -> float:
+def _over(value: Any, size: float) -> float:
     return float(value / size) if size > 0.0 else float(value)

@@ -41,7 +41,7 @@ def solve(
         held = SparseProblem(sp.csr_array(w), b, mu) if sp.issparse(w) else _dense(w, b, mu)
     if guess is not None:
         warm = np.array(guess, float)
-        held = type(held)(held.w, held.b, held.mu, warm)  # type: ignore[arg-type]
+        held = type(held)(held.w, held.b, held.mu, warm)
     return find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds), **options)
 
 

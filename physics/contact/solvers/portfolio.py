@@ -95,7 +95,7 @@ class _Sweeps:
         p = self.problem
         return anderson.advance(
             self.w, p.b, p.mu, self.r, self.u, 0, self.tolerance, self.bound, sweeps, self.a
-        )  # type: ignore[no-any-return]
+        )
 
 
 class _Run:
