@@ -8,6 +8,8 @@ gap or offset u at the end of the step [m]: u = W r + b.
     together    K* contains u + mu |u_t| n  perp  r in K       (De Saxce & Feng 1998)
 """
 
+import numpy as np
+
 from palpo.physics.kernels import inlined
 
 OPEN, STICK, SLIP = 0, 1, 2
@@ -19,8 +21,14 @@ half-line and one on the disc (2.43 and 2.44). As printed, the first is the plai
 and rho_t differ, the second has the minus sign of (2.44): neither solves the problem, both are kept to be
 compared with."""
 
-LOCAL_SWEEPS = 30
-"""Most inner iterations of a sliding contact; the outer sweeps finish what is left."""
+LOCAL_STEPS = 40
+"""Most Newton steps of a sliding contact: it takes 3 or 4, and where a bracket must be halved some 20."""
+
+SMOOTH = 1e-100
+"""Coefficient up to which there is no friction: its square must not vanish beside 1."""
+
+ON_CONE = 1e-12
+"""Relative distance from the cone at which a sliding contact is solved."""
 
 
 @inlined
@@ -143,18 +151,62 @@ def contact_status(r_n, star, mu):
 
 
 @inlined
+def _slide(w, b, mu, r):
+    """r (3,) = the force of a contact that neither opens nor sticks, w_nn > 0, mu > 0, b_n < 0.
+
+    With the normal row eliminated, r_n = a - e . r_t, sliding is (S + l I) r_t = -c for the l >= 0 at which
+    |r_t| = mu r_n: a trust region's step (More & Sorensen, SIAM J. Sci. Stat. Comput. 1983) but for the
+    radius, which the step itself has. Newton's method on mu r_n / |r_t| - 1, nearly linear in l, bracketed.
+    """
+    a, e1, e2 = -b[0] / w[0, 0], w[0, 1] / w[0, 0], w[0, 2] / w[0, 0]
+    s11, s12, s22 = w[1, 1] - w[0, 1] * e1, w[1, 2] - w[0, 1] * e2, w[2, 2] - w[0, 2] * e2
+    c1, c2 = b[1] + w[0, 1] * a, b[2] + w[0, 2] * a
+    # rounding may leave S a little negative
+    low, high = max(0.0, -min(s11, s22)), np.inf
+    multiplier = max((c1 * c1 + c2 * c2) ** 0.5 / (mu * a) - 0.5 * (s11 + s22), 1e-9 * (s11 + s22) + low)
+    r[0], r[1], r[2] = a, 0.0, 0.0
+    for _ in range(LOCAL_STEPS):
+        d1, d2 = s11 + multiplier, s22 + multiplier
+        det = d1 * d2 - s12 * s12
+        if not det > 0.0:
+            multiplier = 2.0 * multiplier + 1e-9 * (abs(s11) + abs(s22))
+            continue
+        t1, t2 = (s12 * c2 - d2 * c1) / det, (s12 * c1 - d1 * c2) / det
+        size, limit = (t1 * t1 + t2 * t2) ** 0.5, mu * (a - e1 * t1 - e2 * t2)
+        r[0], r[1], r[2] = limit / mu, t1, t2
+        if size == 0.0:
+            break
+        apart = limit / size - 1.0
+        if abs(apart) <= ON_CONE:
+            break
+        if apart < 0.0:
+            low = max(low, multiplier)
+        else:
+            high = min(high, multiplier)
+        v1, v2 = (s12 * t2 - d2 * t1) / det, (s12 * t1 - d1 * t2) / det
+        slope = (-mu * (e1 * v1 + e2 * v2) - limit * (t1 * v1 + t2 * v2) / (size * size)) / size
+        step = multiplier - apart / slope if slope > 0.0 else -1.0
+        if not low < step < high:
+            step = 0.5 * (low + high) if high < np.inf else 2.0 * multiplier + s11 + s22
+        if step == multiplier:
+            break
+        multiplier = step
+    if not r[0] > 0.0:
+        r[0], r[1], r[2] = 0.0, 0.0, 0.0
+
+
+@inlined
 def solve_contact(w, b, mu, r):
     """Force r, shape (3,), of a single contact u = w r + b with w (3, 3) positive semidefinite, w_nn > 0.
 
-    Exact for open and sticking contacts; a sliding one is found by alternating the normal law and the
-    projected tangential step, starting from the force it is given. Returns OPEN, STICK or SLIP.
+    Exact: to rounding if open or sticking, to ON_CONE if sliding. Returns OPEN, STICK or SLIP.
     """
     if b[0] >= 0.0:
         r[0] = 0.0
         r[1] = 0.0
         r[2] = 0.0
         return OPEN
-    if mu <= 0.0:
+    if mu <= SMOOTH:
         r[0] = -b[0] / w[0, 0]
         r[1] = 0.0
         r[2] = 0.0
@@ -177,18 +229,5 @@ def solve_contact(w, b, mu, r):
                 r[1] = s1
                 r[2] = s2
                 return STICK
-    half = 0.5 * (w[1, 1] + w[2, 2])
-    spread = (0.25 * (w[1, 1] - w[2, 2]) ** 2 + w[1, 2] * w[1, 2]) ** 0.5
-    rho = 1.0 / (half + spread) if half + spread > 0.0 else 0.0
-    for _ in range(LOCAL_SWEEPS):
-        n, t1, t2 = r[0], r[1], r[2]
-        r[0] = max(0.0, -(b[0] + w[0, 1] * t1 + w[0, 2] * t2) / w[0, 0])
-        p1 = t1 - rho * (b[1] + w[1, 0] * r[0] + w[1, 1] * t1 + w[1, 2] * t2)
-        p2 = t2 - rho * (b[2] + w[2, 0] * r[0] + w[2, 1] * t1 + w[2, 2] * t2)
-        scale = scale_to_disc(p1, p2, mu * r[0])
-        r[1] = scale * p1
-        r[2] = scale * p2
-        change = abs(r[0] - n) + abs(r[1] - t1) + abs(r[2] - t2)
-        if change <= 1e-10 * abs(r[0]):
-            break
+    _slide(w, b, mu, r)
     return SLIP if r[0] > 0.0 else OPEN
