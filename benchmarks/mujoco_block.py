@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 try:
-    import mujoco
+    import mujoco as mujoco
 except ImportError:
     mujoco: Any = None  # type: ignore[no-redef]
 

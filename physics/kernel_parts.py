@@ -13,7 +13,7 @@ from numba.core import sigutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import _FunctionCompiler
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.typing import make_concrete_template
@@ -118,7 +118,7 @@ class KernelDispatcher(CPUDispatcher):
     def _compile_part(self, arguments: tuple[Any, ...]) -> None:
         """Have an overload of these types that compiled code can be linked with, in either form."""
         with global_compiler_lock:
-            own = self._compiler, self._cache
+            own: tuple[Any, Any] = self._compiler, self._cache  # type: ignore[has-type]
             self._compiler, self._cache = self._part_compiler, self._part_cache
             try:
                 super().compile(arguments)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import Refusal
@@ -83,7 +82,7 @@ def solve(
     b: ArrayLike | None = None,
     mu: ArrayLike | None = None,
     *,
-    solver: str | None = None,
+    solver: str = "portfolio",
     tolerance: float = 1e-8,
     iterations: int = 5000,
     seconds: float = np.inf,
@@ -94,39 +93,27 @@ def solve(
 
     problem: W (3 n, 3 n) [m/N], symmetric positive semidefinite, dense or sparse, with b (3 n,) [m] and mu
     (n,); or a ContactProblem, such as `State.problem` gives; or a file, FCLIB (.hdf5, .h5) or .npz with W, q
-    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `solvers`, the
-    best one that takes the problem if not given; options: its own. tolerance: relative natural-map residual.
+    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `solvers`;
+    options: its own. tolerance: relative natural-map residual.
     seconds: wall time after which it gives back what it has. warm (3 n,) [N]: where it starts.
 
     Returns a ContactResult: r (3 n,) [N], residual, iterations, converged, reason, status (n,). Raises
     Refusal for arrays that are no contact problem and for names that are no solver.
     """
-    import scipy.sparse as sp
-
-    from palpo.app.cli.solve import BEST, BEST_SPARSE
+    from palpo.physics.contact import solving
     from palpo.physics.contact.io import read_problem
-    from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
-    from palpo.physics.contact.solvers.registry import find_solver
+    from palpo.physics.contact.problem import ContactProblem, SparseProblem
 
-    def array(values: ArrayLike) -> NDArray[np.float64]:
-        return np.array(values, np.float64)
-
-    told: ContactProblem | SparseProblem
+    told: Any = problem
     if isinstance(problem, str | Path):
         told = read_problem(Path(problem))
-    elif isinstance(problem, ContactProblem | SparseProblem):
-        told = problem
-    else:
+    elif not isinstance(problem, ContactProblem | SparseProblem):
         if b is None or mu is None:
             raise Refusal("solve: beside W give b, of shape (3 n,), and mu, of shape (n,)")
-        if sp.issparse(problem):
-            told = SparseProblem(sp.csr_array(problem), array(b), array(mu))
-        else:
-            told = ContactProblem(array(problem), array(b), array(mu))
-    if warm is not None:
-        told = replace(told, warm=array(warm))
-    chosen = find_solver(solver or (BEST_SPARSE if isinstance(told, SparseProblem) else BEST))
-    return chosen.solve(told, Stop(tolerance, iterations, seconds), **options)
+        told = problem, b, mu
+    return solving.solve(
+        told, solver, tolerance=tolerance, max_iterations=iterations, seconds=seconds, guess=warm, **options
+    )
 
 
 def solvers() -> dict[str, str]:

@@ -51,8 +51,8 @@ def quoted_errors(problem: AnyProblem, r: Array) -> Errors:
     dual = np.linalg.norm(_projected(problem.mu, -v), axis=1)
     product = np.abs((force * v).sum(axis=1))
     return Errors(
-        _over(np.linalg.norm(natural), size),
-        _over(unit, free),
+        _over(float(np.linalg.norm(natural)), size),
+        _over(float(unit), free),
         _over(primal.max(initial=0.0), size),
         _over(dual.max(initial=0.0), free),
         _over(product.max(initial=0.0), size * free),

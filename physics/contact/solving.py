@@ -1,5 +1,6 @@
 """One contact problem by one call, for whoever has matrices and no files."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def solve(
         held = SparseProblem(sp.csr_array(w), b, mu) if sp.issparse(w) else _dense(w, b, mu)
     if guess is not None:
         warm = np.array(guess, float)
-        held = type(held)(held.w, held.b, held.mu, warm)
+        held = replace(held, warm=warm)
     return find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds), **options)
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
@@ -202,13 +202,13 @@ class LowRate:
         self.gaps = gaps[kept]
         self.due = self.due_of(self.gaps)
 
-    def due_of(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    def due_of(self, gaps: ArrayLike) -> Any:
         """Readings of the servo's odometer up to which pairs with these gaps [m] now stay out of reach.
 
         The soft bodies are those of `self.tick`; what they may have moved since is taken off.
         """
         late = max(0, self.read_at - self.tick) * self.dt * self._soft_speed()
-        return self.odometer + gaps - self.scene.numbers.reach - late
+        return self.odometer + np.asarray(gaps) - self.scene.numbers.reach - late
 
     def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
         """Pairs that an attachment holds together: its point's features against the body it is joined to.

@@ -194,8 +194,8 @@ class TetReduction:
         pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         stiffness = symmetric_product(basis, pulled)
-        velocity = int(np.searchsorted(self._independent, self._first - TAIL))
-        grams = Grams(basis, mass, stiffness, force, velocity, (self.mass, own))
+        speed = int(np.searchsorted(self._independent, self._first - TAIL))
+        grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
         modes, self._span = write_modes(page, member, grams)
         self._used, self._modes, self._base = basis, modes, x
         always = np.arange(self._first - TAIL, self._first)
