@@ -60,3 +60,20 @@ def by_turns(orders: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
 
 def _units(vectors: Floats) -> Floats:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
+
+
+def shared_out(needs: Sequence[int], room: int) -> list[int]:
+    """Shares of the room for all who need some of it, whose sum is the room.
+
+    Who needs least is served first, with no more than an equal part of what is left; so nobody goes short
+    for somebody who needs more. What nobody needs is added in equal parts.
+    """
+    shares, left = [0] * len(needs), room
+    for served, i in enumerate(sorted(range(len(needs)), key=needs.__getitem__)):
+        shares[i] = min(needs[i], left // (len(needs) - served))
+        left -= shares[i]
+    for i in range(len(shares)):
+        part = left // (len(shares) - i)
+        shares[i] += part
+        left -= part
+    return shares

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.constraint_frame import REDUCED
+from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
-from palpo.physics.systems.candidates import by_turns, expected_arrival
+from palpo.physics.systems.candidates import by_turns, expected_arrival, shared_out
 from palpo.physics.systems.high_rate import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.reduced_frame import Page
@@ -106,9 +106,12 @@ class Krylov(LowRate):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
             self._pairs_until = min(float(self.due_of(self.broadphase.complete)), self.left_out)
-            for low, (slots, local) in enumerate(self.member_slots(chosen)):
-                limit = self.scene.capacity.modes
-                page = Page(self.high.frame, f, low, slots, local, self.near, self.dt, limit)
+            frame, of_members = self.high.frame, list(self.member_slots(chosen))
+            needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
+            shares = shared_out(needs, self.scene.capacity.modes)
+            for low, (slots, local) in enumerate(of_members):
+                limit = int(frame.head[f, N_MODES]) + shares[low]
+                page = Page(frame, f, low, slots, local, self.near, self.dt, limit)
                 self.reductions[low].write(page, self.pool)
             self._bring_to_present(f, present)
             if self.drawn.wanted:

@@ -65,6 +65,10 @@ class LargeReduction(TetReduction):
         self.width = 3 * (min(columns, self._widest) // 3)
         self.large.keep_factors(self.shifts)
 
+    def need(self, points: int) -> int:
+        """Those of the smooth loads beside what others need."""
+        return super().need(points) + 2 * PATCHES
+
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts, those that stay from where they were."""
         member, body, self._pool = self.member, self.large, pool

@@ -20,7 +20,7 @@ from palpo.physics.systems.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.systems.tet_reduction import TetReduction
+from palpo.physics.systems.tet_reduction import TAIL, TetReduction
 
 
 class Reduction(Protocol):
@@ -32,6 +32,10 @@ class Reduction(Protocol):
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """L3 and L5: what the next model needs of the local points `near`, likeliest contacts first."""
+        ...
+
+    def need(self, points: int) -> int:
+        """Modes of a model of which so many points may touch something."""
         ...
 
     def write(self, page: Page, pool: Executor) -> None:
@@ -87,6 +91,10 @@ class RigidReduction:
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Nothing to prepare."""
 
+    def need(self, points: int) -> int:
+        """It moves as a whole."""
+        return 0
+
     def write(self, page: Page, pool: Executor) -> None:
         """The state of the body."""
         member = self.member
@@ -138,6 +146,10 @@ class BeamReduction:
         load = np.ascontiguousarray(load[:, load.any(axis=0)])
         self.factors = [body.factor(shift) for shift in self.shifts]
         self.columns = np.hstack([factor.solve_many(load.copy()) for factor in self.factors])
+
+    def need(self, points: int) -> int:
+        """Three columns a point and step, the velocity and the free accelerations."""
+        return 3 * len(self.shifts) * min(points, self.points) + TAIL
 
     def write(self, page: Page, pool: Executor) -> None:
         """The model on those columns, the velocity and the free accelerations."""

@@ -157,6 +157,10 @@ class TetReduction:
         self._basis.cut(count)
         self._independent = np.arange(count)
 
+    def need(self, points: int) -> int:
+        """Columns of so many points beside those that every model has."""
+        return self._first + len(self.spanned) * min(self.width, 3 * points)
+
     # ---- L7
 
     def write(self, page: Page, pool: Executor) -> None:
