@@ -14,7 +14,7 @@ not that the force is known so well.
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -45,6 +45,10 @@ DIVERGED = 10.0
 """A force of this many times the reference's peak is a divergence, whatever comes after it."""
 LATE = tuple(np.random.default_rng(0).uniform(1.5, 5.0, 64).tolist())
 """Low periods that each low step takes where the machine is late."""
+A_LITTLE = tuple(np.random.default_rng(1).uniform(1.0, 2.0, 64).tolist())
+"""The same where it is late by no more than a period."""
+LATENESS = {"punctual": (1.0,), "frames up to 2 periods late": A_LITTLE, "frames 1.5 to 5 periods late": LATE}
+PUNCTUAL = next(iter(LATENESS))
 FINER = (2, 4)
 """Rates of the finer references over that of the servo."""
 COARSE = ("bodies.cylinder.geometry.around=11", "bodies.cylinder.geometry.along=6")
@@ -55,12 +59,18 @@ LANDING = (
 )  # fmt: skip
 """A path (s, m) on which that cylinder is lifted and dropped; it lands at LANDS."""
 LANDS = 0.43
+SLIDE = ((0.0, 0.12, 0.2, 0.0), (0.05, 0.12, 0.2, 0.0), (0.45, 0.19, 0.2, 0.0))
+"""A path (s, m) on which that cylinder is pulled aside quickly."""
 IMPULSES = ("impulse_Ns", "impulse_lost_Ns", "impulse_lost_percent")
 """What `_impulses` measures."""
 AFTER_LANDING = {50: 5.0, 200: 1.5}
 """Largest RMS error of krylov after a landing, per cent of the peak, by low rate [Hz]."""
 LIMIT = {"probe": 0.5, "beams": 2.0, "wire": 2.0, "needle": 2.0}
-"""Largest RMS error of krylov while moving, per cent of the peak (the issue)."""
+"""Largest RMS error of krylov while moving, per cent of the peak, over all masses and speeds."""
+OWN_PATH = {50: 0.5, 20: 1.0}
+"""The same on the scenes' own paths and the slide, punctual, by low rate [Hz]."""
+OWN_PATH_LATE = 1.0
+"""The same on the scenes' own paths where frames are up to 2 periods late."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +90,20 @@ class Case:
     """The scene's keys that make its mesh another one."""
     landing: bool = False
     """Whether the path is LANDING, and errors are those after it."""
+    slide: bool = False
+    """Whether the path is SLIDE."""
     finer: tuple[int, ...] = FINER
+
+    @property
+    def path_of_its_own(self) -> bool:
+        """Whether its path is not the scene's."""
+        return self.landing or self.slide
 
     @property
     def name(self) -> str:
         """For files and figures."""
-        landing = ", landing" if self.landing else ""
-        return f"{self.scene}, mass x {self.mass:g}, speed x {self.speed:g}{landing}"
+        special = ", landing" if self.landing else ", slide" if self.slide else ""
+        return f"{self.scene}, mass x {self.mass:g}, speed x {self.speed:g}{special}"
 
     def overrides(self) -> list[str]:
         """The scene's keys that make the tool `mass` times as heavy, and the mesh."""
@@ -101,9 +118,13 @@ class Case:
     def path(self, finer: int = 1) -> Floats:
         """The hand's target at the servo's rate, or at one `finer` times as high."""
         spec = load_scene(self.scene)
-        rows: Sequence[tuple[float, ...]] = LANDING if self.landing else spec.device.path
+        rows: Sequence[tuple[float, ...]] = (
+            LANDING if self.landing else SLIDE if self.slide else spec.device.path
+        )
         rows = [(t / self.speed, *x) for t, *x in rows]
-        kind: Literal["smooth", "linear"] = "smooth" if self.landing or spec.device.smooth else "linear"
+        kind: Literal["smooth", "linear"] = (
+            "smooth" if self.landing or self.slide or spec.device.smooth else "linear"
+        )
         path = waypoint_path(rows, kind, rate_hz=finer * spec.rates.servo_hz)[0]
         return path[: finer * self.ticks] if self.ticks else path
 
@@ -125,7 +146,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     write_csv(out / "accuracy.csv", rows)
     save_figure(out / "errors.png", 5.2, lambda figure: _draw_errors(figure, rows))
     for scene in LIMIT:
-        for outcome in [o for o in outcomes if o.case.scene == scene and not o.case.landing][:1]:
+        for outcome in [o for o in outcomes if o.case.scene == scene and not o.case.path_of_its_own][:1]:
             save_figure(out / f"force-{scene}.png", 5.6, partial(_draw_forces, outcome=outcome))
     return _claims(rows)
 
@@ -138,6 +159,7 @@ def _cases(quick: bool) -> list[Case]:
             Case("needle", 1.0, 1.0, 1200, ("krylov",), (50,), finer=FINER[:1]),
             Case("probe", 1.0, 1.0, 1300, ("krylov",), (50,), finer=FINER[:1]),
             Case("beams", 1.0, 1.0, 2000, KINDS, (50,)),
+            replace(SLIDE_CASE, mesh=COARSE),
             LANDING_CASE,
         ]
     grid = ((1.0, 1.0), (0.25, 1.0), (4.0, 1.0), (1.0, 3.0))
@@ -146,10 +168,11 @@ def _cases(quick: bool) -> list[Case]:
         for scene in ("wire", "probe", "needle", "beams")
         for mass, speed in grid
     ]
-    return [*cases, LANDING_CASE]
+    return [*cases, SLIDE_CASE, LANDING_CASE]
 
 
 LANDING_CASE = Case("wire", 1.0, 1.0, 0, ("krylov",), tuple(AFTER_LANDING), COARSE, landing=True)
+SLIDE_CASE = Case("wire", 1.0, 1.0, 0, ("krylov",), LOW_HZ, slide=True, finer=FINER[:1])
 
 
 def _compute(cases: Sequence[Case]) -> list[Outcome]:
@@ -173,19 +196,19 @@ def evaluate(case: Case) -> Outcome:
     exact, since = reference.trace["force"], round(LANDS / reference.dt) if case.landing else 0
     own = _refinement(case, exact, since, reference.dt)
     rows, forces = [], {}
-    runs = [(kind, hz, late) for hz in case.low_hz for kind in case.kinds for late in (False, True)]
+    runs = [(kind, hz, late) for hz in case.low_hz for kind in case.kinds for late in LATENESS]
     for kind, low_hz, late in runs:
-        if late and kind != "krylov":
+        if late != PUNCTUAL and kind != "krylov":
             continue
-        durations = LATE if late else (1.0,)
+        durations = LATENESS[late]
         with Drive(case.scene, [*overrides, f"rates.low_hz={low_hz}"], kind, durations=durations) as other:
             ledger = Ledger(other)
             other.go(path)
         force = other.trace["force"]
-        if not late:
+        if late == PUNCTUAL:
             forces[kind, low_hz] = force
         row: Row = {
-            "scene": case.scene, "landing": case.landing, "tool_mass_factor": case.mass,
+            "scene": case.scene, "landing": case.landing, "slide": case.slide, "tool_mass_factor": case.mass,
             "hand_speed_factor": case.speed, "mass_ratio": _mass_ratio(other), "kind": kind, "low_hz": low_hz,
             "late": late,
         }  # fmt: skip
@@ -305,7 +328,7 @@ def _impulses(force: Floats, run: Drive, ledger: Ledger) -> Row:
 
 def _claims(rows: list[Row]) -> list[Line]:
     """Worst case of krylov in each scene, and what the other kinds reach beside it, without a limit."""
-    punctual = [r for r in rows if not r["late"] and not r["landing"]]
+    punctual = [r for r in rows if r["late"] == PUNCTUAL and not r["landing"] and not r["slide"]]
     claims: list[Line] = []
     for scene, limit in LIMIT.items():
         for low_hz in LOW_HZ:
@@ -318,11 +341,24 @@ def _claims(rows: list[Row]) -> list[Line]:
             where = f"at mass x {worst['tool_mass_factor']:g}, speed x {worst['hand_speed_factor']:g}"
             name, unit = f"{scene}, krylov at {low_hz} Hz", "% of peak"
             error = _worst(own, "moving_rms_percent", broke)
-            claims.append(at_most(f"{name}, moving, RMS; worst {where}", error, limit, unit, "issue 2"))
+            claims.append(
+                at_most(f"{name}, moving, RMS; worst {where}", error, limit, unit, "what two rates may cost")
+            )
             if any(np.isfinite(r["rest_rms_percent"]) for r in own):
                 error = _worst(own, "rest_rms_percent", broke)
-                claims.append(at_most(f"{name}, at rest, RMS", error, 1.0, unit, "issue 2"))
-    for row in (r for r in rows if r["landing"] and not r["late"]):
+                claims.append(at_most(f"{name}, at rest, RMS", error, 1.0, unit, "what two rates may cost"))
+    for row in (r for r in rows if r["kind"] == "krylov" and _own_path(r)):
+        if row["late"] == PUNCTUAL and row["low_hz"] in OWN_PATH:
+            limit = OWN_PATH[row["low_hz"]]
+        elif row["late"] != PUNCTUAL and LATENESS[row["late"]] is A_LITTLE and not row["slide"]:
+            limit = OWN_PATH_LATE
+        else:
+            continue
+        error = _worst([row], "moving_rms_percent", _diverged([row]))
+        way = "quick slide" if row["slide"] else "own path"
+        name = f"{row['scene']}, {way}, krylov at {row['low_hz']} Hz, {row['late']}, RMS"
+        claims.append(at_most(name, error, limit, "% of peak", "what two rates may cost"))
+    for row in (r for r in rows if r["landing"] and r["late"] == PUNCTUAL):
         error, limit = _worst([row], "moving_rms_percent", _diverged([row])), AFTER_LANDING[row["low_hz"]]
         name = f"{row['scene']}, krylov at {row['low_hz']} Hz, after a landing, RMS"
         claims.append(at_most(name, error, limit, "% of peak", "what a landing may cost"))
@@ -342,23 +378,21 @@ def _claims(rows: list[Row]) -> list[Line]:
 def _beside(rows: list[Row]) -> list[Reported]:
     """What belongs beside the errors: those of late frames, those of the reference, both in two measures."""
     claims = []
-    for scene, landing in sorted({(r["scene"], r["landing"]) for r in rows}):
-        own = [r for r in rows if (r["scene"], r["landing"], r["kind"]) == (scene, landing, "krylov")]
-        name = f"{scene}, after a landing" if landing else f"{scene}, moving"
+    for scene, landing, slide in sorted({(r["scene"], r["landing"], r["slide"]) for r in rows}):
+        this = (scene, landing, slide, "krylov")
+        own = [r for r in rows if (r["scene"], r["landing"], r["slide"], r["kind"]) == this]
+        name = f"{scene}, " + ("after a landing" if landing else "quick slide" if slide else "moving")
         for low_hz in sorted({r["low_hz"] for r in own}):
-            for late in (False, True):
+            for late in LATENESS:
                 some = [r for r in own if r["low_hz"] == low_hz and r["late"] == late]
-                broke, when = _diverged(some), "frames 1.5 to 5 periods late" if late else "punctual"
+                broke = _diverged(some)
                 for key, unit in (
                     ("moving_rms_percent", "% of peak"),
                     ("moving_rms_percent_of_rms", "% of RMS"),
                 ):
-                    if late or unit == "% of RMS":
-                        claims.append(
-                            _reported(
-                                f"{name}, krylov at {low_hz} Hz, {when}", _worst(some, key, broke), unit
-                            )
-                        )
+                    if late != PUNCTUAL or unit == "% of RMS":
+                        of = f"{name}, krylov at {low_hz} Hz, {late}"
+                        claims.append(_reported(of, _worst(some, key, broke), unit))
         for key in own[0]:
             if key.startswith("reference_") and "_off_" in key and np.isfinite(own[0][key]):
                 rate, unit = key.split("_")[1], "% of RMS" if key.endswith("_of_rms") else "% of peak"
@@ -372,6 +406,11 @@ def _beside(rows: list[Row]) -> list[Reported]:
 def _reported(name: str, value: float, unit: str) -> Reported:
     """A figure, beside what is claimed of krylov."""
     return Reported(name, value, unit, "as it is")
+
+
+def _own_path(row: Row) -> bool:
+    """Whether the scene is as it is shipped, or slides; a coarser mesh counts as the scene."""
+    return not row["landing"] and row["tool_mass_factor"] == 1.0 and row["hand_speed_factor"] == 1.0
 
 
 def _diverged(rows: list[Row]) -> int:
@@ -401,7 +440,7 @@ def _worst(rows: list[Row], name: str, broke: int) -> float:
 
 def _draw_errors(figure: Figure, rows: list[Row]) -> None:
     """RMS error while moving: a bar a kind, a point a case."""
-    rows = [r for r in rows if not r["late"] and not r["landing"]]
+    rows = [r for r in rows if r["late"] == PUNCTUAL and not r["landing"] and not r["slide"]]
     rates = [hz for hz in LOW_HZ if any(r["low_hz"] == hz for r in rows)]
     axes = np.atleast_1d(figure.subplots(1, len(rates), sharey=True))
     scenes = [scene for scene in LIMIT if any(r["scene"] == scene for r in rows)]

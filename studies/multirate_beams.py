@@ -27,7 +27,7 @@ REST, LENGTH = (0.4, 0.0, 0.0), 0.4
 KINDS = ("krylov", "paper")
 MEASURES = ("asymmetry", "imbalance", "apart")
 SEEN = {"krylov": "low-rate beam's end as the servo sees it", "paper": "proxy"}
-PAPER = "003, section V: symmetric deformations; issue 2: 1%"
+PAPER = "003, section V: symmetric deformations"
 FIGURE = "003, figure 2: shapes on each other"
 
 

@@ -257,8 +257,8 @@ def _weights(story: Story) -> list[Claim]:
     swing = float(np.ptp(np.linalg.norm(story.trace["reaction"][window], axis=1)))
     peak = float(np.linalg.norm(story.trace["reaction"], axis=1).max())
     return [
-        close_to("reaction of the held node while hung", reaction, both, 1.0, "N", "their weight; issue 2"),
-        close_to("constraint sum while hung", total, cylinder, 1.0, "N", "its weight; issue 2"),
+        close_to("reaction of the held node while hung", reaction, both, 1.0, "N", "their weight"),
+        close_to("constraint sum while hung", total, cylinder, 1.0, "N", "its weight"),
         at_most("swing of the reaction in that second", swing, 0.02 * both, "N", "2% of the weight"),
         at_most("largest force on the hand in all phases", peak, LIMIT, "N", "Touch"),
     ]  # fmt: skip
@@ -279,7 +279,7 @@ def _distances(story: Story, gaps: list[Row]) -> list[Claim]:
         where = name.replace("_", " and ")
         claims.append(
             at_most(f"deepest penetration, {phase} ({where})", max(0.0, -1e3 * worst[name]),
-                    1e3 * story.skin, "mm", "issue 2: the contact distance")
+                    1e3 * story.skin, "mm", "the contact distance")
         )  # fmt: skip
     return claims
 

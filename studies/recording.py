@@ -198,7 +198,7 @@ class Touch:
         finite = not self.stopped and bool(np.isfinite(self.size).all())
         share = 100.0 * float((self.trace["contacts"] > 0).mean())
         return [
-            Claim(f"{name}: finite forces", len(self.size), "", f"all {len(self.path)} (issue 2)", finite),
+            Claim(f"{name}: finite forces", len(self.size), "", f"all {len(self.path)}", finite),
             Claim(f"{name}: time in contact", share, "%", "> 5%: the hand does touch", share > 5.0),
             at_most(f"{name}: largest force", float(self.size.max()), LIMIT, "N", "Touch"),
             at_most(f"{name}: largest change in a tick", self.largest_change, 1e-3 * self.rate_limit, "N",
