@@ -82,7 +82,7 @@ def solve(
     b: ArrayLike | None = None,
     mu: ArrayLike | None = None,
     *,
-    solver: str = "portfolio",
+    solver: str | None = None,
     tolerance: float = 1e-8,
     iterations: int = 5000,
     seconds: float = np.inf,
@@ -93,8 +93,8 @@ def solve(
 
     problem: W (3 n, 3 n) [m/N], symmetric positive semidefinite, dense or sparse, with b (3 n,) [m] and mu
     (n,); or a ContactProblem, such as `State.problem` gives; or a file, FCLIB (.hdf5, .h5) or .npz with W, q
-    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `solvers`;
-    options: its own. tolerance: relative natural-map residual.
+    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `solvers`,
+    "portfolio" if not given; options: its own. tolerance: relative natural-map residual.
     seconds: wall time after which it gives back what it has. warm (3 n,) [N]: where it starts.
 
     Returns a ContactResult: r (3 n,) [N], residual, iterations, converged, reason, status (n,). Raises
@@ -112,7 +112,13 @@ def solve(
             raise Refusal("solve: beside W give b, of shape (3 n,), and mu, of shape (n,)")
         told = problem, b, mu
     return solving.solve(
-        told, solver, tolerance=tolerance, max_iterations=iterations, seconds=seconds, guess=warm, **options
+        told,
+        solver or "portfolio",
+        tolerance=tolerance,
+        max_iterations=iterations,
+        seconds=seconds,
+        guess=warm,
+        **options,
     )
 
 

@@ -35,8 +35,15 @@ from palpo.physics.systems.hapco_multirate import (
 from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
 from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
 from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic
-from palpo.physics.systems.hapco_tick import CHUNK, DIVERGENCES, LOST_CONTACTS, SWEEP_CAPS, TICK, TIME_CAPS
-from palpo.physics.systems.working_set import SIZE
+from palpo.physics.systems.hapco_tick import (
+    CHUNK,
+    DIVERGENCES,
+    LOST_CONTACTS,
+    SWEEP_CAPS,
+    TICK,
+    TIME_CAPS,
+    whole_matrix,
+)
 
 KIND = "none"
 """There is one rate, and no interface between two."""
@@ -147,13 +154,13 @@ class HapcoRig:
         servo_run(self.servo, len(flags) - done)
 
     def problem(self) -> ContactProblem:
-        """The last tick's contact problem [m], [N], of its working set; InputError if that was empty."""
-        part = self.state.problem.part
-        n = int(part.count[SIZE])
+        """The last tick's contact problem [m], [N], of all contacts found; InputError if there were none."""
+        p, n = self.state.problem, int(self.state.contacts.count[0])
         if n == 0:
-            raise InputError("nothing bears in this tick, so that it has no contact problem")
-        w = self.state.problem.w[: 9 * n * n].reshape(3 * n, 3 * n)
-        return ContactProblem(w.copy(), part.b[: 3 * n].copy(), part.mu[:n].copy())
+            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+        w = np.empty((3 * n, 3 * n))
+        whole_matrix(self.state, w)
+        return ContactProblem(w, p.b[: 3 * n].copy(), p.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""

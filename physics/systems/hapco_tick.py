@@ -146,6 +146,9 @@ LOCAL_STEPS = 20
 """Most steps of a local visit, which the next one goes on from: between two looks at the clock 66 contacts
 make some 2e4."""
 
+PART = 0.5**0.5
+"""Share of the solver's tolerance for the working set, and for what is outside: their squares add up."""
+
 SLOW = 5e-3
 """Speed of the hand below which friction is made up for in proportion [m/s]."""
 
@@ -470,7 +473,7 @@ def _solve(s, w, began):
         if uzawa:
             code = _relax(s, w, bound, span)
         else:
-            code = advance(w, p.b, mu, p.r, p.u, 0, s.live[SET_TOLERANCE], bound, span, a)
+            code = advance(w, p.b, mu, p.r, p.u, 0, _tolerance(s), bound, span, a)
     if uzawa:
         code = _end_uzawa(s, w, code, at_start)
     if code == DIVERGED:
@@ -482,6 +485,13 @@ def _solve(s, w, began):
     p.count[SPENT] += a.count[SWEEPS]
     s.port.info[INFO_RESIDUAL] = a.least[RESIDUAL]
     return flags
+
+
+@inlined
+def _tolerance(s):
+    """The solver's, of which the set and what is outside have a part each if anything is outside."""
+    whole = s.problem.part.count[SIZE] == s.contacts.count[0]
+    return s.live[SET_TOLERANCE] if whole else PART * s.live[SET_TOLERANCE]
 
 
 @kernel
@@ -503,7 +513,7 @@ def _relax(s, w, bound, sweeps):
     local = Local(UZAWA, BIPOTENTIAL, rule, s.live[SET_UZAWA_ERROR] * length, False, LOCAL_STEPS)
     code, done, a.least[RESIDUAL] = relax_sweeps(
         w, p.b, p.mu[:n], a.step, local, kind, limit * length if kind == PHYSICAL else limit,
-        s.live[SET_TOLERANCE], bound, sweeps, p.r[: 3 * n], p.u[: 3 * n], a.best[: 3 * n],
+        _tolerance(s), bound, sweeps, p.r[: 3 * n], p.u[: 3 * n], a.best[: 3 * n],
         a.least[RESIDUAL], s.problem.work,
     )  # fmt: skip
     a.count[SWEEPS] += done
@@ -631,6 +641,21 @@ def _hold(s):
 
 
 @kernel
+def whole_matrix(s, w):
+    """w (3 n, 3 n) [m/N] of all contacts that the last tick found, not of its working set; between ticks."""
+    part, mobile = s.problem.part, s.mobile
+    held = mobile.rotation.copy()
+    for i in range(3):
+        for j in range(3):
+            mobile.rotation[i, j] = part.pose[7 + 3 * i + j]
+    for k in range(s.contacts.count[0]):
+        part.inside[k] = True
+    gather_rows(s.contacts.count[0], s.problem.b, s.problem.mu, s.problem.r, part)
+    _delassus(s, w)
+    mobile.rotation[:] = held
+
+
+@kernel
 def _open_set(s):
     """The first working set of a tick; returns the reading of the clock [ns]."""
     contacts, part = s.contacts, s.problem.part
@@ -701,7 +726,7 @@ def _settled(s, w):
         return True
     error = error / size if size > 0.0 else np.inf
     s.port.info[INFO_RESIDUAL] = (s.port.info[INFO_RESIDUAL] ** 2 + error * error) ** 0.5
-    return error <= s.live[SET_TOLERANCE]
+    return error <= _tolerance(s)
 
 
 @kernel

@@ -133,8 +133,8 @@ class Krylov(LowRate):
                 local = points[own].astype(np.intp) - member.first
                 reduction.follow(self.state, low, forces[:, own], local, heard[own], until - start)
             self.loaded = points.astype(np.intp)
-            if self.invalid():
-                raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
+        if self.invalid():
+            raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
         self.tick = until
 
     def _reach_of_candidates(self) -> float:

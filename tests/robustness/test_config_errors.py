@@ -74,7 +74,7 @@ REFUSED = [
     ("contact.max_contacts=true", "contact.max_contacts = true is no whole number"),
     ("device.smooth=1", "device.smooth = 1 is neither true nor false"),
     ("title=3", "title = 3 is no text"),
-    ("rates=3", "rates = 3: a table is needed here, with the keys servo_hz, low_hz and render_hz"),
+    ("rates=3", "rates = 3: a table is needed here, with the keys servo_hz, low_hz, adapt and render_hz"),
     ("gravity=9.81", "gravity = 9.81 is no list"),
     ("gravity=[0,-9.81]", "gravity = [0, -9.81] has too few items; give at least 3"),
     ("gravity=[0,-9.81,0,0]", "gravity = [0, -9.81, 0, 0] has too many items; give at most 3"),

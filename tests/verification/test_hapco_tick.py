@@ -363,7 +363,7 @@ def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
 
     first = run()
     assert np.array_equal(first, run())
-    assert list(np.unique(first[:, -8 + STATUS_FRAME])) == [0, 20, 40, 60, 80, 100]
+    assert list(np.unique(first[:, STATUS_FRAME - len(servo()[0].port.status)])) == [0, 20, 40, 60, 80, 100]
 
 
 def test_the_parameters_of_uzawas_method_are_nothing_to_andersons():
