@@ -250,7 +250,8 @@ def load_cached(
     """The arrays kept under a key, or None where there are none of these finite shapes."""
     try:
         with np.load(Path(folder) / f"{key}.npz", allow_pickle=False) as file:
-            found = {name: file[name] for name in shapes}
+            # copies own their memory, as computed arrays do: a file gives views of what it read
+            found = {name: file[name].copy() for name in shapes}
     # A cache that is damaged in any way is a cache that is empty.
     except Exception:
         return None

@@ -207,7 +207,9 @@ def main(folder: Path) -> None:
                 operator.closing = True
 
         threading.Thread(target=live, daemon=True).start()
-        done = operator.run(Options("wire", device="mouse", baseline=False, window=True))
+        done = operator.run(
+            Options("wire", ("rates.adapt=false",), device="mouse", baseline=False, window=True)
+        )
     person.seen["failure"] = failure
     person.seen["outcome"] = [done.result["exit_reason"], done.status]
     (folder / "seen.json").write_text(json.dumps(person.seen))

@@ -20,7 +20,11 @@ from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
 from palpo.physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
 
-PROBE = Options("probe", (*TOUCHING, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9)
+KEPT = "rates.adapt=false"
+"""A slow machine changes no low period: the tests count in it."""
+PROBE = Options(
+    "probe", (*TOUCHING, KEPT, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9
+)
 SHIPPED = ("beams", "wire", "needle", "probe")
 
 

@@ -24,7 +24,7 @@ from palpo.physics.contact.io import read_problem
 
 SCENES = tuple(list_scenes())
 LASTS = 0.3
-"""Seconds of a run: at least fifteen low steps."""
+"""Seconds of a run: fifteen low steps and more, of a large body three."""
 WAITS = 60.0
 """Seconds after which what must come has not."""
 
@@ -72,7 +72,7 @@ def test_without_a_clock_it_is_changed_exported_reported_and_repeated(scene, tmp
     )
     session.prepare()
     asked = changes(session)
-    at_once = -(-len(asked) // 12)
+    at_once = -(-len(asked) // max(1, round(0.8 * LASTS / (session.rig.ratio * session.rig.dt))))
     waiting = list(asked)
 
     def change() -> None:
