@@ -60,6 +60,16 @@ def follow(state, model):
     state.step(ticks(model, 2 * ODD))
 
 
+def test_a_state_of_a_body_whose_compliance_was_just_computed_can_be_copied(monkeypatch, tmp_path):
+    """The next build finds it in the cache: its arrays must lie in memory as the computed ones do."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    state = palpo.load("hapco-16").build().start()
+    copy = state.copy()
+    for one in (state, copy):
+        one.step(50)
+    assert np.array_equal(state.force, copy.force)
+
+
 @pytest.mark.parametrize("begin", [follow, lead_in])
 def test_a_copy_goes_on_as_its_original(model, begin):
     state = model.start()
