@@ -644,7 +644,6 @@ def _hold(s):
 def whole_matrix(s, w):
     """w (3 n, 3 n) [m/N] of all contacts that the last tick found, not of its working set; between ticks."""
     part, mobile = s.problem.part, s.mobile
-    held = mobile.rotation.copy()
     for i in range(3):
         for j in range(3):
             mobile.rotation[i, j] = part.pose[7 + 3 * i + j]
@@ -652,7 +651,7 @@ def whole_matrix(s, w):
         part.inside[k] = True
     gather_rows(s.contacts.count[0], s.problem.b, s.problem.mu, s.problem.r, part)
     _delassus(s, w)
-    mobile.rotation[:] = held
+    quat_to_matrix(mobile.orientation, mobile.rotation)
 
 
 @kernel
