@@ -259,9 +259,11 @@ class Session:
         self.paused = on
         request_pause(self.rig.servo, on)
 
-    def step_once(self) -> None:
-        """One low period of a scene whose time stands still."""
-        grant_ticks(self.rig.servo, self.slow.budget.period)
+    def step_once(self) -> int:
+        """One low period, as long as it is now, of a scene whose time stands still; its ticks."""
+        ticks = self.slow.budget.period
+        grant_ticks(self.rig.servo, ticks)
+        return ticks
 
     def end(self, emergency: bool = False) -> None:
         """Fade the force and end the run; within milliseconds in an emergency."""

@@ -102,12 +102,12 @@ def test_in_threads_it_is_paused_stepped_changed_reset_and_repeated(scene, tmp_p
     path = tmp_path / "run.h5"
     session = Session(Options(scene, device="mock", duration=WAITS, record=path, baseline=False))
     session.prepare()
-    servo, asked, ratio = session.rig.servo, changes(session), session.rig.ratio
-    stood: list[int] = []
+    servo, asked = session.rig.servo, changes(session)
+    due = [0]
 
     def step() -> None:
-        stood.append(int(tick_count(servo)))
-        session.step_once()
+        stood = int(tick_count(servo))
+        due.append(stood + session.step_once())
 
     def change() -> None:
         for key, value in asked:
@@ -122,8 +122,8 @@ def test_in_threads_it_is_paused_stepped_changed_reset_and_repeated(scene, tmp_p
     steps = [
         (lambda: tick_count(servo) > 50, lambda: session.pause(True)),
         (lambda: is_frozen(servo), step),
-        (lambda: tick_count(servo) == stood[0] + ratio, lambda: session.pause(False)),
-        (lambda: tick_count(servo) > stood[0] + 2 * ratio, change),
+        (lambda: tick_count(servo) == due[-1] and is_frozen(servo), lambda: session.pause(False)),
+        (lambda: tick_count(servo) > due[-1], change),
         (taken, lambda: None),
         (lambda: session.slow.steps > known[-1] + 3, session.end),
     ]
