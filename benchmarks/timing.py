@@ -10,19 +10,18 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import inlined, kernel
+from palpo.physics.systems.frame_adoption import take_frame
 from palpo.physics.systems.high_rate import (
-    TICK,
-    _feedback,
-    _h1_pose,
-    _h2_free_motion,
-    _h3_violation,
-    _h4_compliance,
-    _h5_solve,
-    _h6_correct,
-    _publish,
-    _take_frame,
+    feedback,
+    h1_pose,
+    h2_free_motion,
+    h3_violation,
+    h4_compliance,
+    h5_solve,
+    h6_correct,
     tick,
 )
+from palpo.physics.systems.state_report import publish_state
 
 STAGES = (
     "H1 pose", "H2 free motion", "take frame", "H3 violation", "H4 compliance", "H5 solve", "H6 correct",
@@ -54,26 +53,26 @@ def time_stages(s, ns, scratch):
     """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well."""
     for i in range(ns.shape[0]):
         at, now = ns[i], now_ns(scratch)
-        _h1_pose(s)
+        h1_pose(s)
         now = lap(at, 0, now, scratch)
-        if _h2_free_motion(s) != OK:
+        if h2_free_motion(s) != OK:
             return i
         now = lap(at, 1, now, scratch)
-        f = _take_frame(s)
+        f = take_frame(s)
         now = lap(at, 2, now, scratch)
-        _h3_violation(s, f)
+        h3_violation(s, f)
         now = lap(at, 3, now, scratch)
-        _h4_compliance(s, f)
+        h4_compliance(s, f)
         now = lap(at, 4, now, scratch)
-        if _h5_solve(s) != OK:
+        if h5_solve(s) != OK:
             return i
         now = lap(at, 5, now, scratch)
-        _h6_correct(s, f)
+        h6_correct(s, f)
         now = lap(at, 6, now, scratch)
-        if _feedback(s) != OK:
+        if feedback(s) != OK:
             return i
-        s.counter[TICK] += 1
-        _publish(s)
+        s.counts.tick[0] += 1
+        publish_state(s)
         lap(at, 7, now, scratch)
     return ns.shape[0]
 

@@ -13,7 +13,7 @@ from palpo.physics.bodies import chain_body
 from palpo.physics.contact.rows import POINT, ROTATION, SLIDE, Attachments
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.ahead import ROWS, Ahead
-from palpo.physics.systems.high_rate import MovingPoints
+from palpo.physics.systems.high_state import MovingPoints
 
 
 class Joints:

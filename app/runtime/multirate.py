@@ -18,7 +18,6 @@ from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
 from palpo.physics.systems.callback import high_rate_tick, tick_data
-from palpo.physics.systems.high_rate import CALLS, LOST_CONTACTS, TICK
 from palpo.physics.systems.hold import held_point
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.low_rate import LowRate
@@ -77,7 +76,7 @@ class MultirateRig:
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return int(self.high.counter[CALLS] - self.high.counter[TICK])
+        return int(self.high.counts.calls[0] - self.high.counts.tick[0])
 
     @property
     def turn(self) -> NDArray[np.float64]:
@@ -125,7 +124,7 @@ class MultirateRig:
             found.append(f"{self.high.log.dropped[0]} forces did not fit into the force log.")
         if self.low.lost_pairs:
             found.append(f"{self.low.lost_pairs} far candidate pairs were dropped: capacity full.")
-        lost = int(self.high.counter[LOST_CONTACTS])
+        lost = int(self.high.counts.lost_contacts[0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
         return found + self._mass_ratio()

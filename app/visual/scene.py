@@ -28,7 +28,7 @@ from palpo.physics.exchange.snapshot import (
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.systems.drawn_model import DrawnModels
-from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.members import Member, TetMember
 from palpo.physics.systems.scene import Scene
 

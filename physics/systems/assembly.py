@@ -15,16 +15,7 @@ from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
 from palpo.physics.reduction.interface_model import make_interface_state
-from palpo.physics.systems.high_rate import (
-    FEEDBACK,
-    MAX_SWEEPS,
-    PATIENCE,
-    REACH,
-    SKIN,
-    STEP,
-    TOLERANCE,
-    HighRate,
-)
+from palpo.physics.systems.high_state import Counts, HighRate, Settings
 from palpo.physics.systems.hold import Hold, held_point
 from palpo.physics.systems.scene import Scene
 
@@ -42,11 +33,15 @@ def make_high_rate(
     """A tick's state at tick 0, with the tool where it is and nothing to touch yet."""
     numbers, capacity = scene.numbers, scene.capacity
     n = len(tool.x)
-    value = np.zeros(8)
-    value[[STEP, TOLERANCE, SKIN, REACH]] = numbers.dt, numbers.tolerance, numbers.skin, numbers.reach
-    setting = np.zeros(8, np.int64)
-    setting[[FEEDBACK, MAX_SWEEPS]] = numbers.feedback, numbers.sweeps_high
-    setting[PATIENCE] = PATIENCE_PERIODS * numbers.ratio
+    settings = Settings(
+        step=np.array([numbers.dt]),
+        tolerance=np.array([numbers.tolerance]),
+        sweeps=np.array([numbers.sweeps_high], np.int64),
+        skin=np.array([numbers.skin]),
+        reach=np.array([numbers.reach]),
+        feedback=np.array([numbers.feedback], np.int64),
+        patience=np.array([PATIENCE_PERIODS * numbers.ratio], np.int64),
+    )
     points = make_point_state(capacity.points)
     static = scene.topology.body_role[scene.topology.point_body] == STATIC
     points.x[static] = scene.rest[static]
@@ -56,9 +51,10 @@ def make_high_rate(
     hold.target[:], hold.target_q[:] = port.position, hold.rest
     return HighRate(
         port=port,
-        counter=np.zeros(8, np.int64),
-        setting=setting,
-        value=value,
+        counts=Counts(*(np.zeros(1, np.int64) for _ in Counts._fields)),
+        settings=settings,
+        odometer=np.zeros(1),
+        seen=np.zeros(1),
         topology=scene.topology,
         mu=scene.mu.copy(),
         model=scene.model._replace(gravity=scene.model.gravity.copy()),

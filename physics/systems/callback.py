@@ -14,7 +14,8 @@ from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.kernels import callback
-from palpo.physics.systems.high_rate import HighRate, MovingPoints, tick
+from palpo.physics.systems.high_rate import tick
+from palpo.physics.systems.high_state import HighRate, MovingPoints
 from palpo.physics.systems.hold import make_hold
 from palpo.physics.systems.lock_step import make_exchange
 from palpo.physics.systems.scene import Numbers, Scene

@@ -5,16 +5,10 @@ interpreter and reports failure by its return value. `high_rate_tick` is the sam
 servo and for a device's own scheduler.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from palpo.physics.arrays import all_finite
 from palpo.physics.bodies.chain import (
-    ChainModel,
-    ChainState,
-    ChainWork,
     chain_advance,
     chain_assemble,
     chain_factor,
@@ -22,24 +16,11 @@ from palpo.physics.bodies.chain import (
     chain_reaction,
     chain_solve,
 )
-from palpo.physics.collision.proximity import (
-    EDGE_EDGE,
-    POINT_TRIANGLE,
-    Contacts,
-    Pairs,
-    ProximityWork,
-    find_contacts,
-)
-from palpo.physics.collision.topology import LOW, Topology
 from palpo.physics.contact.bilateral import eliminate, recover
 from palpo.physics.contact.laws import STICK
-from palpo.physics.contact.memory import ContactMemory, recall, remember
+from palpo.physics.contact.memory import recall, remember
 from palpo.physics.contact.residual import natural_map_norm
 from palpo.physics.contact.rows import (
-    Attachments,
-    PointState,
-    Rows,
-    ToolPoints,
     add_tool_forces,
     add_tool_motion,
     assemble_delassus,
@@ -48,29 +29,15 @@ from palpo.physics.contact.rows import (
     contact_row,
 )
 from palpo.physics.contact.solvers.gauss_seidel import sweep_contacts
-from palpo.physics.exchange.ahead import row_at
-from palpo.physics.exchange.buffer import acquire, is_fresh, publish, reader_slot, writer_slot
 from palpo.physics.exchange.constraint_frame import (
-    BASE_TICK,
     EXACT,
     FROZEN,
     GEOMETRY,
-    ID,
     MOTION,
-    N_CONTACTS,
-    N_PAIRS,
-    N_SLOTS,
     REDUCED,
-    SET_HOLD,
-    SET_LIVE,
-    SET_SWEEPS,
-    SET_TOLERANCE,
-    TOLD_PATIENCE,
-    TOLD_STRETCH,
-    ConstraintFrame,
 )
-from palpo.physics.exchange.force_log import ForceLog, add_force, close_entry, open_entry
-from palpo.physics.exchange.patience import is_overdue, renewed, wait
+from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
+from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
@@ -82,98 +49,33 @@ from palpo.physics.exchange.port import (
     STATUS_CONTACTS,
     STATUS_FLAGS,
     STATUS_FRAME,
-    STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
-    Port,
     end_tick,
 )
-from palpo.physics.exchange.tool_state import ToolState
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import dot3, quat_difference, quat_multiply, quat_rotate
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import quat_difference, quat_multiply
 from palpo.physics.reduction.interface_model import (
-    InterfaceState,
     add_slot_force,
-    adopt,
     advance,
     free_motion,
-    replay,
-    slot_orientation,
-    slot_position,
-    slot_step,
 )
-from palpo.physics.systems.hold import Hold, apply_hold, coupling_force, held_point
-
-CONSTRAINT_SUM, HOLD_REACTION = 0, 1
-"""What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
-
-# Entries of HighRate.counter
-TICK, ADOPTED_AT, FRAME_ID, LOST_CONTACTS, CALLS, WAITED = range(6)
-# Entries of HighRate.setting
-FEEDBACK, MAX_SWEEPS, PATIENCE = range(3)
-# Entries of HighRate.value
-STEP, TOLERANCE, SKIN, REACH, ODOMETER, SEEN = range(6)
-"""SEEN: sum of the coordinates of the soft points looked at in this tick; not finite if one is not."""
-
-
-class MovingPoints(NamedTuple):
-    """Points and frames of the world that follow a script (attachments to a moving frame)."""
-
-    point: NDArray[np.int32]  # (m,) global point; its rotation is the next global number
-    x: NDArray[
-        np.float64
-    ]  # (m, rows, 3) [m] at the end of each tick, as palpo.physics.exchange.ahead keeps them
-    q: NDArray[np.float64]  # (m, rows, 4)
-    known: NDArray[np.int64]  # (1,) rows of the script so far
-
-
-class HighRate(NamedTuple):
-    """Everything that a tick reads and writes."""
-
-    port: Port
-    counter: NDArray[np.int64]
-    setting: NDArray[np.int64]
-    value: NDArray[np.float64]
-    topology: Topology
-    mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
-    model: ChainModel
-    tool: ChainState
-    work: ChainWork
-    hold: Hold
-    inverse: NDArray[np.float64]  # (6 n, 6 n) A_tool^-1
-    twist: NDArray[np.float64]  # (n, 6) velocities; free, then final
-    push: NDArray[np.float64]  # (n, 6) their change by the constraint forces
-    change: NDArray[np.float64]  # (n, 6) change of velocity
-    pull: NDArray[np.float64]  # (n, 6) constraint forces on the tool's frames
-    tool_points: ToolPoints
-    moving: MovingPoints
-    attachments: Attachments
-    points: PointState
-    contacts: Contacts
-    proximity: ProximityWork
-    memory: ContactMemory
-    rows: Rows
-    start: NDArray[np.float64]  # (contacts, 3) gap and offset after the free motion [m]
-    leftover: NDArray[np.float64]  # (contacts, 3) gap and offset at the end of the tick [m]
-    frame: ConstraintFrame
-    frame_control: NDArray[np.int64]
-    interface: InterfaceState
-    log: ForceLog
-    state: ToolState
-    state_control: NDArray[np.int64]
-    shown: ToolState  # the same once more, with the reduced bodies, for the picture
-    shown_control: NDArray[np.int64]
-    scratch: NDArray[np.float64]  # (8, 4)
+from palpo.physics.systems.frame_adoption import take_frame
+from palpo.physics.systems.high_state import HOLD_REACTION
+from palpo.physics.systems.hold import apply_hold, coupling_force, held_point
+from palpo.physics.systems.present_points import see_step, see_tool
+from palpo.physics.systems.state_report import publish_state
+from palpo.physics.systems.tick_contacts import fresh_contacts, frozen_contacts
 
 
 @kernel
-def _h1_pose(s):
+def h1_pose(s):
     """H1: the device's pose becomes the hold's target; its velocity is the target's own change."""
-    h, hold, port = s.value[STEP], s.hold, s.port
+    h, hold, port = s.settings.step[0], s.hold, s.port
     turn, aim = s.scratch[0], s.scratch[1]
     quat_multiply(port.orientation, hold.rest, aim)
     quat_difference(aim, hold.target_q, turn)
-    first = s.counter[TICK] == 0
+    first = s.counts.tick[0] == 0
     for i in range(3):
         hold.target_v[i] = 0.0 if first else (port.position[i] - hold.target[i]) / h
         hold.target_w[i] = 0.0 if first else turn[i] / h
@@ -183,9 +85,9 @@ def _h1_pose(s):
 
 
 @kernel
-def _h2_free_motion(s):
+def h2_free_motion(s):
     """H2: the tool's free motion and its inverse system matrix."""
-    h = s.value[STEP]
+    h = s.settings.step[0]
     chain_assemble(s.model, s.tool, h, s.work)
     apply_hold(s.hold, s.tool, h, s.work)
     if chain_factor(s.work) != 0:
@@ -208,295 +110,29 @@ def _h2_free_motion(s):
 
 
 @kernel
-def _take_frame(s):
-    """Adopt the newest frame, brought to the present by replaying the forces that it does not contain.
-
-    Reduced slots join the old frame's positions; slots that are held jump, and stick offsets follow them,
-    so that a sticking contact returns to its anchor. Returns the frame's slot.
-    """
-    control, tick = s.frame_control, s.counter[TICK]
-    slot, replayed = reader_slot(control), 0
-    if is_fresh(control):
-        had = s.counter[FRAME_ID] > 0
-        if had:
-            _mark_places(s, slot)
-        slot, _ = acquire(control)
-        adopt(s.frame, slot, s.interface)
-        mask = s.log.tick.shape[0] - 1
-        for past in range(s.frame.head[slot, BASE_TICK], tick):
-            entry = past & mask
-            if s.log.tick[entry] == past:
-                replay(s.frame, slot, s.interface, s.log, entry, s.value[STEP])
-                replayed += 1
-        s.interface.clock[0] = 0.0
-        motion = s.frame.head[slot, MOTION]
-        if had and motion == REDUCED:
-            _join_places(s, slot)
-        elif had and motion != EXACT:
-            _shift_anchors(s, slot)
-        s.counter[FRAME_ID] = s.frame.head[slot, ID]
-        s.counter[ADOPTED_AT] = tick
-        s.counter[WAITED] = 0
-        for k in range(s.frame.head[slot, N_PAIRS]):
-            s.proximity.due[k] = s.frame.pair_due[slot, k]
-        _take_settings(s, slot)
-    s.port.status[STATUS_REPLAYED] = replayed
-    return slot
-
-
-@kernel
-def _take_settings(s, f):
-    """What the operator may have changed since the last frame."""
-    settings, head = s.frame.settings[f], s.frame.head[f]
-    s.setting[PATIENCE] = renewed(s.port, s.setting[PATIENCE], head[TOLD_PATIENCE], head[TOLD_STRETCH])
-    s.value[TOLERANCE] = settings[SET_TOLERANCE]
-    s.setting[MAX_SWEEPS] = int(settings[SET_SWEEPS])
-    for k in range(4):
-        s.hold.gain[k] = settings[SET_HOLD + k]
-    for k in range(2):
-        s.port.live[k] = settings[SET_LIVE + k]
-    for i in range(3):
-        s.model.gravity[i] = s.frame.gravity[f, i]
-    for a in range(s.mu.shape[0]):
-        for b in range(s.mu.shape[1]):
-            s.mu[a, b] = s.frame.friction[f, a, b]
-
-
-@inlined
-def _low_slot(s, f, p):
-    """Slot of a global point if a low-rate body moves it and the frame carries it, else -1."""
-    if p < 0 or s.topology.body_role[s.topology.point_body[p]] != LOW:
-        return -1
-    return s.frame.slot_of[f, p]
-
-
-@kernel
-def _mark_places(s, f):
-    """points.x and points.q of all points in use, by the frame that is about to be given back."""
-    g = s.memory.count[2]
-    for c in range(s.memory.count[g]):
-        for side in range(2):
-            for k in range(3):
-                _mark_place(s, f, s.memory.points[g, c, side, k])
-    for a in range(s.attachments.kind.shape[0]):
-        for side in range(2):
-            for k in range(3):
-                _mark_place(s, f, s.attachments.points[a, side, k])
-
-
-@kernel
-def _mark_place(s, f, p):
-    slot = _low_slot(s, f, p)
-    if slot < 0:
-        return
-    slot_position(s.frame, f, s.interface, slot, s.points.x[p])
-    if s.frame.slot_turns[f, slot] == 1:
-        slot_orientation(s.frame, f, s.interface, slot, s.points.x[p], s.scratch[2], s.points.q[p])
-    s.points.x_tick[p] = -2 - s.counter[TICK]
-
-
-@kernel
-def _join_places(s, f):
-    """interface.join of every marked point that the new frame carries too."""
-    x, q, now = s.scratch[1], s.scratch[3], -2 - s.counter[TICK]
-    for slot in range(s.frame.head[f, N_SLOTS]):
-        p = s.frame.slot_point[f, slot]
-        if s.points.x_tick[p] != now:
-            continue
-        slot_position(s.frame, f, s.interface, slot, x)
-        if s.frame.slot_turns[f, slot] == 1:
-            slot_orientation(s.frame, f, s.interface, slot, x, s.scratch[2], q)
-            quat_difference(s.points.q[p], q, s.interface.join[slot])
-        else:
-            for i in range(3):
-                s.interface.join[slot, i] = s.points.x[p, i] - x[i]
-
-
-@kernel
-def _shift_anchors(s, f):
-    """Add the jump of the marked points to the stick offsets of the contacts that they carry."""
-    memory, x, now = s.memory, s.scratch[1], -2 - s.counter[TICK]
-    g = memory.count[2]
-    for c in range(memory.count[g]):
-        for side in range(2):
-            sense = 1.0 if side == 0 else -1.0
-            for k in range(3):
-                p = memory.points[g, c, side, k]
-                slot = _low_slot(s, f, p)
-                if slot < 0 or s.points.x_tick[p] != now:
-                    continue
-                slot_position(s.frame, f, s.interface, slot, x)
-                weight = sense * memory.weights[g, c, side, k]
-                for i in range(3):
-                    memory.offset[g, c, i] += weight * (x[i] - s.points.x[p, i])
-
-
-@inlined
-def _see_point(s, f, p):
-    """Make points.x[p] present; tool and static points already are."""
-    if s.points.x_tick[p] == s.counter[TICK]:
-        return
-    if s.topology.body_role[s.topology.point_body[p]] != LOW:
-        return
-    slot = s.frame.slot_of[f, p]
-    x = s.points.x[p]
-    slot_position(s.frame, f, s.interface, slot, x)
-    s.points.x_tick[p] = s.counter[TICK]
-    s.value[SEEN] += x[0] + x[1] + x[2]
-
-
-@inlined
-def _see_step(s, f, p):
-    """Make points.step[p] present for a low-rate point."""
-    if p < 0 or s.points.step_tick[p] == s.counter[TICK]:
-        return
-    if s.topology.body_role[s.topology.point_body[p]] != LOW:
-        return
-    _see_point(s, f, p)
-    slot = s.frame.slot_of[f, p]
-    slot_step(s.frame, f, s.interface, slot, s.points.x[p], s.value[STEP], s.points.step[p])
-    if s.frame.slot_turns[f, slot] == 1:
-        slot_orientation(s.frame, f, s.interface, slot, s.points.x[p], s.scratch[2], s.points.q[p])
-    s.points.step_tick[p] = s.counter[TICK]
-
-
-@kernel
-def _see_tool(s):
-    """Positions (and orientations) of the tool's points and of the scripted ones; the odometer's travel."""
-    tick, lever = s.counter[TICK], s.scratch[1]
-    for p in range(s.tool_points.span[0], s.tool_points.span[1]):
-        k = s.tool_points.frame[p]
-        quat_rotate(s.tool.q[k], s.tool_points.lever[p], lever)
-        for i in range(3):
-            s.points.x[p, i] = s.tool.x[k, i] + lever[i]
-        for i in range(4):
-            s.points.q[p, i] = s.tool.q[k, i]
-    if s.moving.point.shape[0] > 0:
-        now = row_at(s.moving.known, s.moving.x.shape[1], tick)
-        for m in range(s.moving.point.shape[0]):
-            p = s.moving.point[m]
-            for i in range(3):
-                s.points.x[p, i] = s.moving.x[m, now, i]
-            for i in range(4):
-                s.points.q[p, i] = s.moving.q[m, now, i]
-
-
-@kernel
-def _fastest_tool_point(s):
-    """Bound on the speed of the tool's points in this tick [m/s], before and after its free motion."""
-    worst = 0.0
-    for k in range(s.twist.shape[0]):
-        reach = 0.0
-        for p in range(s.tool_points.span[0], s.tool_points.span[1]):
-            if s.tool_points.frame[p] == k:
-                reach = max(reach, dot3(s.tool_points.lever[p], s.tool_points.lever[p]) ** 0.5)
-        linear, turning = 0.0, 0.0
-        for i in range(3):
-            linear += s.twist[k, i] ** 2
-            turning += s.twist[k, 3 + i] ** 2
-        worst = max(worst, linear**0.5 + reach * turning**0.5)
-        linear, turning = 0.0, 0.0
-        for i in range(3):
-            linear += s.tool.v[k, i] ** 2
-            turning += s.tool.w[k, i] ** 2
-        worst = max(worst, linear**0.5 + reach * turning**0.5)
-    return worst
-
-
-@kernel
-def _fresh_contacts(s, f):
-    """Contacts from the present geometry of the frame's candidate pairs."""
-    n_pairs = s.frame.head[f, N_PAIRS]
-    # the soft points' own speed is bounded by twice the fastest that the low loop saw
-    s.value[ODOMETER] += s.value[STEP] * (_fastest_tool_point(s) + s.frame.soft_speed[f])
-    odometer = s.value[ODOMETER]
-    pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
-    for k in range(n_pairs):
-        if s.proximity.due[k] > odometer:
-            continue
-        kind = pairs.kind[k]
-        if kind == EDGE_EDGE:
-            for c in range(2):
-                _see_point(s, f, s.topology.edges[pairs.first[k], c])
-                _see_point(s, f, s.topology.edges[pairs.second[k], c])
-            for c in range(2):
-                for edge in (pairs.first[k], pairs.second[k]):
-                    opposite = s.topology.edge_opposite[edge, c]
-                    if opposite >= 0:
-                        _see_point(s, f, opposite)
-        else:
-            _see_point(s, f, pairs.first[k])
-            if kind == POINT_TRIANGLE:
-                for c in range(3):
-                    _see_point(s, f, s.topology.triangles[pairs.second[k], c])
-    find_contacts(
-        s.topology, pairs, n_pairs, s.points.x, odometer, s.value[REACH], s.value[SKIN], s.mu,
-        s.proximity, s.contacts,
-    )  # fmt: skip
-
-
-@kernel
-def _frozen_contacts(s, f):
-    """The frame's own contacts: directions of low step L1, gaps at the present positions."""
-    frame, contacts = s.frame, s.contacts
-    n = frame.head[f, N_CONTACTS]
-    contacts.count[0] = n
-    contacts.count[1] = 0
-    for c in range(n):
-        contacts.identity[c] = frame.contact_identity[f, c]
-        contacts.mu[c] = frame.contact_mu[f, c]
-        gap = -s.value[SKIN]
-        for side in range(2):
-            sense = 1.0 if side == 0 else -1.0
-            body = frame.contact_body[f, c, side]
-            contacts.body[c, side] = body
-            gap -= s.topology.body_radius[body]
-            for k in range(3):
-                p = frame.contact_points[f, c, side, k]
-                contacts.points[c, side, k] = p
-                contacts.weights[c, side, k] = frame.contact_weights[f, c, side, k]
-                contacts.arms[c, side, k] = frame.contact_arms[f, c, side, k]
-                if p >= 0:
-                    _see_point(s, f, p)
-                    gap += (
-                        sense
-                        * contacts.weights[c, side, k]
-                        * dot3(frame.contact_frame[f, c, 0], s.points.x[p])
-                    )
-        if contacts.points[c, 1, 0] < 0:
-            for plane in range(s.topology.planes.shape[0]):
-                if s.topology.plane_body[plane] == contacts.body[c, 1]:
-                    gap -= dot3(frame.contact_frame[f, c, 0], s.topology.planes[plane])
-        contacts.gap[c] = gap
-        for d in range(3):
-            for i in range(3):
-                contacts.frame[c, d, i] = frame.contact_frame[f, c, d, i]
-
-
-@kernel
-def _h3_violation(s, f):
+def h3_violation(s, f):
     """H3: rows of attachments and contacts, and their violation after both bodies' free motions."""
-    h = s.value[STEP]
-    s.value[SEEN] = 0.0
+    h = s.settings.step[0]
+    s.seen[0] = 0.0
     free_motion(s.frame, f, s.interface, h)
-    _see_tool(s)
+    see_tool(s)
     if s.frame.head[f, GEOMETRY] == FROZEN:
-        _frozen_contacts(s, f)
+        frozen_contacts(s, f)
     else:
-        _fresh_contacts(s, f)
+        fresh_contacts(s, f)
     for k in range(s.attachments.kind.shape[0]):
         for side in range(2):
             for i in range(3):
-                _see_step(s, f, s.attachments.points[k, side, i])
-        _see_step(s, f, s.attachments.turn[k])
-    s.counter[LOST_CONTACTS] += s.contacts.count[1]
+                see_step(s, f, s.attachments.points[k, side, i])
+        see_step(s, f, s.attachments.turn[k])
+    s.counts.lost_contacts[0] += s.contacts.count[1]
     attachment_rows(
         s.attachments, s.topology, s.tool_points, s.tool.x, s.points, s.frame, f, s.interface, s.rows
     )
     for c in range(s.contacts.count[0]):
         for side in range(2):
             for i in range(3):
-                _see_step(s, f, s.contacts.points[c, side, i])
+                see_step(s, f, s.contacts.points[c, side, i])
         k = contact_row(
             s.contacts, c, s.topology, s.tool_points, s.tool.x, s.points, s.frame, f, s.interface, h, s.rows
         )
@@ -509,13 +145,13 @@ def _h3_violation(s, f):
 
 
 @kernel
-def _h4_compliance(s, f):
+def h4_compliance(s, f):
     """H4: W = W_soft^dt + W_stiff^dt."""
-    assemble_delassus(s.rows, s.attachments, s.inverse, s.frame, f, s.interface, s.value[STEP])
+    assemble_delassus(s.rows, s.attachments, s.inverse, s.frame, f, s.interface, s.settings.step[0])
 
 
 @kernel
-def _h5_solve(s):
+def h5_solve(s):
     """H5: the mixed complementarity problem within its sweeps; bilateral rows exactly."""
     rows = s.rows
     m, n_contacts = 3 * rows.count[0], rows.count[1]
@@ -532,7 +168,7 @@ def _h5_solve(s):
     if n_contacts > 0:
         sweeps = sweep_contacts(
             rows.w, rows.b, mu, rows.r, rows.u, status, m, n_contacts,
-            s.value[TOLERANCE], s.setting[MAX_SWEEPS], s.scratch,
+            s.settings.tolerance[0], s.settings.sweeps[0], s.scratch,
         )  # fmt: skip
         error, size = natural_map_norm(rows.w, mu, rows.r, rows.u, m, n_contacts, s.scratch)
         s.port.info[INFO_RESIDUAL] = error / size if size > 0.0 else error
@@ -548,9 +184,9 @@ def _h5_solve(s):
 
 
 @kernel
-def _h6_correct(s, f):
+def h6_correct(s, f):
     """H6: corrected motion of the tool and of the reduced model; the forces go to the log."""
-    h, rows = s.value[STEP], s.rows
+    h, rows = s.settings.step[0], s.rows
     n = s.twist.shape[0]
     s.pull[:] = 0.0
     add_tool_forces(rows, s.pull)
@@ -565,7 +201,7 @@ def _h6_correct(s, f):
             s.twist[k, i] += h * dv
             s.change[k, i] += h * dv
     chain_advance(s.model, s.tool, s.twist, h)
-    entry = open_entry(s.log, s.counter[TICK])
+    entry = open_entry(s.log, s.counts.tick[0])
     force, part = s.scratch[1], s.scratch[2]
     for k in range(rows.count[0] + rows.count[1]):
         block_force(rows, k, force)
@@ -592,7 +228,7 @@ def _move_anchors(s, f):
     Where the slots move with the forces, that is the offset at the end of this tick. HELD and EXTRAPOLATED
     slots do not: there the offset is that of the tool's own motion, and yields W_soft r anew in each tick.
     """
-    h, rows = s.value[STEP], s.rows
+    h, rows = s.settings.step[0], s.rows
     motion = s.frame.head[f, MOTION]
     follows = motion in (REDUCED, EXACT)
     for c in range(rows.count[1]):
@@ -611,9 +247,9 @@ def _move_anchors(s, f):
 
 
 @kernel
-def _feedback(s):
+def feedback(s):
     """Force on the device's hand (003, IV-B), and the numbers that go with it. Returns the tick's status."""
-    h, hold, port = s.value[STEP], s.hold, s.port
+    h, hold, port = s.settings.step[0], s.hold, s.port
     i = hold.frame[0]
     if hold.direct[0] == 1:
         chain_reaction(s.work, s.change, h, hold.force)
@@ -628,17 +264,17 @@ def _feedback(s):
         total[c] = 0.0
         for k in range(s.pull.shape[0]):
             total[c] += s.pull[k, c]
-        reaction = s.setting[FEEDBACK] == HOLD_REACTION
+        reaction = s.settings.feedback[0] == HOLD_REACTION
         port.force[c] = -hold.force[c] if reaction else total[c]
         port.torque[c] = -hold.force[3 + c]
     depth, active = 0.0, 0
     for c in range(s.rows.count[1]):
-        depth = max(depth, -s.contacts.gap[c] - s.value[SKIN])
+        depth = max(depth, -s.contacts.gap[c] - s.settings.skin[0])
         if s.rows.r[3 * (s.rows.count[0] + c)] > 0.0:
             active += 1
     port.info[INFO_DEPTH] = depth
     port.status[STATUS_CONTACTS] = active
-    port.status[STATUS_FRAME] = s.counter[FRAME_ID]
+    port.status[STATUS_FRAME] = s.counts.frame[0]
     port.status[STATUS_FLAGS] = 0
     check = 0.0
     for c in range(3):
@@ -647,82 +283,30 @@ def _feedback(s):
 
 
 @kernel
-def _write_state(s, out, w):
-    """The state after the tick into slot w of `out`."""
-    out.tick[w] = s.counter[TICK]
-    out.calls[w] = s.counter[CALLS]
-    out.odometer[w] = s.value[ODOMETER]
-    for k in range(s.twist.shape[0]):
-        for i in range(3):
-            out.x[w, k, i] = s.tool.x[k, i]
-            out.v[w, k, i] = s.tool.v[k, i]
-            out.w[w, k, i] = s.tool.w[k, i]
-        for i in range(4):
-            out.q[w, k, i] = s.tool.q[k, i]
-    for i in range(3):
-        out.target[w, i] = s.hold.target[i]
-        out.target_v[w, i] = s.hold.target_v[i]
-        out.target_w[w, i] = s.hold.target_w[i]
-        out.force[w, i] = s.port.force[i]
-    for i in range(4):
-        out.target_q[w, i] = s.hold.target_q[i]
-    n = min(s.contacts.count[0], out.contact_point.shape[1])
-    out.n_contacts[w] = n
-    g = s.memory.count[2]
-    for c in range(n):
-        out.contact_status[w, c] = s.rows.status[s.rows.count[0] + c]
-        for i in range(3):
-            out.contact_force[w, c, i] = s.memory.force[g, c, i]
-            x = s.contacts.arms[c, 0, i]
-            for k in range(3):
-                p = s.contacts.points[c, 0, k]
-                if p >= 0:
-                    x += s.contacts.weights[c, 0, k] * s.points.x[p, i]
-            out.contact_point[w, c, i] = x
-    out.frame[w] = s.counter[FRAME_ID]
-    for k in range(out.z.shape[1]):
-        out.z[w, k] = s.interface.z[k]
-    for b in range(out.centre.shape[1]):
-        for i in range(3):
-            out.centre[w, b, i] = s.interface.centre[b, i]
-        for i in range(4):
-            out.orientation[w, b, i] = s.interface.q[b, i]
-
-
-@kernel
-def _publish(s):
-    """The tool's state for the low-rate loop, and once more for the picture."""
-    _write_state(s, s.state, writer_slot(s.state_control))
-    publish(s.state_control)
-    _write_state(s, s.shown, writer_slot(s.shown_control))
-    publish(s.shown_control)
-
-
-@kernel
 def tick(s):
     """One high-rate step, H1 to H6. Returns OK or NOT_FINITE; the force is on s.port.
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    s.counter[CALLS] += 1
-    age = s.counter[TICK] - s.counter[ADOPTED_AT]
-    if s.counter[FRAME_ID] > 0 and is_overdue(age, s.setting[PATIENCE], s.frame_control):
-        s.counter[WAITED] += 1
-        return wait(s.port, age + s.counter[WAITED])
-    _h1_pose(s)
-    status, age = _h2_free_motion(s), s.port.status[STATUS_AGE]
+    s.counts.calls[0] += 1
+    age = s.counts.tick[0] - s.counts.adopted_at[0]
+    if s.counts.frame[0] > 0 and is_overdue(age, s.settings.patience[0], s.frame_control):
+        s.counts.waited[0] += 1
+        return wait(s.port, age + s.counts.waited[0])
+    h1_pose(s)
+    status, age = h2_free_motion(s), s.port.status[STATUS_AGE]
     if status == OK:
-        f = _take_frame(s)
-        _h3_violation(s, f)
-        _h4_compliance(s, f)
+        f = take_frame(s)
+        h3_violation(s, f)
+        h4_compliance(s, f)
         # a point at no place has no contacts: it must not look like one that is free
-        status = _h5_solve(s) if np.isfinite(s.value[SEEN]) else NOT_FINITE
+        status = h5_solve(s) if np.isfinite(s.seen[0]) else NOT_FINITE
         if status == OK:
-            _h6_correct(s, f)
-            status = _feedback(s)
-            age = s.counter[TICK] - s.counter[ADOPTED_AT]
-            s.counter[TICK] += 1
-            _publish(s)
+            h6_correct(s, f)
+            status = feedback(s)
+            age = s.counts.tick[0] - s.counts.adopted_at[0]
+            s.counts.tick[0] += 1
+            publish_state(s)
     return end_tick(s.port, status, age)
 
 

@@ -15,7 +15,7 @@ from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
 from palpo.physics.systems.candidates import by_turns, expected_arrival, shared_out
-from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.reduced_frame import Page
 from palpo.physics.systems.reductions import make_reduction

@@ -29,7 +29,8 @@ from palpo.physics.exchange.tool_state import make_tool_state
 from palpo.physics.math3 import rotate_by
 from palpo.physics.systems.assembly import make_high_rate
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
-from palpo.physics.systems.high_rate import MAX_SWEEPS, REACH, STEP, TICK, HighRate, tick
+from palpo.physics.systems.high_rate import tick
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.scene import Scene
 
@@ -78,7 +79,7 @@ class Paper(LowRate):
     def set_budget(self, budget: Budget) -> None:
         """The proxy's step is the low period."""
         super().set_budget(budget)
-        self.proxy.value[STEP] = self.DT
+        self.proxy.settings.step[0] = self.DT
 
     def _l1_proximity(self) -> None:
         """Candidates between the soft bodies and the proxy as the last L7 predicted it."""
@@ -86,7 +87,7 @@ class Paper(LowRate):
         self.find_pairs(2.0 * self.DT)
         start, stop = self.scene.tool_points.span
         speed = float(np.sqrt((self.u[start:stop] ** 2).sum(axis=1)).max())
-        self.proxy.value[REACH] = self.scene.numbers.reach + self.DT * speed
+        self.proxy.settings.reach[0] = self.scene.numbers.reach + self.DT * speed
         chosen, near = self.choose_slots(self.DT)
         self.chosen = chosen[:near]
         self._slots = self.member_slots(self.chosen)
@@ -105,7 +106,7 @@ class Paper(LowRate):
         proxy.port.position[:] = state.target[k] + self.DT * state.target_v[k]
         proxy.port.orientation[:] = state.target_q[k]
         rotate_by(self.DT * state.target_w[k], proxy.port.orientation)
-        proxy.counter[TICK] = max(int(state.tick[k]), 1)
+        proxy.counts.tick[0] = max(int(state.tick[k]), 1)
 
     def _l3_free_motion(self) -> None:
         """Free motion of the soft bodies at both steps; the proxy's own is H2 of its tick."""
@@ -185,8 +186,8 @@ def _make_proxy(scene: Scene) -> HighRate:
         scene, tool, make_port(), make_frame(scene.capacity), make_control(),
         make_tool_state(len(tool.x), scene.capacity.contacts), make_control(), make_force_log(16, 4096),
     )  # fmt: skip
-    proxy.value[STEP] = scene.numbers.low_dt
-    proxy.setting[MAX_SWEEPS] = scene.numbers.sweeps_low
+    proxy.settings.step[0] = scene.numbers.low_dt
+    proxy.settings.sweeps[0] = scene.numbers.sweeps_low
     # the servo's target is the frame's orientation already
     proxy.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
     return proxy

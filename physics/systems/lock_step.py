@@ -27,7 +27,8 @@ from palpo.physics.exchange.port import (
 )
 from palpo.physics.exchange.tool_state import make_tool_state
 from palpo.physics.systems.assembly import make_high_rate
-from palpo.physics.systems.high_rate import HighRate, tick
+from palpo.physics.systems.high_rate import tick
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.multirate import READY_SHARE, make_low_rate
 from palpo.physics.systems.scene import Scene

@@ -44,7 +44,7 @@ from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
 from palpo.physics.systems.candidates import SOME_DAY
 from palpo.physics.systems.drawn_model import DrawnModels
-from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.scene import Scene
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from palpo.physics.exchange.constraint_frame import EXACT
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
-from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.scene import Scene
 

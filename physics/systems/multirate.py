@@ -8,7 +8,7 @@
 The high-rate steps H1 to H6 are one tick for all of them, in high_rate.py.
 """
 
-from palpo.physics.systems.high_rate import HighRate
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.krylov import Krylov
 from palpo.physics.systems.literal import Extrapolated, Paper
 from palpo.physics.systems.low_rate import LowRate

@@ -11,7 +11,7 @@ from palpo.physics.collision.topology import Topology
 from palpo.physics.contact.rows import Attachments, ToolPoints
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.systems.high_rate import MovingPoints
+from palpo.physics.systems.high_state import MovingPoints
 from palpo.physics.systems.hold import Hold
 
 

@@ -1,0 +1,56 @@
+"""What a tick tells of itself: the tool for the low-rate loop, and all that a picture needs."""
+
+from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.kernels import kernel
+
+
+@kernel
+def _write_state(s, out, w):
+    """The state after the tick into slot w of `out`."""
+    out.tick[w] = s.counts.tick[0]
+    out.calls[w] = s.counts.calls[0]
+    out.odometer[w] = s.odometer[0]
+    for k in range(s.twist.shape[0]):
+        for i in range(3):
+            out.x[w, k, i] = s.tool.x[k, i]
+            out.v[w, k, i] = s.tool.v[k, i]
+            out.w[w, k, i] = s.tool.w[k, i]
+        for i in range(4):
+            out.q[w, k, i] = s.tool.q[k, i]
+    for i in range(3):
+        out.target[w, i] = s.hold.target[i]
+        out.target_v[w, i] = s.hold.target_v[i]
+        out.target_w[w, i] = s.hold.target_w[i]
+        out.force[w, i] = s.port.force[i]
+    for i in range(4):
+        out.target_q[w, i] = s.hold.target_q[i]
+    n = min(s.contacts.count[0], out.contact_point.shape[1])
+    out.n_contacts[w] = n
+    g = s.memory.count[2]
+    for c in range(n):
+        out.contact_status[w, c] = s.rows.status[s.rows.count[0] + c]
+        for i in range(3):
+            out.contact_force[w, c, i] = s.memory.force[g, c, i]
+            x = s.contacts.arms[c, 0, i]
+            for k in range(3):
+                p = s.contacts.points[c, 0, k]
+                if p >= 0:
+                    x += s.contacts.weights[c, 0, k] * s.points.x[p, i]
+            out.contact_point[w, c, i] = x
+    out.frame[w] = s.counts.frame[0]
+    for k in range(out.z.shape[1]):
+        out.z[w, k] = s.interface.z[k]
+    for b in range(out.centre.shape[1]):
+        for i in range(3):
+            out.centre[w, b, i] = s.interface.centre[b, i]
+        for i in range(4):
+            out.orientation[w, b, i] = s.interface.q[b, i]
+
+
+@kernel
+def publish_state(s):
+    """The tool's state for the low-rate loop, and once more for the picture."""
+    _write_state(s, s.state, writer_slot(s.state_control))
+    publish(s.state_control)
+    _write_state(s, s.shown, writer_slot(s.shown_control))
+    publish(s.shown_control)
