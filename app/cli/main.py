@@ -85,6 +85,15 @@ def _parser() -> argparse.ArgumentParser:
     _outputs(replay)
     replay.set_defaults(command=_replay)
 
+    film = commands.add_parser("film", help="draw a recording as a film, MP4 or GIF")
+    film.add_argument("file", type=Path, metavar="RECORDING", help="what `palpo run --record` wrote")
+    film.add_argument("--out", type=Path, metavar="FILE", help="ends in .mp4 or .gif (RECORDING.mp4)")
+    film.add_argument("--fps", type=float, metavar="N", help="pictures a second (30, a GIF 15)")
+    film.add_argument("--size", type=_pixels, metavar="WxH", help="pixels (1280x720, a GIF 640x360)")
+    film.add_argument("--speed", type=float, default=1.0, metavar="X",
+                      help="seconds of the scene in one of the film; 0.1 is slow motion (1)")  # fmt: skip
+    film.set_defaults(command=_film)
+
     scenes = commands.add_parser("scenes", help="list the scenes that come with the program")
     scenes.add_argument("--schema", action="store_true", help="print the JSON schema of a scene file")
     scenes.set_defaults(command=_scenes)
@@ -245,6 +254,21 @@ def _replay(options: argparse.Namespace) -> int:
     done = replay(options.file, options.scene, progress)
     _finish(options, done, progress)
     return done.status
+
+
+def _film(options: argparse.Namespace) -> int:
+    progress = Progress()
+    with progress.stage(LOADING):
+        from palpo.app.report.film import film
+    out = film(options.file, options.out, options.fps, options.size, options.speed, progress)
+    print(f"the film is {out}")
+    return 0
+
+
+def _pixels(text: str) -> tuple[int, int]:
+    """`1280x720` as two numbers."""
+    width, height = text.lower().split("x")
+    return int(width), int(height)
 
 
 def _finish(options: argparse.Namespace, done: Outcome, progress: Progress) -> None:

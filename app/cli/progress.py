@@ -1,7 +1,7 @@
 """What a long start is doing: one line a stage, with its time, on standard error."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -16,6 +16,7 @@ class Progress:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False, markup=False)
+        self._tell: Callable[[float], None] | None = None
 
     @contextmanager
     def stage(self, what: str) -> Iterator[None]:
@@ -24,8 +25,12 @@ class Progress:
         if self.console.is_terminal:
             columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
             with Bar(*columns, console=self.console, transient=True) as bar:
-                bar.add_task(what, total=None)
-                yield
+                task = bar.add_task(what, total=None)
+                self._tell = lambda share: bar.update(task, description=f"{what}: {100.0 * share:.0f}%")
+                try:
+                    yield
+                finally:
+                    self._tell = None
             self.console.print(f"  {what:<{WIDTH}}", style="dim", end="")
         else:
             self.console.print(f"  {what:<{WIDTH}}", end="")
@@ -38,7 +43,9 @@ class Progress:
         self.console.print(f"{time.perf_counter() - start:6.1f} s", style="dim")
 
     def come_to(self, share: float) -> None:
-        """This share of the present stage is done, from 0 to 1; the console has a clock instead."""
+        """This share of the present stage is done, from 0 to 1: told where there is a terminal."""
+        if self._tell is not None:
+            self._tell(share)
 
     def say(self, words: str) -> None:
         """One line."""

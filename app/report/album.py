@@ -1,5 +1,7 @@
 """Which moments of a run are kept for the report's pictures and its animation."""
 
+import math
+
 import numpy as np
 
 from palpo.physics.exchange.snapshot import SceneState
@@ -23,13 +25,18 @@ class Film:
 
     def look(self, state: SceneState) -> None:
         """Keep the state, which must not change any more, if it is time for the next."""
-        # what falls short of the period by rounding counts as it
-        if self.states and state.time < self.states[-1].time + (1 - 1e-6) * self.period:
+        # by the clock of the film, not from the last state, whose own lateness would add up
+        beat = self._beat(state)
+        if self.states and beat <= self._beat(self.states[-1]):
             return
         self.states.append(state)
         if len(self.states) > self.most:
             del self.states[1::2]
             self.period *= 2
+
+    def _beat(self, state: SceneState) -> int:
+        # what falls short of one by rounding counts as it
+        return math.floor(state.time / self.period + 1e-6)
 
 
 class Album:

@@ -19,11 +19,11 @@ from PIL import Image
 from palpo.app.cli.progress import Progress
 from palpo.app.report.album import Film
 from palpo.app.report.animation import animated
+from palpo.app.report.draw import drawn
 from palpo.app.runtime.session import Options, Session
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render.camera import Camera
-from palpo.render.offscreen import Offscreen
-from palpo.render.overlays import Overlays, force_scale
+from palpo.render.overlays import Overlays
 from palpo.render.scene_view import visible_points
 
 FOLDER = Path("docs") / "pictures"
@@ -107,9 +107,7 @@ def _draw(
     width, height = size
     seen = np.vstack([visible_points(geometry, state) for state in states])
     camera = Camera(azimuth=shot.azimuth, elevation=shot.elevation).fit(seen, width / height, MARGIN)
-    overlays = Overlays(**vars(SHOWN) | {"force_scale": min(force_scale(geometry, s) for s in states)})
-    with Offscreen(geometry, states[0], width, height) as photographer:
-        return [photographer.picture(state, camera, overlays) for state in states]
+    return list(drawn(geometry, states, camera, size, SHOWN))
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
+from palpo.app.report.draw import camera_of
 from palpo.app.report.outcome import Outcome
-from palpo.app.report.publish import camera_of
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.session import Options, Session
@@ -201,7 +201,7 @@ class Operator:
         """Draw this scene from now on; another one than before from its own side."""
         if self._shown != session.options.scene:
             self._shown = session.options.scene
-            camera = camera_of(geometry, [rest], session.spec.view)
+            camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT)
             self.controls = Controls(camera, self.controls.overlays)
         self._geometry, self._state = geometry, rest
         self.window.show(geometry, rest)

@@ -7,6 +7,7 @@ one thread can repeat it: a step begins when the servo has done `begin_tick` tic
 finished right before the first tick whose row names it.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.report.album import Album
+from palpo.app.report.album import Album, Film
 from palpo.app.report.outcome import (
     FAILED,
     FINISHED,
@@ -120,8 +121,13 @@ class Comparison:
         )
 
 
-def replay(path: Path, scene: str | None = None, progress: Progress | None = None) -> Outcome:
-    """Run a recording again, or another scene under its hand; raises HapticsError for one that cannot be."""
+def replay(
+    path: Path, scene: str | None = None, progress: Progress | None = None, film: Film | None = None
+) -> Outcome:
+    """Run a recording again, or another scene under its hand; raises HapticsError for one that cannot be.
+
+    film: what it looked like, kept at the film's own pace from what the servo had, whatever the low rate was.
+    """
     progress = progress or Silent()
     recording = read_recording(path)
     meta = recording.meta
@@ -152,6 +158,7 @@ def replay(path: Path, scene: str | None = None, progress: Progress | None = Non
         meta["interface"],
         scene is not None or meta["driver"] == "lock-step",
         scene is not None,
+        film,
     )
     warm = rerun.rig()
     warm.warm_up(progress)
@@ -178,10 +185,17 @@ class _Rerun:
     """One recording on a rig of its own."""
 
     def __init__(
-        self, path: Path, recording: Recording, spec: BaseScene, kind: str, lock_step: bool, other: bool
+        self,
+        path: Path,
+        recording: Recording,
+        spec: BaseScene,
+        kind: str,
+        lock_step: bool,
+        other: bool,
+        film: Film | None,
     ) -> None:
         self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
-        self.lock_step, self.other = lock_step, other
+        self.lock_step, self.other, self.film = lock_step, other, film
         self.n = len(recording.columns["tick"])
         self.asked = self._asked()
         self.changes = [] if other else list(recording.changes)
@@ -226,6 +240,10 @@ class _Rerun:
         self.visual = self.now.visual
         self.slow = SlowLoop(self.now, ())
         self.album = Album(self.n * self.spec.rates.dt)
+        if self.film is not None:
+            self.album.film = self.film
+            self.visual.follow_servo()
+            self.album.look(self.visual.latest()[0])
         self.trace = Trace(self.now.servo, names=NAMES)
         try:
             if self.lock_step:
@@ -247,7 +265,7 @@ class _Rerun:
         while self._done < end:
             asked = int(self.asked[self._done])
             same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
-            span = len(same) if same.all() else int(np.argmin(same))
+            span = min(len(same) if same.all() else int(np.argmin(same)), self._to_picture())
             self._ask(asked, span)
             if self.lock_step:
                 servo_run(servo, span)
@@ -257,6 +275,15 @@ class _Rerun:
                 self.now.repeat(rows["sweeps"][here].astype(int), rows["tick_flags"][here].astype(int))
             self._done += span
             self.trace.take()
+            if self.film is not None:
+                self.album.look(self.visual.latest()[0])
+
+    def _to_picture(self) -> int:
+        """Ticks to the film's next picture, at least one."""
+        if self.film is None:
+            return self.n
+        ticks = self.film.period / self.now.dt
+        return max(1, math.ceil((self._done // ticks + 1) * ticks - 1e-6) - self._done)
 
     def _ask(self, asked: int, span: int) -> None:
         """Ask of the servo what was asked of it for these ticks."""
