@@ -98,17 +98,41 @@ class Camera:
         sides give e_x + tan_x e_z >= A and -e_x + tan_x e_z >= B, with A and B the largest over all points,
         so the nearest eye has e_z = (A + B) / (2 tan_x), e_x = (A - B) / 2; likewise in y.
         """
-        p = np.asarray(points, float).reshape(-1, 3)
-        p = p[np.isfinite(p).all(axis=1)] @ self.axes.T
+        p = self._local(points)
         if not len(p):
             return self
-        tan = np.tan(np.radians(self.field_of_view) / 2) / margin * np.array([aspect, 1.0])
-        plus = np.max(p[:, :2] + tan * p[:, 2:], axis=0)
-        minus = np.max(-p[:, :2] + tan * p[:, 2:], axis=0)
+        tan, plus, minus = self._sides(p, aspect, margin)
         depth = 0.5 * (p[:, 2].min() + p[:, 2].max())
         distance = max(float(np.max((plus + minus) / (2 * tan))) - depth, 1e-6)
         target = np.append(0.5 * (plus - minus), depth) @ self.axes
         return replace(self, target=tuple(target.tolist()), distance=distance)
+
+    def keep(self, points: ArrayLike, aspect: float, margin: float = 1.12) -> Camera:
+        """Move no more than it takes to see all `points` (n, 3) [m]: stand back, and aside; never nearer.
+
+        The nearest eye that satisfies the inequalities of `fit`.
+        """
+        p = self._local(points)
+        if not len(p):
+            return self
+        tan, plus, minus = self._sides(p, aspect, margin)
+        eye, target = self.axes @ self.eye, self.axes @ np.asarray(self.target)
+        back = max(float(np.max((plus + minus) / (2 * tan))) - float(eye[2]), 0.0)
+        aside = np.clip(eye[:2], plus - tan * (eye[2] + back), tan * (eye[2] + back) - minus)
+        if back == 0.0 and (aside == eye[:2]).all():
+            return self
+        target[:2] = aside
+        return replace(self, target=tuple((target @ self.axes).tolist()), distance=self.distance + back)
+
+    def _local(self, points: ArrayLike) -> Floats:
+        """Those that are finite, in the picture's axes."""
+        p = np.asarray(points, float).reshape(-1, 3)
+        return np.asarray(p[np.isfinite(p).all(axis=1)] @ self.axes.T)
+
+    def _sides(self, p: Floats, aspect: float, margin: float) -> tuple[Floats, Floats, Floats]:
+        """tan, A and B of `fit`, each in x and y, of points in the picture's axes."""
+        tan = np.tan(np.radians(self.field_of_view) / 2) / margin * np.array([aspect, 1.0])
+        return tan, np.max(p[:, :2] + tan * p[:, 2:], axis=0), np.max(-p[:, :2] + tan * p[:, 2:], axis=0)
 
     def view_matrix(self) -> Floats:
         """World to eye coordinates, shape (4, 4), acting on columns."""

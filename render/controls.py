@@ -33,6 +33,14 @@ FASTEST = 10.0
 """Notches in one event that are heeded."""
 
 
+KEPT = 1.02
+"""Margin of what is kept in view: nearer to the edge than a fitted view comes, which so can stand a while."""
+_RISE = np.linspace(-1.0, 1.0, 64)
+_ROUND = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(64)
+ALL_ROUND = np.array([np.cos(_ROUND) * np.sqrt(1 - _RISE**2), _RISE, np.sin(_ROUND) * np.sqrt(1 - _RISE**2)])
+"""Directions (3, 64), evenly over the sphere: of what was in view, the farthest each way is remembered."""
+
+
 class Drag(NamedTuple):
     """What moving the pointer does while `button` and at least the modifiers are down."""
 
@@ -82,7 +90,7 @@ KEYS = (
     Key("r", Request("reset"), "reset the scene"),
     Key("o", Request("record"), "recording on, off"),
     Key("g", Request("grip"), "hold the tool without a button, let go"),
-    Key("f", Request("fit"), "fit the scene into the picture"),
+    Key("f", Request("fit"), "fit the scene into the picture, and keep it there"),
     *(
         Key(str(i), Request("view", value=name), f"view: {name}")
         for i, name in enumerate(("front", "back", "left", "right", "top", "bottom", "perspective"), 1)
@@ -155,6 +163,8 @@ class Controls:
         self._held: dict[str, bool] = {}  # buttons that are down, and whether they hold the tool
         self._latched = False  # the grip key holds the tool
         self._extent: Callable[[], Floats] = _nothing
+        self._seen = _nothing()
+        self._keeps = True
         self._aspect = 1.5
         self._requests: list[Request] = []
 
@@ -166,6 +176,16 @@ class Controls:
     def see(self, extent: Callable[[], Floats], aspect: float) -> None:
         """Tell which points (n, 3) [m] a fitted view has to hold, and width over height of the picture."""
         self._extent, self._aspect = extent, aspect
+
+    def keep(self, points: Floats, aspect: float) -> None:
+        """Let the view grow with the scene: what once was in it stays in it, these points (n, 3) [m] too.
+
+        Not once the operator has shifted or zoomed the view, until it is fitted again.
+        """
+        if self._keeps and len(points):
+            both = np.vstack([self._seen, points])
+            self._seen = both[np.unique(np.argmax(both @ ALL_ROUND, axis=0))]
+            self.camera = self.camera.keep(self._seen, aspect, KEPT)
 
     def button(self, which: str, pressed: bool, modifiers: Modifiers = PLAIN) -> None:
         """A button of the pointer ("left", "right" or "middle") went down or up."""
@@ -189,7 +209,7 @@ class Controls:
             case "orbit":
                 self.camera = camera.orbit(-ORBIT * dx / height, ORBIT * dy / height)
             case "pan":
-                self.camera = camera.pan(-dx / height, dy / height)
+                self.camera, self._keeps = camera.pan(-dx / height, dy / height), False
             case "move":
                 self._change(position=slide(camera, hand.position, dx, dy, height))
             case "depth":
@@ -208,7 +228,7 @@ class Controls:
         if self.hand.grip and "ctrl" not in modifiers:
             self._change(position=recede(self.camera, self.hand.position, NOTCH * notches))
         else:
-            self.camera = self.camera.zoom(ZOOM**notches)
+            self.camera, self._keeps = self.camera.zoom(ZOOM**notches), False
 
     def key(self, name: str, modifiers: Modifiers = PLAIN) -> None:
         """A key went down ("a", "1", "space", "f11" ...); with ctrl or alt, only escape is heeded."""
@@ -230,7 +250,10 @@ class Controls:
         """
         match request.kind:
             case "fit":
-                self.camera = self.camera.fit(self._extent(), self._aspect)
+                extent = self._extent()
+                self.camera = self.camera.fit(extent, self._aspect)
+                self._seen, self._keeps = _nothing(), True
+                self.keep(extent, self._aspect)
             case "view":
                 self.camera = self.camera.seen_from(str(request.value))
             case "overlay":

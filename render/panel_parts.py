@@ -17,7 +17,7 @@ from palpo.render import palette
 from palpo.render.camera import STANDARD_VIEWS
 from palpo.render.legend import Entry, freest
 from palpo.render.overlays import Overlays
-from palpo.render.panel_state import Floats, Knob, LoopReading, PanelState, Plot, Reading
+from palpo.render.panel_state import Floats, Knob, Light, LoopReading, PanelState, Plot, Reading
 from palpo.render.panel_style import (
     ACCENT,
     FAINT,
@@ -136,9 +136,12 @@ class Parts:
         for words, rgb in _flags(state):
             _chip(words, rgb)
         imgui.dummy(ImVec2(0, 0.3 * imgui.get_font_size()))
-        _dot(LEVELS[state.status_level])
-        if state.status:
-            imgui.set_item_tooltip(_plain(state.status))
+        light = _light(state)
+        _dot(LEVELS[light.level])
+        if light.word:
+            imgui.set_item_tooltip(
+                _plain(f"{light.word}: {light.sentence}" if light.sentence else light.word)
+            )
 
     def _whole(self, state: PanelState) -> None:
         em = imgui.get_font_size()
@@ -205,12 +208,18 @@ class Parts:
     def _status(self, state: PanelState) -> None:
         _text(state.device or "no device", FAINT)
         _right(f"{state.elapsed:.1f} s" if np.isfinite(state.elapsed) else "", FAINT)
-        if state.status:
-            _dot(LEVELS[state.status_level])
+        light = _light(state)
+        imgui.push_text_wrap_pos(0)
+        if light.word:
+            _dot(LEVELS[light.level])
             imgui.same_line()
-            imgui.push_text_wrap_pos(0)
-            _text(state.status, LEVELS[state.status_level])
-            imgui.pop_text_wrap_pos()
+            with self._bold():
+                _text(light.word, LEVELS[light.level])
+        if light.sentence:
+            _text(light.sentence, FAINT)
+        if state.light is not None and state.status:
+            _text(state.status)
+        imgui.pop_text_wrap_pos()
         for number, (words, rgb) in enumerate(_flags(state)):
             if number:
                 imgui.same_line()
@@ -578,6 +587,11 @@ def _chip(words: str, rgb: palette.Colour) -> None:
     drawing.add_rect_filled(p, end, ink(rgb), 0.3 * em)
     drawing.add_text(ImVec2(p.x + 0.4 * em, p.y + 0.1 * em), ink(WHITE), words)
     imgui.dummy(ImVec2(end.x - p.x, end.y - p.y))
+
+
+def _light(state: PanelState) -> Light:
+    """Before and after the loops run, the status is the light."""
+    return state.light or Light(state.status, "", state.status_level)
 
 
 def _flags(state: PanelState) -> list[tuple[str, palette.Colour]]:

@@ -70,6 +70,14 @@ class Waiting(NamedTuple):
     share: float = float("nan")
 
 
+class Light(NamedTuple):
+    """How the run fares: a word, and the sentence that explains it."""
+
+    word: str
+    sentence: str = ""
+    level: Level = "plain"
+
+
 @dataclass(frozen=True, eq=False)
 class PanelState:
     """One frame of the panel. Groups of readings and knobs are shown in their order, under their names."""
@@ -79,6 +87,7 @@ class PanelState:
     device: str = ""
     status: str = ""
     status_level: Level = "plain"
+    light: Light | None = None  # while the loops run
     elapsed: float = 0.0  # s
     paused: bool = False
     frozen: bool = False

@@ -36,15 +36,20 @@ def drawn(
             yield photographer.picture(state, camera, overlays)
 
 
+def near_points(geometry: SceneGeometry, state: SceneState) -> NDArray[np.float64]:
+    """What a picture of the state ought to hold (n, 3) [m]; nothing of one in which a body flew far away."""
+    points = visible_points(geometry, state)
+    # it must not take the camera with it
+    return points if np.abs(points - geometry.centre).max() < FAR * geometry.length else points[:0]
+
+
 def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View, aspect: float) -> Camera:
     """From the side that the scene looks from, as near as lets everything be seen in all states.
 
     aspect: width over height of the picture.
     """
-    seen = [visible_points(geometry, state) for state in states]
-    # a body that flew apart must not take the camera with it
-    near = [p for p in seen if np.nanmax(np.abs(p - geometry.centre)) < FAR * geometry.length]
-    points = np.vstack(near or seen[:1])
+    seen = [near_points(geometry, state) for state in states]
+    points = np.vstack(seen if any(map(len, seen)) else [visible_points(geometry, states[0])])
     angle = float(np.degrees(view.field_of_view))
     camera = Camera.looking("perspective", points, aspect, field_of_view=angle)
     if view.eye is None:

@@ -25,7 +25,7 @@ from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
-from palpo.app.report.draw import camera_of
+from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.readings import Readings
@@ -238,6 +238,9 @@ class Operator:
         self._state = state
         self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
+        if fresh:
+            width, height = self.window.scene_size
+            self.controls.keep(near_points(self._geometry, state), width / height)
         self._frame(state)
         self._heed()
         if self.closing or self.next is not None:
@@ -273,7 +276,8 @@ class Operator:
             elapsed=readings.elapsed,
             paused=session.paused,
             frozen=readings.frozen,
-            recording=session.recorder is not None,
+            light=readings.light(),
+            recording=session.recorder is not None and session.recorder.error is None,
             recording_path=str(session.recorder.path) if session.recorder else "",
             force=readings.force(),
             force_limit=readings.limit(),

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.runtime.health import Signs, light
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
 from palpo.haptics.limits import PASSIVATED
@@ -15,7 +16,7 @@ from palpo.haptics.servo import is_frozen, tick_count
 from palpo.haptics.statistics import LATE, MISSED, STALE_STEPS
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.snapshot import SceneState
-from palpo.render.panel_state import Knob, LoopReading, Plot, Reading
+from palpo.render.panel_state import Knob, Light, LoopReading, Plot, Reading
 from palpo.render.window import Window
 
 SPAN = 6.0
@@ -31,18 +32,18 @@ Columns = Mapping[str, NDArray[np.float64]]
 
 
 class _Counter:
-    """Counts seen at two moments at least WINDOW apart: events and their rate [Hz]."""
+    """Counts seen at two moments at least WINDOW apart: events, how many were new, and their rate [Hz]."""
 
     def __init__(self) -> None:
-        self._marks = [(time.perf_counter(), 0)]
-        self.rate = float("nan")
+        self._then, self._before = time.perf_counter(), 0
+        self.new, self.rate = 0, float("nan")
 
     def see(self, count: int) -> None:
         now = time.perf_counter()
-        then, before = self._marks[0]
-        if now - then >= WINDOW:
-            self.rate = (count - before) / (now - then)
-            self._marks = [(now, count)]
+        if now - self._then >= WINDOW:
+            self.new = count - self._before
+            self.rate = self.new / (now - self._then)
+            self._then, self._before = now, count
 
 
 class Readings:
@@ -50,7 +51,7 @@ class Readings:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._servo, self._slow = _Counter(), _Counter()
+        self._servo, self._slow, self._waited, self._missed = (_Counter() for _ in range(4))
         self._histogram = np.zeros(0)
         self._late = float("nan")
         self._looked = self._judged = 0.0
@@ -66,6 +67,8 @@ class Readings:
         statistics = session.rig.servo.statistics
         self._servo.see(tick_count(session.rig.servo))
         self._slow.see(session.slow.steps)
+        self._waited.see(session.rig.waited)
+        self._missed.see(int(statistics.counters[MISSED]))
         if now - self._judged > 2 * WINDOW:
             seen = statistics.histograms[LATE].copy()
             if len(self._histogram):
@@ -75,13 +78,32 @@ class Readings:
             self._columns = session.trace.latest(round(SPAN * session.spec.rates.servo_hz))
             self._looked = now
 
+    def light(self) -> Light:
+        """How the run fares."""
+        session, columns = self.session, self._columns
+        flags, recorder = _last(columns, "flags"), session.recorder
+        slow, pacer = session.slow, session.slow.pacer
+        return light(
+            Signs(
+                flags=int(flags) if np.isfinite(flags) else 0,
+                paused=session.paused,
+                waited=self._waited.new,
+                ticks=self._servo.new,
+                late=self._missed.new,
+                slower="" if pacer.rung == pacer.rungs[0] else pacer.words(),
+                rates=f"the hand {session.spec.rates.servo_hz:g} Hz, soft bodies {1.0 / slow.period:.3g} Hz",
+                unrecorded=(recorder.error or "") if recorder is not None else "",
+            )
+        )
+
     def loops(self, window: Window) -> tuple[LoopReading, ...]:
         """Servo, slow loop and pictures; lateness at the 99th percentile."""
         session, rates = self.session, self.session.spec.rates
         statistics, slow = session.rig.servo.statistics, session.slow
         recent = slow.seconds.recent()
         over = [1e3 * max(0.0, t - slow.period) for t in recent]
-        step = slow.pacer.words() if recent else ""
+        # a rate that fell is the light's
+        step = slow.pacer.words() if recent and slow.pacer.rung == slow.pacer.rungs[0] else ""
         picture = f"drawn in {window.draw_ms:.0f} ms, {window.latency.p50:.0f} ms after its state"
         return (
             LoopReading("servo", self._servo.rate, rates.servo_hz, 1e-3 * self._late,

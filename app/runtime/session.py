@@ -279,8 +279,12 @@ class Session:
         if old is not None:
             old.append_event(int(tick_count(self.rig.servo)), self._ending()[0])
             old.close()
-            if old.error:
-                self._note(old.error)
+            self._check(old)
+
+    def _check(self, recorder: Recorder | None) -> None:
+        """Say once why a recording stopped."""
+        if recorder is not None and recorder.error and recorder.error not in self._notes:
+            self._note(recorder.error)
 
     # ---- the two drivers
 
@@ -318,6 +322,7 @@ class Session:
             state, fresh = self.visual.latest()
             if fresh:
                 self.album.look(state)
+            self._check(self.recorder)
             over = tick_count(self.rig.servo) >= self.ticks
             if over or self.slow.failure or self._broken:
                 request_stop(self.rig.servo, STOP_REQUESTED)

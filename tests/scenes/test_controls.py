@@ -387,3 +387,26 @@ def test_a_snapshot_counts_for_latency_when_it_is_first_shown():
         pace.shown(now - MS, now, published)
     assert pace.latency.p50 == pytest.approx((4 + 8) / 2)
     assert pace.latency.p99 == pytest.approx(8, rel=0.01)
+
+
+def test_what_was_once_in_view_stays_in_it_until_the_operator_moves_the_view():
+    controls, aspect = operator(), WIDTH / HEIGHT
+    there, here = np.array([[0.4, 0.1, 0.0]]), np.array([[-0.3, 0.0, 0.0]])
+
+    def seen(points):
+        pixels = controls.camera.project(points, WIDTH, HEIGHT)
+        return bool(((pixels >= 0) & (pixels <= [WIDTH, HEIGHT])).all())
+
+    assert not seen(there)
+    controls.keep(there, aspect)
+    assert seen(there)
+    controls.keep(here, aspect)
+    assert seen(there) and seen(here)
+    controls.scroll(0.0, 5.0)
+    zoomed = controls.camera
+    controls.keep(there, aspect)
+    assert controls.camera == zoomed
+    controls.see(lambda: here, aspect)
+    controls.ask(Request("fit"))
+    controls.keep(there, aspect)
+    assert seen(there) and seen(here)

@@ -16,7 +16,7 @@ from palpo.render.legend import ARROW, Entry, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
 from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
-from palpo.render.panel_state import Knob, LoopReading, PanelState, Plot, Reading, Waiting
+from palpo.render.panel_state import Knob, Light, LoopReading, PanelState, Plot, Reading, Waiting
 from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
@@ -259,6 +259,7 @@ CHANGES = {
     "device": "a Touch",
     "status": "something else, and it takes more than one line to say what it is that went wrong",
     "status_level": "bad",
+    "light": Light("waiting", "the scene stood still for 9 of the last 1000 ticks", "bad"),
     "elapsed": 99.0,
     "paused": True,
     "frozen": True,
@@ -281,7 +282,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(
-    "name", ["status", "paused", "frozen", "recording", "emergency", "recording_path", "device"]
+    "name", ["status", "light", "paused", "frozen", "recording", "emergency", "recording_path", "device"]
 )
 def test_nothing_that_happens_moves_the_button_that_takes_the_force_off(desk, name):
     before = desk.panel.places["emergency"]

@@ -77,3 +77,28 @@ def test_panning_moves_the_old_target_by_that_fraction_of_the_height():
 def test_an_unknown_view_is_named_with_those_there_are():
     with pytest.raises(ValueError, match=r"'above'.*perspective"):
         Camera.looking("above", CLOUD)
+
+
+@pytest.mark.parametrize("aspect", [0.6, 1.6])
+def test_a_view_that_keeps_points_moves_no_more_than_it_must(aspect):
+    margin, rng = 1.1, np.random.default_rng(3)
+    camera = Camera((1.0, -2.0, 0.5), 0.6, 40.0, 15.0)
+
+    def share(camera, points):
+        pixels = camera.project(points, round(aspect * 1000), 1000)
+        return np.abs(2 * pixels / [round(aspect * 1000), 1000] - 1).max() * margin
+
+    for spread in (0.02, 0.2, 0.6):
+        points = CLOUD.mean(axis=0) + spread * rng.uniform(-1, 1, (50, 3))
+        kept = camera.keep(points, aspect, margin)
+        if share(camera, points) <= 1.0:
+            assert kept == camera
+            continue
+        # all are seen, the outermost just so, from the same side
+        assert share(kept, points) == pytest.approx(1.0, abs=1e-9)
+        assert kept.keep(points, aspect, margin).eye == pytest.approx(kept.eye, abs=1e-12)
+        assert (kept.azimuth, kept.elevation) == (camera.azimuth, camera.elevation)
+        # it came no nearer, and went no farther back than one that had to show nothing else
+        back = (kept.eye - camera.eye) @ camera.axes[2]
+        alone = (camera.fit(points, aspect, margin).eye - camera.eye) @ camera.axes[2]
+        assert -1e-12 <= back <= max(0.0, alone) + 1e-9
