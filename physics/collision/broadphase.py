@@ -1,115 +1,61 @@
 """Broad phase: candidate pairs that may touch before the next candidates arrive.
 
-Each body has a bounding-volume tree over its triangles (or the edges of a line), built once by median
-splits and refitted to the present positions. A pair of features is a candidate when its distance now
-is less than what its points can travel towards each other until the candidates are next renewed:
+Each body has a bounding-volume tree (`box_tree`), refitted to the present positions. A pair of features is a
+candidate when its distance now is less than what its points can travel towards each other until the
+candidates are next renewed:
 
     distance <= thickness + alarm + horizon |v_1 - v_2| + acceleration horizon^2 / 2
 
 so that no contact is lost between two low steps, whatever the hand does within that acceleration. Or, with
 one distance for all pairs (`within`), when its gap is below that: then the list holds until any two points
 may have come closer by as much, however long that takes.
+
+The room for candidates is limited. When it is full the last ones go, and with `within` nothing beyond them is
+looked at any more: nearer boxes come first, so that the search costs what is near, however far it may reach.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
 from palpo.physics.collision.closest import point_triangle, segment_segment
 from palpo.physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import STATIC, Topology
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.kernels import inlined, kernel
 
-LEAF = 4
-"""Most primitives in a leaf of the tree."""
+# Entries of Search.settings
+SKIN, ALARM, ACCELERATION, HORIZON, BY_GAP = range(5)
+
+# Entries of Search.count
+FOUND, DROPPED, LOOKED_AT = range(3)
 
 
-class Tree(NamedTuple):
-    """A binary tree of axis-aligned boxes over the primitives of one body, children after parents."""
+class Search(NamedTuple):
+    """All that a search reads and writes."""
 
-    order: NDArray[np.int32]  # (n_primitives,) primitives, those of a node contiguous
-    span: NDArray[np.int32]  # (n_nodes, 2) range in `order`
-    children: NDArray[np.int32]  # (n_nodes, 2), -1 for a leaf
-    box: NDArray[np.float64]  # (n_nodes, 6) lower and upper corner [m]
-
-
-class Primitives(NamedTuple):
-    """The primitives of one body and the points and edges that each one answers for."""
-
-    points: NDArray[np.int32]  # (n_primitives, 3) points; an edge repeats its second point
-    triangle: NDArray[np.int32]  # (n_primitives,) triangle, -1 for an edge
-    own_points: NDArray[np.int32]  # (n_primitives, 3) points named by no earlier primitive, else -1
-    own_edges: NDArray[np.int32]  # (n_primitives, 3) edges likewise
-
-
-def _first_seen(names: NDArray[np.int32]) -> NDArray[np.int32]:
-    """names where a name appears for the first time (row by row), -1 elsewhere."""
-    flat = names.reshape(-1)
-    _, first = np.unique(flat, return_index=True)
-    kept = np.full(flat.shape, -1, np.int32)
-    kept[first] = flat[first]
-    return kept.reshape(names.shape)
-
-
-def body_primitives(topology: Topology, body: int) -> Primitives:
-    """Triangles of the body, or its edges where it has no triangles."""
-    triangles = np.flatnonzero(topology.point_body[topology.triangles[:, 0]] == body).astype(np.int32)
-    if len(triangles):
-        points, edges = topology.triangles[triangles], topology.triangle_edges[triangles]
-        return Primitives(points, triangles, _first_seen(points), _first_seen(edges))
-    edges = np.flatnonzero(topology.point_body[topology.edges[:, 0]] == body).astype(np.int32)
-    points = topology.edges[edges][:, [0, 1, 1]]
-    own_edges = np.full((len(edges), 3), -1, np.int32)
-    own_edges[:, 0] = edges
-    return Primitives(
-        np.ascontiguousarray(points), np.full(len(edges), -1, np.int32), _first_seen(points), own_edges
-    )
-
-
-def build_tree(centres: NDArray[np.float64]) -> Tree:
-    """Median-split tree over primitives with the given centres, shape (n, 3)."""
-    order = np.arange(len(centres), dtype=np.int32)
-    spans, children = [(0, len(centres))], [[-1, -1]]
-    node = 0
-    while node < len(spans):
-        start, stop = spans[node]
-        if stop - start > LEAF:
-            part = order[start:stop]
-            axis = int(np.argmax(np.ptp(centres[part], axis=0)))
-            middle = (stop - start) // 2
-            order[start:stop] = part[np.argpartition(centres[part, axis], middle)]
-            children[node] = [len(spans), len(spans) + 1]
-            spans += [(start, start + middle), (start + middle, stop)]
-            children += [[-1, -1], [-1, -1]]
-        node += 1
-    return Tree(
-        order,
-        np.array(spans, np.int32).reshape(-1, 2),
-        np.array(children, np.int32).reshape(-1, 2),
-        np.zeros((len(spans), 6)),
-    )
-
-
-@kernel
-def refit(tree, primitives, x):
-    """Fit the boxes of the tree to the present positions x (n_points, 3)."""
-    for node in range(tree.span.shape[0] - 1, -1, -1):
-        for i in range(3):
-            tree.box[node, i] = 1e300
-            tree.box[node, 3 + i] = -1e300
-        left, right = tree.children[node, 0], tree.children[node, 1]
-        if left >= 0:
-            for i in range(3):
-                tree.box[node, i] = min(tree.box[left, i], tree.box[right, i])
-                tree.box[node, 3 + i] = max(tree.box[left, 3 + i], tree.box[right, 3 + i])
-        else:
-            for k in range(tree.span[node, 0], tree.span[node, 1]):
-                for c in range(3):
-                    p = primitives.points[tree.order[k], c]
-                    for i in range(3):
-                        tree.box[node, i] = min(tree.box[node, i], x[p, i])
-                        tree.box[node, 3 + i] = max(tree.box[node, 3 + i], x[p, i])
+    x: NDArray[np.float64]  # (n_points, 3) [m] positions of all points
+    u: NDArray[np.float64]  # (n_points, 3) [m/s] their velocities
+    topology: Topology
+    tree: Tree  # those of all bodies, one after another
+    primitives: Primitives  # likewise
+    root: NDArray[np.int32]  # (n_bodies + 1,) first node of each body's tree
+    first: NDArray[np.int64]  # (n_bodies + 1,) first point of each body
+    used: NDArray[np.bool_]  # (n_points,) points of primitives
+    bodies: NDArray[np.int32]  # (k, 2) bodies that may meet
+    planes: NDArray[np.int32]  # (m, 2) bodies and half spaces that may meet
+    joints: NDArray[np.int32]  # (j, 2) points and bodies that are joined
+    settings: NDArray[np.float64]  # (5,) see SKIN ... BY_GAP
+    speed: NDArray[np.float64]  # (n_bodies,) [m/s] of each body's fastest point
+    limit: NDArray[np.float64]  # (1,) rank of the first candidate that found no room
+    stack: NDArray[np.int32]  # (depth, 2)
+    scratch: NDArray[np.float64]  # (2, 3)
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) candidates; those lost to the capacity; pairs measured
+    pairs: Pairs  # (2 capacity,)
+    arrival: NDArray[np.float64]  # (2 capacity,) [s] earliest time of touch
+    gap: NDArray[np.float64]  # (2 capacity,) [m]
 
 
 @inlined
@@ -131,179 +77,262 @@ def _fastest_against(u, p, points, worst):
     return worst
 
 
-class Reach(NamedTuple):
-    """How far and how fast the features of two bodies may come towards each other."""
-
-    touch: float
-    """Distance at which they touch [m]."""
-    alarm: float
-    """Distance beyond that at which they are candidates at rest [m]."""
-    acceleration: float
-    """[m/s2]"""
-    horizon: float
-    """[s]"""
+@inlined
+def _travel(settings, speed):
+    """Gap [m] up to which features closing at `speed` [m/s] are candidates."""
+    h = settings[HORIZON]
+    return settings[ALARM] + h * speed + 0.5 * settings[ACCELERATION] * h * h
 
 
 @inlined
-def _travel(reach, speed):
-    """Distance [m] within which features closing at `speed` [m/s] are candidates."""
-    h = reach.horizon
-    return reach.touch + reach.alarm + h * speed + 0.5 * reach.acceleration * h * h
-
-
-@inlined
-def _arrival(reach, gap, speed):
+def _arrival(settings, gap, speed):
     """Earliest time [s] at which a gap [m] can close: gap = speed t + acceleration t^2 / 2.
 
     Features that touch already come before all others, the deepest first.
     """
     if gap <= 0.0:
         return gap
-    a = reach.acceleration
+    a = settings[ACCELERATION]
     return 2.0 * gap / (speed + (speed * speed + 2.0 * a * gap) ** 0.5 + 1e-12)
 
 
 @inlined
-def _emit(pairs, arrival, gaps, count, kind, first, second, gap, time):
-    if count[0] < pairs.kind.shape[0]:
-        k = count[0]
-        pairs.kind[k] = kind
-        pairs.first[k] = first
-        pairs.second[k] = second
-        arrival[k] = time
-        gaps[k] = gap
-        count[0] += 1
-    else:
-        count[1] += 1
+def _is_joined(s, kind, first, second):
+    """Whether an attachment holds a point of one side to the body of the other.
 
-
-@inlined
-def _try_point(topology, x, u, p, t, reach, scratch, pairs, arrival, gaps, count):
-    a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
-    point_triangle(x[p], x[a], x[b], x[c], scratch[0])
-    d2 = 0.0
-    for i in range(3):
-        q = scratch[0, 0] * x[a, i] + scratch[0, 1] * x[b, i] + scratch[0, 2] * x[c, i]
-        d2 += (x[p, i] - q) ** 2
-    speed = _fastest_against(u, p, topology.triangles[t], 0.0)
-    distance = d2**0.5
-    if distance <= _travel(reach, speed):
-        gap = distance - reach.touch
-        _emit(pairs, arrival, gaps, count, POINT_TRIANGLE, p, t, gap, _arrival(reach, gap, speed))
-
-
-@inlined
-def _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count):
-    a, b = topology.edges[e, 0], topology.edges[e, 1]
-    c, g = topology.edges[f, 0], topology.edges[f, 1]
-    segment_segment(x[a], x[b], x[c], x[g], scratch[0])
-    s, t = scratch[0, 0], scratch[0, 1]
-    d2 = 0.0
-    for i in range(3):
-        d2 += (x[a, i] + s * (x[b, i] - x[a, i]) - x[c, i] - t * (x[g, i] - x[c, i])) ** 2
-    speed = _fastest_against(u, a, topology.edges[f], 0.0)
-    speed = _fastest_against(u, b, topology.edges[f], speed)
-    distance = d2**0.5
-    if distance <= _travel(reach, speed):
-        gap = distance - reach.touch
-        _emit(pairs, arrival, gaps, count, EDGE_EDGE, e, f, gap, _arrival(reach, gap, speed))
+    A wire that ends on a surface overlaps it there; contact would push against the joint.
+    """
+    topology = s.topology
+    for j in range(s.joints.shape[0]):
+        point, body = s.joints[j, 0], s.joints[j, 1]
+        if kind == EDGE_EDGE:
+            a, b, c = topology.edges[first, 0], topology.edges[first, 1], topology.edges[second, 0]
+            meets = (a == point or b == point) and topology.point_body[c] == body
+            back = c == point or topology.edges[second, 1] == point
+        elif kind == POINT_TRIANGLE:
+            a, c = first, topology.triangles[second, 0]
+            meets = a == point and topology.point_body[c] == body
+            triangle = topology.triangles[second]
+            back = triangle[0] == point or triangle[1] == point or triangle[2] == point
+        else:
+            a = first
+            meets = a == point and topology.plane_body[second] == body
+            back = False
+        if meets or (back and topology.point_body[a] == body):
+            return True
+    return False
 
 
 @kernel
-def _leaf_pairs(topology, x, u, prim_1, prim_2, i, j, reach, scratch, pairs, arrival, gaps, count):
-    t1, t2 = prim_1.triangle[i], prim_2.triangle[j]
+def _leave_out_the_last(s, capacity):
+    """Keep the first `capacity` candidates by rank, of equal ones those that were found first."""
+    n, by_gap = s.count[FOUND], s.settings[BY_GAP] > 0.0
+    rank = s.gap if by_gap else s.arrival
+    limit = np.partition(rank[:n], capacity)[capacity]
+    equal = capacity
+    for k in range(n):
+        equal -= rank[k] < limit
+    kept = 0
+    for k in range(n):
+        if rank[k] > limit or (rank[k] == limit and equal <= 0):
+            continue
+        equal -= rank[k] == limit
+        s.pairs.kind[kept], s.pairs.first[kept] = s.pairs.kind[k], s.pairs.first[k]
+        s.pairs.second[kept] = s.pairs.second[k]
+        s.arrival[kept], s.gap[kept] = s.arrival[k], s.gap[k]
+        kept += 1
+    s.count[FOUND] = kept
+    s.count[DROPPED] += n - kept
+    s.limit[0] = limit
+
+
+@kernel
+def _emit(s, kind, first, second, gap, speed):
+    """A candidate, unless it comes after all that there is room for."""
+    if _is_joined(s, kind, first, second):
+        return
+    time = _arrival(s.settings, gap, speed)
+    if (gap if s.settings[BY_GAP] > 0.0 else time) >= s.limit[0]:
+        s.count[DROPPED] += 1
+        return
+    if s.count[FOUND] == s.gap.shape[0]:
+        _leave_out_the_last(s, s.gap.shape[0] // 2)
+    k = s.count[FOUND]
+    s.pairs.kind[k], s.pairs.first[k], s.pairs.second[k] = kind, first, second
+    s.arrival[k], s.gap[k] = time, gap
+    s.count[FOUND] = k + 1
+
+
+@inlined
+def _try_point(s, p, t, touch):
+    x, triangle, near = s.x, s.topology.triangles[t], s.scratch[0]
+    a, b, c = triangle[0], triangle[1], triangle[2]
+    point_triangle(x[p], x[a], x[b], x[c], near)
+    d2 = 0.0
+    for i in range(3):
+        d2 += (x[p, i] - near[0] * x[a, i] - near[1] * x[b, i] - near[2] * x[c, i]) ** 2
+    s.count[LOOKED_AT] += 1
+    gap = d2**0.5 - touch
+    speed = _fastest_against(s.u, p, triangle, 0.0)
+    if gap <= _travel(s.settings, speed):
+        _emit(s, POINT_TRIANGLE, p, t, gap, speed)
+
+
+@inlined
+def _try_edges(s, e, f, touch):
+    x, edges, near = s.x, s.topology.edges, s.scratch[0]
+    a, b = edges[e, 0], edges[e, 1]
+    c, g = edges[f, 0], edges[f, 1]
+    segment_segment(x[a], x[b], x[c], x[g], near)
+    d2 = 0.0
+    for i in range(3):
+        d2 += (x[a, i] + near[0] * (x[b, i] - x[a, i]) - x[c, i] - near[1] * (x[g, i] - x[c, i])) ** 2
+    s.count[LOOKED_AT] += 1
+    gap = d2**0.5 - touch
+    speed = _fastest_against(s.u, a, edges[f], 0.0)
+    speed = _fastest_against(s.u, b, edges[f], speed)
+    if gap <= _travel(s.settings, speed):
+        _emit(s, EDGE_EDGE, e, f, gap, speed)
+
+
+@kernel
+def _leaf_pairs(s, i, j, touch):
+    """The features that primitives i and j answer for."""
+    own = s.primitives
+    edges = s.topology.edges
+    t1, t2 = own.triangle[i], own.triangle[j]
     for k in range(3):
-        if t2 >= 0 and prim_1.own_points[i, k] >= 0:
-            _try_point(
-                topology, x, u, prim_1.own_points[i, k], t2, reach, scratch, pairs, arrival, gaps, count
-            )
-        if t1 >= 0 and prim_2.own_points[j, k] >= 0:
-            _try_point(
-                topology, x, u, prim_2.own_points[j, k], t1, reach, scratch, pairs, arrival, gaps, count
-            )
+        if t2 >= 0 and own.own_points[i, k] >= 0:
+            _try_point(s, own.own_points[i, k], t2, touch)
+        if t1 >= 0 and own.own_points[j, k] >= 0:
+            _try_point(s, own.own_points[j, k], t1, touch)
     for k in range(3):
-        e = prim_1.own_edges[i, k]
+        e = own.own_edges[i, k]
         if e < 0:
             continue
         for m in range(3):
-            f = prim_2.own_edges[j, m]
+            f = own.own_edges[j, m]
             if f < 0:
                 continue
             # a degenerate edge is the single point of a round tip: against faces, the point stands for it
-            if topology.edges[e, 0] == topology.edges[e, 1] and t2 >= 0:
+            if edges[e, 0] == edges[e, 1] and t2 >= 0:
                 continue
-            if topology.edges[f, 0] == topology.edges[f, 1] and t1 >= 0:
+            if edges[f, 0] == edges[f, 1] and t1 >= 0:
                 continue
             if t1 >= 0 and t2 < 0:
-                _try_edges(topology, x, u, f, e, reach, scratch, pairs, arrival, gaps, count)
+                _try_edges(s, f, e, touch)
             else:
-                _try_edges(topology, x, u, e, f, reach, scratch, pairs, arrival, gaps, count)
+                _try_edges(s, e, f, touch)
 
 
 @kernel
-def query_trees(
-    topology, x, u, tree_1, prim_1, tree_2, prim_2, reach, speed,
-    stack, scratch, pairs, arrival, gaps, count,
-):  # fmt: skip
-    """Append the candidate pairs of two bodies.
+def _push_nearest_last(s, top, one, two, split_one):
+    """Put the pairs of node `one`'s children with node `two`, or the other way round, on the stack."""
+    children, box = s.tree.children, s.tree.box
+    node, other = (one, two) if split_one else (two, one)
+    left, right = children[node, 0], children[node, 1]
+    near, far = left, right
+    if _box_distance_squared(box[right], box[other]) < _box_distance_squared(box[left], box[other]):
+        near, far = right, left
+    for k in range(2):
+        child = far if k == 0 else near
+        s.stack[top + k, 0] = child if split_one else other
+        s.stack[top + k, 1] = other if split_one else child
 
-    speed [m/s]: bound on the relative speed of the two bodies. count = (candidates kept, candidates lost to
-    the capacity).
-    """
-    most = _travel(reach, speed)
-    top = 0
-    stack[0, 0] = 0
-    stack[0, 1] = 0
-    while top >= 0:
-        n1, n2 = stack[top, 0], stack[top, 1]
+
+@kernel
+def _search_trees(s, a, b):
+    """Candidate pairs of two bodies."""
+    tree, order = s.tree, s.tree.order
+    touch = s.topology.body_radius[a] + s.topology.body_radius[b] + s.settings[SKIN]
+    most, by_gap = _travel(s.settings, s.speed[a] + s.speed[b]), s.settings[BY_GAP] > 0.0
+    s.stack[0, 0], s.stack[0, 1] = s.root[a], s.root[b]
+    top = 1
+    while top > 0:
         top -= 1
-        if _box_distance_squared(tree_1.box[n1], tree_2.box[n2]) > most * most:
+        n1, n2 = s.stack[top, 0], s.stack[top, 1]
+        reach = touch + (min(most, s.limit[0]) if by_gap else most)
+        if _box_distance_squared(tree.box[n1], tree.box[n2]) > max(reach, 0.0) ** 2:
             continue
-        leaf_1, leaf_2 = tree_1.children[n1, 0] < 0, tree_2.children[n2, 0] < 0
+        leaf_1, leaf_2 = tree.children[n1, 0] < 0, tree.children[n2, 0] < 0
         if leaf_1 and leaf_2:
-            for i in range(tree_1.span[n1, 0], tree_1.span[n1, 1]):
-                for j in range(tree_2.span[n2, 0], tree_2.span[n2, 1]):
-                    _leaf_pairs(
-                        topology, x, u, prim_1, prim_2, tree_1.order[i], tree_2.order[j],
-                        reach, scratch, pairs, arrival, gaps, count,
-                    )  # fmt: skip
-        elif leaf_2 or (
-            not leaf_1 and tree_1.span[n1, 1] - tree_1.span[n1, 0] >= tree_2.span[n2, 1] - tree_2.span[n2, 0]
-        ):
-            for c in range(2):
-                top += 1
-                stack[top, 0] = tree_1.children[n1, c]
-                stack[top, 1] = n2
+            for i in range(tree.span[n1, 0], tree.span[n1, 1]):
+                for j in range(tree.span[n2, 0], tree.span[n2, 1]):
+                    _leaf_pairs(s, order[i], order[j], touch)
         else:
-            for c in range(2):
-                top += 1
-                stack[top, 0] = n1
-                stack[top, 1] = tree_2.children[n2, c]
+            size_1, size_2 = tree.span[n1, 1] - tree.span[n1, 0], tree.span[n2, 1] - tree.span[n2, 0]
+            _push_nearest_last(s, top, n1, n2, leaf_2 or (not leaf_1 and size_1 >= size_2))
+            top += 2
 
 
 @kernel
-def query_plane(topology, x, u, start, stop, plane, reach, used, pairs, arrival, gaps, count):
-    """Append the points start..stop-1 that may touch a half space; `used` masks points off the surface."""
-    o, n = topology.planes[plane, 0:3], topology.planes[plane, 3:6]
-    for p in range(start, stop):
-        if not used[p]:
+def _search_plane(s, body, plane):
+    """The points of a body that may touch a half space."""
+    o, n = s.topology.planes[plane, 0:3], s.topology.planes[plane, 3:6]
+    radius = s.topology.body_radius
+    touch = radius[body] + radius[s.topology.plane_body[plane]] + s.settings[SKIN]
+    for p in range(s.first[body], s.first[body + 1]):
+        if not s.used[p]:
             continue
         height, speed = 0.0, 0.0
         for i in range(3):
-            height += (x[p, i] - o[i]) * n[i]
-            speed -= u[p, i] * n[i]
+            height += (s.x[p, i] - o[i]) * n[i]
+            speed -= s.u[p, i] * n[i]
         speed = max(speed, 0.0)
-        if height <= _travel(reach, speed):
-            gap = height - reach.touch
-            _emit(pairs, arrival, gaps, count, POINT_PLANE, p, plane, gap, _arrival(reach, gap, speed))
+        if height - touch <= _travel(s.settings, speed):
+            _emit(s, POINT_PLANE, p, plane, height - touch, speed)
+
+
+@kernel
+def search(s):
+    """Fill the room of a Search with candidates, at most half of it."""
+    u, topology = s.u, s.topology
+    s.count[:] = 0
+    s.limit[0] = np.inf
+    s.speed[:] = 0.0
+    for p in range(u.shape[0]):
+        squares = u[p, 0] * u[p, 0] + u[p, 1] * u[p, 1] + u[p, 2] * u[p, 2]
+        body = topology.point_body[p]
+        s.speed[body] = max(s.speed[body], squares**0.5)
+    for body in range(s.speed.size):
+        if topology.body_role[body] != STATIC:
+            refit_nodes(s.tree, s.primitives, s.x, s.root[body], s.root[body + 1])
+    for k in range(s.planes.shape[0]):
+        _search_plane(s, s.planes[k, 0], s.planes[k, 1])
+    for k in range(s.bodies.shape[0]):
+        _search_trees(s, s.bodies[k, 0], s.bodies[k, 1])
+    if s.count[FOUND] > s.gap.shape[0] // 2:
+        _leave_out_the_last(s, s.gap.shape[0] // 2)
+
+
+def _joined_trees(trees: list[Tree], primitives: list[Primitives]) -> tuple[Tree, Primitives, NDArray]:
+    """Trees and primitives of all bodies one after another, and the first node of each tree."""
+    root = np.cumsum([0] + [len(tree.span) for tree in trees])
+    first = np.cumsum([0] + [len(part.points) for part in primitives])
+    tree = Tree(
+        np.concatenate([tree.order + np.int32(k) for tree, k in zip(trees, first, strict=False)]),
+        np.concatenate([tree.span + np.int32(k) for tree, k in zip(trees, first, strict=False)]),
+        np.concatenate(
+            [
+                np.where(tree.children < 0, -1, tree.children + k).astype(np.int32)
+                for tree, k in zip(trees, root, strict=False)
+            ]
+        ),
+        np.zeros((root[-1], 6)),
+    )
+    whole = Primitives(*(np.concatenate(parts) for parts in zip(*primitives, strict=True)))
+    return tree, whole, root.astype(np.int32)
 
 
 class BroadPhase:
     """Candidate pairs of a scene. Trees are built from the positions given at construction.
 
-    `ignored` holds pairs of body numbers that never touch. `capacity` bounds the pairs; when it is
-    exceeded the pairs that can touch last are dropped and counted in `dropped`, with `within` the farthest.
-    `complete`: gap [m] below which the last `find` with `within` left none out.
+    `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
+    the features of such a point meet nothing of that body. `capacity` bounds the pairs; when it is exceeded
+    the pairs that can touch last are dropped and counted in `dropped`, with `within` the farthest, of which
+    those that were not looked at do not count.
+    `complete`: gap [m] below which the last `find` with `within` left none out. `looked_at`: pairs whose
+    distance it computed.
     """
 
     def __init__(
@@ -314,40 +343,57 @@ class BroadPhase:
         alarm: float,
         acceleration: float,
         ignored: frozenset[tuple[int, int]] = frozenset(),
+        joints: ArrayLike = (),
     ) -> None:
-        self.topology, self.capacity = topology, capacity
-        self.alarm, self.acceleration = alarm, acceleration
-        self.dropped = 0
+        self.alarm = alarm
+        self.dropped = self.looked_at = 0
         self.complete = np.inf
-        n_bodies = len(topology.body_role)
-        self.primitives = [body_primitives(topology, b) for b in range(n_bodies)]
-        self.trees = [build_tree(x[p.points].mean(axis=1)) for p in self.primitives]
-        self.used = np.zeros(len(topology.point_body), bool)
-        for primitives in self.primitives:
-            self.used[primitives.points] = True
-        self.first = np.searchsorted(topology.point_body, np.arange(n_bodies + 1)).astype(np.int64)
-        self.body_pairs = [
+        bodies = range(len(topology.body_role))
+        primitives = [body_primitives(topology, b) for b in bodies]
+        trees = [build_tree(x[p.points].mean(axis=1)) for p in primitives]
+        tree, whole, root = _joined_trees(trees, primitives)
+        used = np.zeros(len(topology.point_body), bool)
+        used[whole.points] = True
+        meeting = [
             (a, b)
-            for a in range(n_bodies)
-            for b in range(a + 1, n_bodies)
-            if len(self.primitives[a].points)
-            and len(self.primitives[b].points)
+            for a in bodies
+            for b in range(a + 1, len(bodies))
+            if len(primitives[a].points)
+            and len(primitives[b].points)
             and not (topology.body_role[a] == STATIC and topology.body_role[b] == STATIC)
             and (a, b) not in ignored
         ]
-        self.plane_pairs = [
+        landing = [
             (b, k)
-            for b in range(n_bodies)
-            for k in range(len(topology.planes))
-            if topology.body_role[b] != STATIC
-            and (min(b, topology.plane_body[k]), max(b, topology.plane_body[k])) not in ignored
+            for b in bodies
+            for k, plane in enumerate(topology.plane_body)
+            if topology.body_role[b] != STATIC and (min(b, plane), max(b, plane)) not in ignored
         ]
-        self._make_room(8 * capacity)
-        self._stack = np.zeros((4096, 2), np.int32)
-        self._scratch = np.zeros((2, 3))
-        for b, primitives in enumerate(self.primitives):
-            if topology.body_role[b] == STATIC and len(primitives.points):
-                refit(self.trees[b], primitives, x)
+        room = 2 * capacity
+        self._search = Search(
+            x=x.copy(),
+            u=np.zeros_like(x),
+            topology=topology,
+            tree=tree,
+            primitives=whole,
+            root=root,
+            first=np.searchsorted(topology.point_body, np.arange(len(bodies) + 1)).astype(np.int64),
+            used=used,
+            bodies=np.array(meeting, np.int32).reshape(-1, 2),
+            planes=np.array(landing, np.int32).reshape(-1, 2),
+            joints=np.array(joints, np.int32).reshape(-1, 2),
+            settings=np.array([0.0, 0.0, acceleration, 0.0, 0.0]),
+            speed=np.zeros(len(bodies)),
+            limit=np.zeros(1),
+            stack=np.zeros((4096, 2), np.int32),
+            scratch=np.zeros((2, 3)),
+            count=np.zeros(3, np.int64),
+            pairs=Pairs(*(np.zeros(room, np.int32) for _ in range(3))),
+            arrival=np.zeros(room),
+            gap=np.zeros(room),
+        )
+        self._handle = Handle(self._search)
+        refit_nodes(tree, whole, x, 0, len(tree.span))
 
     def find(
         self,
@@ -362,55 +408,14 @@ class BroadPhase:
         x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the earliest time
         [s] at which each pair can touch, (n,), 0 or less for those that do; and the gap [m] of each, (n,).
         """
-        alarm = self.alarm if within is None else within
-        count = self._query(x, u, horizon if within is None else 0.0, skin, alarm)
-        while count[1]:
-            # only with all of them at hand can the last be told
-            self._make_room(int(2 * count.sum()))
-            count = self._query(x, u, horizon if within is None else 0.0, skin, alarm)
-        n = int(count[0])
-        keep = np.arange(n)
-        self.dropped = max(0, n - self.capacity)
-        self.complete = np.inf if within is None else within
-        if self.dropped:
-            order = np.argpartition((self._arrival if within is None else self._gaps)[:n], self.capacity)
-            keep = order[: self.capacity]
-            if within is not None:
-                self.complete = float(self._gaps[order[self.capacity]])
-        keep = keep[np.lexsort((self._pairs.second[keep], self._pairs.first[keep], self._pairs.kind[keep]))]
-        return Pairs(*(a[keep] for a in self._pairs)), self._arrival[keep], self._gaps[keep]
-
-    def _make_room(self, n: int) -> None:
-        self._pairs = Pairs(*(np.zeros(n, np.int32) for _ in range(3)))
-        self._arrival = np.zeros(n)
-        self._gaps = np.zeros(n)
-
-    def _query(
-        self, x: NDArray[np.float64], u: NDArray[np.float64], horizon: float, skin: float, alarm: float
-    ) -> NDArray[np.int64]:
-        """Fill the room with candidates; returns (candidates kept, candidates that found no room)."""
-        topology = self.topology
-        count = np.zeros(2, np.int64)
-        speed = np.zeros(len(topology.body_role))
-        np.maximum.at(speed, topology.point_body, np.sqrt((u**2).sum(axis=1)))
-        for b, primitives in enumerate(self.primitives):
-            if topology.body_role[b] != STATIC and len(primitives.points):
-                refit(self.trees[b], primitives, x)
-        for a, b in self.body_pairs:
-            query_trees(
-                topology, x, u, self.trees[a], self.primitives[a], self.trees[b], self.primitives[b],
-                self._reach(a, b, horizon, skin, alarm), speed[a] + speed[b],
-                self._stack, self._scratch, self._pairs, self._arrival, self._gaps, count,
-            )  # fmt: skip
-        for b, plane in self.plane_pairs:
-            query_plane(
-                topology, x, u, self.first[b], self.first[b + 1], plane,
-                self._reach(b, topology.plane_body[plane], horizon, skin, alarm), self.used,
-                self._pairs, self._arrival, self._gaps, count,
-            )  # fmt: skip
-        return count
-
-    def _reach(self, a: int, b: int, horizon: float, skin: float, alarm: float) -> Reach:
-        """What two bodies may do to each other until the candidates are next renewed."""
-        radius = self.topology.body_radius
-        return Reach(float(radius[a] + radius[b] + skin), alarm, self.acceleration, horizon)
+        s = self._search
+        s.settings[[SKIN, ALARM]] = skin, self.alarm if within is None else within
+        s.settings[[HORIZON, BY_GAP]] = (horizon, 0.0) if within is None else (0.0, 1.0)
+        s.x[:], s.u[:] = x, u
+        search(self._handle)
+        n = int(s.count[FOUND])
+        self.dropped, self.looked_at = int(s.count[DROPPED]), int(s.count[LOOKED_AT])
+        self.complete = np.inf if within is None else min(within, float(s.limit[0]))
+        kind, first, second = (part[:n] for part in s.pairs)
+        order = np.argsort((kind.astype(np.int64) << 60) | (first.astype(np.int64) << 30) | second)
+        return Pairs(kind[order], first[order], second[order]), s.arrival[order], s.gap[order]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.broadphase import Primitives, build_tree, refit
+from palpo.physics.collision.box_tree import Primitives, build_tree, refit
 from palpo.physics.collision.cell_lists import NONE, CellLists, cell_of, no_cell_lists
 from palpo.physics.collision.closest import EDGE_AB, VERTEX_A, point_triangle
 from palpo.physics.kernels import inlined, kernel
@@ -34,7 +34,7 @@ SHARE = 4096
 
 
 class ExactDistance(NamedTuple):
-    """Triangles in the order of a tree's leaves, and the tree (`palpo.physics.collision.broadphase`)."""
+    """Triangles in the order of a tree's leaves, and the tree (`palpo.physics.collision.box_tree`)."""
 
     corners: NDArray[np.float64]  # (m, 3, 3) [m]
     normals: NDArray[np.float64]  # (m, 7, 3) outward unit pseudo-normal of each feature, by feature code

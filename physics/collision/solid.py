@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.broadphase import Primitives, Tree, build_tree, refit
+from palpo.physics.collision.box_tree import Primitives, Tree, build_tree, refit
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.surface import SurfaceMesh

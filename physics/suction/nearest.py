@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palpo.physics.collision.broadphase import Primitives, Tree, build_tree, refit
+from palpo.physics.collision.box_tree import Primitives, Tree, build_tree, refit
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.surface import SurfaceMesh

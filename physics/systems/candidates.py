@@ -11,39 +11,114 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
-from palpo.physics.collision.topology import Topology
-
-Floats = NDArray[np.float64]
+from palpo.physics.collision.topology import LOW, Topology
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import cross3, norm3
 
 SOME_DAY = 1.0
 """Seconds added to the earliest time of pairs that do not approach: they come after those that do."""
 
 
-def expected_arrival(
-    topology: Topology, pairs: Pairs, x: Floats, u: Floats, gaps: Floats, gravity: Floats, earliest: Floats
-) -> Floats:
+@inlined
+def _add_weighted(x, points, weight, out):
+    """out (3,) += weight times the mean of x over some points."""
+    for k in range(points.shape[0]):
+        for i in range(3):
+            out[i] += weight * x[points[k], i] / points.shape[0]
+
+
+@kernel
+def expected_arrival(topology, pairs, x, u, gaps, gravity, earliest):
     """Time [s] at which each pair will touch (n,), by its own closing speed, on planes by gravity too.
 
     x [m], u [m/s]: all points (points, 3); gaps [m] and earliest times of touch [s], (n,). Pairs that touch
     come first, the deepest before others; those that do not approach after SOME_DAY.
     """
-    closing, pull = np.zeros(len(gaps)), np.zeros(len(gaps))
-    triangle, edge = pairs.kind == POINT_TRIANGLE, pairs.kind == EDGE_EDGE
-    plane = ~(triangle | edge)
-    a, b = pairs.first[triangle], topology.triangles[pairs.second[triangle]]
-    normal = _units(np.cross(x[b[:, 1]] - x[b[:, 0]], x[b[:, 2]] - x[b[:, 0]]))
-    closing[triangle] = -((u[a] - u[b].mean(axis=1)) * normal).sum(axis=1)
-    a, b = topology.edges[pairs.first[edge]], topology.edges[pairs.second[edge]]
-    apart = _units(x[a].mean(axis=1) - x[b].mean(axis=1))
-    closing[edge] = -((u[a].mean(axis=1) - u[b].mean(axis=1)) * apart).sum(axis=1)
-    normal = topology.planes[pairs.second[plane], 3:6]
-    closing[plane] = -(u[pairs.first[plane]] * normal).sum(axis=1)
-    pull[plane] = np.maximum(0.0, -(normal @ gravity))
-    # gap = closing t + pull t^2 / 2, in the form that holds for pull = 0 too
-    with np.errstate(divide="ignore", invalid="ignore"):
-        time = 2.0 * gaps / (closing + np.sqrt(closing**2 + 2.0 * pull * gaps))
-    time = np.where((time > 0.0) & np.isfinite(time), time, np.inf)
-    return np.where(gaps <= 0.0, gaps, np.minimum(time, SOME_DAY + earliest))
+    out, moves, normal, side, other = np.empty(gaps.size), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    for k in range(gaps.size):
+        if gaps[k] <= 0.0:
+            out[k] = gaps[k]
+            continue
+        kind, first, second = pairs.kind[k], pairs.first[k], pairs.second[k]
+        moves[:], normal[:], pull = 0.0, 0.0, 0.0
+        if kind == POINT_TRIANGLE:
+            triangle = topology.triangles[second]
+            for i in range(3):
+                side[i] = x[triangle[1], i] - x[triangle[0], i]
+                other[i] = x[triangle[2], i] - x[triangle[0], i]
+                moves[i] = u[first, i]
+            cross3(side, other, normal)
+            _add_weighted(u, triangle, -1.0, moves)
+        elif kind == EDGE_EDGE:
+            one, two = topology.edges[first], topology.edges[second]
+            _add_weighted(x, one, 1.0, normal)
+            _add_weighted(x, two, -1.0, normal)
+            _add_weighted(u, one, 1.0, moves)
+            _add_weighted(u, two, -1.0, moves)
+        else:
+            for i in range(3):
+                normal[i], moves[i] = topology.planes[second, 3 + i], u[first, i]
+                pull -= normal[i] * gravity[i]
+        length = max(norm3(normal), 1e-300)
+        closing = -(moves[0] * normal[0] + moves[1] * normal[1] + moves[2] * normal[2]) / length
+        # gap = closing t + pull t^2 / 2, in the form that holds for pull = 0 too
+        speed = closing + (closing * closing + 2.0 * max(pull, 0.0) * gaps[k]) ** 0.5
+        latest = SOME_DAY + earliest[k]
+        out[k] = min(2.0 * gaps[k] / speed, latest) if speed > 0.0 else latest
+    return out
+
+
+@kernel
+def _least_ranks(topology, pairs, rank):
+    """Of each low-rate point the least rank of its pairs (points,), inf without any.
+
+    Neighbours of edges, which only tell the side, come SOME_DAY later.
+    """
+    edges, opposite, triangles = topology.edges, topology.edge_opposite, topology.triangles
+    kinds, firsts, seconds = pairs.kind, pairs.first, pairs.second
+    least = np.full(topology.point_body.size, np.inf)
+    for k in range(rank.size):
+        key, first, second = rank[k], firsts[k], seconds[k]
+        if kinds[k] == EDGE_EDGE:
+            for i in range(2):
+                for e in (first, second):
+                    p, q = edges[e, i], opposite[e, i]
+                    least[p] = min(least[p], key)
+                    if q >= 0:
+                        least[q] = min(least[q], key + SOME_DAY)
+        else:
+            least[first] = min(least[first], key)
+            if kinds[k] == POINT_TRIANGLE:
+                for i in range(3):
+                    p = triangles[second, i]
+                    least[p] = min(least[p], key)
+    for p in range(least.size):
+        if topology.body_role[topology.point_body[p]] != LOW:
+            least[p] = np.inf
+    return least
+
+
+def points_by(
+    topology: Topology | Handle, pairs: Pairs, rank: NDArray[np.float64], below: float = np.inf
+) -> NDArray[np.int32]:
+    """Low-rate points of candidate pairs by a rank of each pair (n,), ascending, up to `below`."""
+    least = _least_ranks(topology, pairs, rank)
+    points = np.flatnonzero((least <= below) & np.isfinite(least))
+    return points[np.argsort(least[points], kind="stable")].astype(np.int32)
+
+
+@kernel
+def distinct(points):
+    """Numbers (n,), none of them negative, in their order, each where it comes first."""
+    taken = np.zeros(points.max() + 1 if points.size else 0, np.bool_)
+    out, n = np.empty_like(points), 0
+    for k in range(points.size):
+        if not taken[points[k]]:
+            taken[points[k]] = True
+            out[n] = points[k]
+            n += 1
+    return out[:n]
 
 
 def by_turns(orders: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
@@ -52,14 +127,7 @@ def by_turns(orders: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
     turns = np.full((longest, len(orders)), -1, np.int32)
     for k, order in enumerate(orders):
         turns[: len(order), k] = order
-    points = turns.reshape(-1)
-    points = points[points >= 0]
-    _, first = np.unique(points, return_index=True)
-    return points[np.sort(first)]
-
-
-def _units(vectors: Floats) -> Floats:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
+    return distinct(turns[turns >= 0])
 
 
 def shared_out(needs: Sequence[int], room: int) -> list[int]:

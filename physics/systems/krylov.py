@@ -14,7 +14,7 @@ from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
-from palpo.physics.systems.candidates import by_turns, expected_arrival, shared_out
+from palpo.physics.systems.candidates import by_turns, expected_arrival, points_by, shared_out
 from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.reduced_frame import Page
@@ -34,6 +34,9 @@ FORGET = 0.7
 IMPACT = 3
 """So many contacts more under load, and half as many as there were, tell of an impact: the next step begins
 at once, since a tangent of before the impact serves badly after it."""
+
+EXPECTED = 5
+"""Points that are expected to touch, for each that only may."""
 
 TAIL = 4
 """Ticks at the end of a period that the full bodies integrate themselves: what the model misses is mostly of
@@ -169,11 +172,12 @@ class Krylov(LowRate):
         return left < need or self._bearing_now() >= known + max(IMPACT, 0.5 * known)
 
     def ranked(self, within: float) -> NDArray[np.int32]:
-        """By turns: two points that are expected to touch, one that may, whatever the hand does."""
-        topology, gravity = self.scene.topology, self.scene.numbers.gravity
+        """By turns: EXPECTED points that are expected to touch, one that may, whatever the hand does."""
+        topology, gravity = self.topology, self.scene.numbers.gravity
         expected = expected_arrival(topology, self.pairs, self.x, self.u, self.gaps, gravity, self.arrival)
-        first = by_turns([self.points_by(expected)])
-        return by_turns([first[::2], first[1::2], self.points_by(self.arrival)])
+        first = points_by(topology, self.pairs, expected)
+        last = points_by(topology, self.pairs, self.arrival)
+        return by_turns([*(first[k::EXPECTED] for k in range(EXPECTED)), last])
 
     def _with_loaded(self) -> NDArray[np.int32]:
         """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""

@@ -38,11 +38,12 @@ from palpo.physics.exchange.constraint_frame import (
     ConstraintFrame,
 )
 from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import LEAST, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
-from palpo.physics.systems.candidates import SOME_DAY
+from palpo.physics.systems.candidates import distinct, points_by
 from palpo.physics.systems.drawn_model import DrawnModels
 from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.scene import Scene
@@ -84,7 +85,9 @@ class LowRate:
             numbers.alarm,
             numbers.acceleration,
             scene.ignored,
+            _joints(scene),
         )
+        self.topology = Handle(scene.topology)
         self.times = StepTimes()
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.gaps, self.due = np.zeros(0), np.zeros(0)
@@ -101,7 +104,6 @@ class LowRate:
         self.booked: Callable[[NDArray[np.int32], NDArray[np.float64]], None] | None = None
         """Told at each step the points (k,) and the impulses (k, 3) [N s] that the tool's constraints gave
         the bodies there: the servo's logged forces as they are integrated."""
-        self._joints = self._find_joints()
         points = np.append(scene.attachments.points, scene.attachments.turn)
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
         self.attached = np.unique(points[(points >= 0) & (roles == LOW)])
@@ -195,12 +197,9 @@ class LowRate:
         within: the gap [m] up to which all pairs are candidates instead.
         """
         skin = self.scene.numbers.skin
-        pairs, arrival, gaps = self.broadphase.find(self.x, self.u, horizon, skin, within)
+        self.pairs, self.arrival, self.gaps = self.broadphase.find(self.x, self.u, horizon, skin, within)
         if within is None:
             self.lost_pairs += self.broadphase.dropped
-        kept = ~self._joined(pairs)
-        self.pairs, self.arrival = Pairs(*(a[kept] for a in pairs)), arrival[kept]
-        self.gaps = gaps[kept]
         self.due = self.due_of(self.gaps)
 
     def due_of(self, gaps: ArrayLike) -> Any:
@@ -211,44 +210,6 @@ class LowRate:
         late = max(0, self.read_at - self.tick) * self.dt * self._soft_speed()
         return self.odometer + np.asarray(gaps) - self.scene.numbers.reach - late
 
-    def _joined(self, pairs: Pairs) -> NDArray[np.bool_]:
-        """Pairs that an attachment holds together: its point's features against the body it is joined to.
-
-        A wire that ends on a surface overlaps it there; contact would push against the joint.
-        """
-        topology = self.scene.topology
-        triangle, edge = pairs.kind == POINT_TRIANGLE, pairs.kind == EDGE_EDGE
-        first = np.repeat(pairs.first[:, None], 3, axis=1)
-        first[edge] = topology.edges[pairs.first[edge]][:, [0, 1, 1]]
-        second = np.full_like(first, -1)
-        second[triangle] = topology.triangles[pairs.second[triangle]]
-        second[edge] = topology.edges[pairs.second[edge]][:, [0, 1, 1]]
-        plane = ~(triangle | edge)
-        first_body, second_body = topology.point_body[first[:, 0]], topology.point_body[second[:, 0]]
-        second_body[plane] = topology.plane_body[pairs.second[plane]]
-        out = np.zeros(len(pairs.kind), bool)
-        for point, body in self._joints:
-            out |= (first == point).any(axis=1) & (second_body == body)
-            out |= (second == point).any(axis=1) & (first_body == body)
-        return out
-
-    def _find_joints(self) -> list[tuple[int, int]]:
-        """(point, body joined to it) of every attachment; a surface's point under a line's end is free."""
-        attachments, topology = self.scene.attachments, self.scene.topology
-        has_faces = np.isin(
-            np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]]
-        )
-        joints = []
-        for sides in attachments.points[:, :, 0]:
-            for own, other in (sides, sides[::-1]):
-                if own < 0 or other < 0:
-                    continue
-                body = int(topology.point_body[other])
-                if has_faces[topology.point_body[own]] and not has_faces[body]:
-                    continue
-                joints.append((int(own), body))
-        return joints
-
     def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
 
@@ -256,9 +217,7 @@ class LowRate:
         touch, up to `within` [s].
         """
         capacity = self.scene.capacity
-        points = np.concatenate([self.attached, self.loaded, self.ranked(within)]).astype(np.int32)
-        _, first = np.unique(points, return_index=True)
-        chosen = points[np.sort(first)]
+        chosen = distinct(np.concatenate([self.attached, self.loaded, self.ranked(within)]).astype(np.int32))
         share = self.budget.contacts
         room = max(int(share * capacity.slots), len(self.attached))
         self.lost_slots = max(0, len(chosen) - room)
@@ -266,34 +225,8 @@ class LowRate:
         return chosen, min(len(chosen), max(int(share * capacity.near), len(self.attached)))
 
     def ranked(self, within: float) -> NDArray[np.int32]:
-        """Points of candidates that can touch within that time [s], the earliest first; some twice."""
-        return self.points_by(self.arrival, within)
-
-    def points_by(self, rank: NDArray[np.float64], below: float = np.inf) -> NDArray[np.int32]:
-        """Low-rate points of all candidate pairs by a rank of each pair, ascending, up to `below`.
-
-        Neighbours of edges, which only tell the side, come SOME_DAY later.
-        """
-        topology, pairs = self.scene.topology, self.pairs
-        point_triangle = pairs.kind == POINT_TRIANGLE
-        edge_edge = pairs.kind == EDGE_EDGE
-        columns, keys = [], []
-
-        def add(points: NDArray[np.int32], key: NDArray[np.float64]) -> None:
-            columns.append(points.reshape(-1))
-            keys.append(np.repeat(key, points.shape[1] if points.ndim == 2 else 1))
-
-        add(pairs.first[~edge_edge], rank[~edge_edge])
-        add(topology.triangles[pairs.second[point_triangle]], rank[point_triangle])
-        for side in (pairs.first, pairs.second):
-            add(topology.edges[side[edge_edge]], rank[edge_edge])
-            add(topology.edge_opposite[side[edge_edge]], rank[edge_edge] + SOME_DAY)
-        points, key = np.concatenate(columns), np.concatenate(keys)
-        kept = (points >= 0) & (key <= below)
-        points, key = points[kept], key[kept]
-        low = topology.body_role[topology.point_body[points]] == LOW
-        points, key = points[low], key[low]
-        return points[np.argsort(key, kind="stable")].astype(np.int32)
+        """Points of candidates that can touch within that time [s], the earliest first."""
+        return points_by(self.topology, self.pairs, self.arrival, within)
 
     def open_frame(
         self, motion: int, chosen: NDArray[np.int32], near: int, high: HighRate | None = None
@@ -333,25 +266,10 @@ class LowRate:
 
     def _write_pairs(self, frame: ConstraintFrame, f: int) -> None:
         """Pairs whose low-rate points all have a slot."""
-        topology, pairs = self.scene.topology, self.pairs
-        has = frame.slot_of[f] >= 0
-        has |= topology.body_role[topology.point_body] != LOW
-        ok = np.ones(len(pairs.kind), bool)
-        edge_edge = pairs.kind == EDGE_EDGE
-        ok[~edge_edge] = has[pairs.first[~edge_edge]]
-        triangle = pairs.kind == POINT_TRIANGLE
-        ok[triangle] &= has[topology.triangles[pairs.second[triangle]]].all(axis=1)
-        for side in (pairs.first, pairs.second):
-            ok[edge_edge] &= has[topology.edges[side[edge_edge]]].all(axis=1)
-            opposite = topology.edge_opposite[side[edge_edge]]
-            ok[edge_edge] &= (has[np.maximum(opposite, 0)] | (opposite < 0)).all(axis=1)
-        n = int(ok.sum())
-        frame.pair_kind[f, :n] = pairs.kind[ok]
-        frame.pair_first[f, :n] = pairs.first[ok]
-        frame.pair_second[f, :n] = pairs.second[ok]
-        frame.pair_due[f, :n] = self.due[ok]
-        frame.head[f, N_PAIRS] = n
-        self.left_out = float(self.due[~ok].min(initial=np.inf))
+        room = Pairs(frame.pair_kind[f], frame.pair_first[f], frame.pair_second[f])
+        frame.head[f, N_PAIRS], self.left_out = _write_pairs(
+            self.topology, self.pairs, self.due, frame.slot_of[f], room, frame.pair_due[f]
+        )
 
     def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """For each member: its slots and its local numbers there."""
@@ -374,16 +292,7 @@ class LowRate:
     def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
         log = self.high.log
-        n = until - self.tick
-        mask = len(log.tick) - 1
-        entries = np.arange(self.tick, until) & mask
-        points = np.unique(
-            np.concatenate([log.point[e, : log.used[e]] for e in entries] or [np.zeros(0, np.int32)])
-        )
-        forces = np.zeros((n, len(points), 3))
-        where = np.zeros(len(self.x), np.int64)
-        where[points] = np.arange(len(points))
-        _gather(log.used, log.point, log.force, entries, where, forces)
+        points, forces = _gather(log.used, log.point, log.force, self.tick, until - self.tick, len(self.x))
         if self.booked is not None:
             self.booked(points, self.dt * forces.sum(axis=0))
         return points, forces
@@ -415,11 +324,66 @@ def _tool_points(start, stop, frame, lever, x, q, v, w, out_x, out_u):
 
 
 @kernel
-def _gather(count, point, force, entries, where, out):
-    """out[t, where[p]] += force on point p at entry t."""
-    for t in range(entries.shape[0]):
-        e = entries[t]
+def _gather(count, point, force, tick, n, n_points):
+    """The points under load in n ticks from `tick` on, (k,), ascending, and the forces on them (n, k, 3)."""
+    mask, place = point.shape[0] - 1, np.full(n_points, -1)
+    for t in range(n):
+        e = (tick + t) & mask
         for k in range(count[e]):
-            j = where[point[e, k]]
+            place[point[e, k]] = 0
+    points = np.flatnonzero(place == 0).astype(np.int32)
+    place[points] = np.arange(points.size)
+    out = np.zeros((n, points.size, 3))
+    for t in range(n):
+        e = (tick + t) & mask
+        for k in range(count[e]):
             for i in range(3):
-                out[t, j, i] += force[e, k, i]
+                out[t, place[point[e, k]], i] += force[e, k, i]
+    return points, out
+
+
+@kernel
+def _write_pairs(topology, pairs, due, slot_of, room, room_due):
+    """Pairs whose low-rate points all have a slot; how many, and the least reading due of all others."""
+    edges, opposite, triangles = topology.edges, topology.edge_opposite, topology.triangles
+    kinds, firsts, seconds = pairs.kind, pairs.first, pairs.second
+    out_kind, out_first, out_second = room.kind, room.first, room.second
+    has = np.empty(slot_of.size, np.bool_)
+    for p in range(slot_of.size):
+        has[p] = slot_of[p] >= 0 or topology.body_role[topology.point_body[p]] != LOW
+    n, left_out = 0, np.inf
+    for k in range(due.size):
+        kind, first, second = kinds[k], firsts[k], seconds[k]
+        ok = True
+        if kind == EDGE_EDGE:
+            for i in range(2):
+                for e in (first, second):
+                    q = opposite[e, i]
+                    ok &= has[edges[e, i]] and (q < 0 or has[q])
+        else:
+            ok = has[first]
+            if kind == POINT_TRIANGLE:
+                for i in range(3):
+                    ok &= has[triangles[second, i]]
+        if ok:
+            out_kind[n], out_first[n], out_second[n], room_due[n] = kind, first, second, due[k]
+            n += 1
+        else:
+            left_out = min(left_out, due[k])
+    return n, left_out
+
+
+def _joints(scene: Scene) -> list[tuple[int, int]]:
+    """(point, body joined to it) of every attachment; a surface's point under a line's end is free."""
+    attachments, topology = scene.attachments, scene.topology
+    has_faces = np.isin(np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]])
+    joints = []
+    for sides in attachments.points[:, :, 0]:
+        for own, other in (sides, sides[::-1]):
+            if own < 0 or other < 0:
+                continue
+            body = int(topology.point_body[other])
+            if has_faces[topology.point_body[own]] and not has_faces[body]:
+                continue
+            joints.append((int(own), body))
+    return joints

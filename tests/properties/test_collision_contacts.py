@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palpo.physics.collision.broadphase import BroadPhase
-from palpo.physics.collision.proximity import find_contacts, make_contacts, make_proximity_work
+from palpo.physics.collision.proximity import (
+    EDGE_EDGE,
+    POINT_TRIANGLE,
+    Pairs,
+    find_contacts,
+    make_contacts,
+    make_proximity_work,
+)
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, join_shapes
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
@@ -236,6 +243,59 @@ def test_candidates_within_a_distance_are_all_pairs_up_to_the_gap_that_is_said(r
     assert len(pairs.kind) == min(room, inside)
     assert broad.complete == pytest.approx(within if room > inside else np.sort(gap)[room], abs=1e-15)
     assert gaps.max() <= broad.complete + 1e-15
+
+
+def test_the_candidates_are_those_of_looking_at_every_pair_once_joined_ones_are_left_out():
+    """Two rods and a box; a point of the first rod is joined to the box."""
+    box = box_surface((0.05, 0.03, 0.04), (2, 1, 2))
+    topology, first = join_shapes([chain(6, 0.002), surface(box), chain(4, 0.001, LOW)])
+    rng = np.random.default_rng(7)
+    x = np.vstack([0.05 * rng.normal(size=(6, 3)), box.vertices, 0.05 * rng.normal(size=(4, 3))])
+    joined, within = (int(first[0]) + 5, 1), 0.03
+    pairs, _, gaps = BroadPhase(topology, x, 10_000, 3e-3, 20.0, joints=[joined]).find(
+        x, 0.0 * x, 0.04, SKIN, within
+    )
+    kept = set(zip(*(part.tolist() for part in pairs), strict=True))
+    wanted, left_out = set(), 0
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        for pair, gap in every_pair(topology, x, a, b).items():
+            kind, one, _ = pair
+            touches = one == joined[0] if kind == POINT_TRIANGLE else joined[0] in topology.edges[one]
+            held = {a, b} == {0, 1} and touches
+            left_out += held and gap <= within
+            if gap <= within and not held:
+                wanted.add(pair)
+    assert left_out and kept == wanted
+    assert len(kept) == len(gaps)
+
+
+def every_pair(topology, x, a, b):
+    """All pairs of two bodies and their gaps, by enumeration; a point stands for each end of a rod."""
+    body = topology.point_body
+    edges = [np.flatnonzero(body[topology.edges[:, 0]] == k) for k in (a, b)]
+    triangles = [np.flatnonzero(body[topology.triangles[:, 0]] == k) for k in (a, b)]
+    points = [np.flatnonzero(body == k) for k in (a, b)]
+    rows = [(POINT_TRIANGLE, p, t) for p in points[0] for t in triangles[1]]
+    rows += [(POINT_TRIANGLE, p, t) for p in points[1] for t in triangles[0]]
+    swap = len(triangles[0]) and not len(triangles[1])
+    rows += [(EDGE_EDGE, *((f, e) if swap else (e, f))) for e in edges[0] for f in edges[1]]
+    pairs = Pairs(*(np.array(column, np.int32) for column in zip(*rows, strict=True)))
+    gaps = distances(topology, pairs, x) - topology.body_radius[[a, b]].sum() - SKIN
+    return {tuple(int(i) for i in row): gap for row, gap in zip(rows, gaps, strict=True)}
+
+
+def test_what_a_search_looks_at_does_not_grow_with_its_distance_once_the_room_is_full():
+    """A ball over a fine plate: boxes beyond the last candidate that has room are passed over."""
+    plate = block((0.3, 0.02, 0.3), (40, 1, 40)).surface().compact()
+    topology, _ = join_shapes([ball(0.01), surface(plate)])
+    x = np.vstack([[0.004, 0.0225, -0.003], plate.vertices])
+    broad, looked_at = BroadPhase(topology, x, 100, 3e-3, 20.0), []
+    for within in (0.5, 5.0, 50.0):
+        pairs, _, _ = broad.find(x, 0.0 * x, 0.04, SKIN, within)
+        assert len(pairs.kind) == 100 and broad.complete < 0.06
+        looked_at.append(broad.looked_at)
+    assert looked_at[0] == looked_at[1] == looked_at[2]
+    assert looked_at[0] < len(plate.triangles) // 4
 
 
 def test_a_point_is_expected_where_its_own_motion_and_gravity_bring_it():
