@@ -69,6 +69,21 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
     nodes and their interpolation weights, 0 where there are fewer. axes (count, 3, 3): rows n, t1, t2 in the
     body's axes, negative on the body that the normal leaves (body 2).
     """
+    _add_gathered(compliance, count, contact, slots, weights, axes, scratch, True, w)
+
+
+@fast_kernel
+def add_lower_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
+    """As `add_delassus`, to the lower triangle of w alone, for points whose contacts do not fall."""
+    _add_gathered(compliance, count, contact, slots, weights, axes, scratch, False, w)
+
+
+@fast_kernel
+def _add_gathered(compliance, count, contact, slots, weights, axes, scratch, mirrored, w):
+    """w += H K^-1 H^T: the block of each point with those before it, and its mirror if that is wanted.
+
+    Two points of one contact, one a side, have their block's mirror in any case.
+    """
     _load_points(count, slots, weights, axes, scratch)
     n = _number_nodes(count, slots, weights, scratch)
     for a in range(n):
@@ -80,13 +95,14 @@ def add_delassus(compliance, count, contact, slots, weights, axes, scratch, w):
     for k in range(count):
         _left_rows(k, slots[k], weights[k], axes[k], scratch)
         first = 3 * contact[k]
+        same = k - 1 if k > 0 and contact[k - 1] == contact[k] else k
         for i in range(3):
             for q in range(k):
                 other = 3 * contact[q]
                 w[first + i, other] += rows[i, 0, q]
                 w[first + i, other + 1] += rows[i, 1, q]
                 w[first + i, other + 2] += rows[i, 2, q]
-            for q in range(k):
+            for q in range(0 if mirrored else same, k):
                 other = 3 * contact[q]
                 w[other, first + i] += rows[i, 0, q]
                 w[other + 1, first + i] += rows[i, 1, q]
