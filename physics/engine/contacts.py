@@ -67,7 +67,7 @@ CONTACTS = typeof(make_contacts(1))
 
 @kernel
 def append(contacts, identity, first, second):
-    """Number of a new contact between two bodies, of no force, slip or arm; -1 where there is no room left."""
+    """Number of a new contact of two bodies, without force, slip or arm; -1 where there is no room left."""
     k = contacts.count[0]
     if k == contacts.gap.shape[0]:
         contacts.count[1] += 1

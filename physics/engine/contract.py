@@ -15,12 +15,12 @@ lies `arm` beside that sum.
     BEGIN     the free motion and the factor of the step; forces pushed in the last step stay until CLEAR
     SHAPE     x of all of the body's points, at the step's start or, after END, at its end
     PLACE     x of the weighted points, without arms; q of a ROTATION
-    FREE      d of the points in the step without contact, and v at its start
+    FREE      d of the points in the step without contact, and v at its start if batch.wants says so
     MOVED     d of the points under the forces pushed so far
     DELASSUS  the lower triangle of W += J C J^T, all pairs of the batch's points
     CLEAR     no force is pushed
     PUSH      forces f (moments of a ROTATION), at the points, world axes
-    END       the step is made; d of the points is how far they have moved
+    END       the step is made; d of the points is how far they have moved, if batch.wants says so
     FEEL      what the hand feels, batch.hand, from the forces of the batch
     ADOPT     the newest frame of a body with a low loop, if one waits; told in batch.frame. d is the jump of
               the points
@@ -60,6 +60,10 @@ FRAME = np.dtype(
 since, and what palpo.physics.exchange.patience wants to know."""
 
 
+WANTS = np.dtype([("v", np.int64), ("d", np.int64)])
+"""Whether FREE is to tell v, which restitution asks for, and END d, which the books of works ask for."""
+
+
 class Hand(NamedTuple):
     """One hand: where it wants what it holds, and what it feels; world axes, SI units."""
 
@@ -90,13 +94,14 @@ class Batch(NamedTuple):
     f: NDArray[np.float64]  # (c, 3) on the body [N] or [N m]
     rows: NDArray[np.float64]  # (3 c, 6) scratch of kinds whose compliance is of low rank
     give: NDArray[np.float64]  # (3 c, 6) scratch, too
+    wants: NDArray[Any]  # (1,) of WANTS, the engine's own
     speed: NDArray[np.float64]  # (1,) [m/s] bound of all points' speed in this step, if the kind has one
     hand: Hand
     frame: NDArray[Any]  # (1,) of FRAME
 
 
 class Problem(NamedTuple):
-    """u = W r + b of blocks of three rows: joints, then the contacts that are solved for. Room for c blocks."""
+    """u = W r + b, three rows a block: joints, then the contacts that are solved for. Room for c blocks."""
 
     rows: NDArray[np.int64]  # (2,) of the joints, of all
     w: NDArray[np.float64]  # (9 c^2,) W of all rows in one piece [m/N]
@@ -112,15 +117,20 @@ def make_hand() -> Hand:
     return Hand(*(np.zeros(3) for _ in range(7)))._replace(orientation=np.array([1.0, 0.0, 0.0, 0.0]))
 
 
-def make_batch(capacity: int, now: NDArray[np.int64] | None = None, hand: Hand | None = None) -> Batch:
-    """No points."""
+def make_batch(
+    capacity: int,
+    now: NDArray[np.int64] | None = None,
+    wants: NDArray[Any] | None = None,
+    hand: Hand | None = None,
+) -> Batch:
+    """No points; with the engine's now and wants, and a hand, or with its own."""
     c = capacity
     return Batch(
         np.zeros(1, np.int64), np.zeros(1, np.int64) if now is None else now, np.zeros(c, np.int32),
         np.zeros((c, 3), np.int32), np.zeros((c, 3)), np.zeros((c, 3)), np.zeros(c, np.int32),
         np.zeros((c, 3, 3)), np.zeros((c, 3)), np.zeros((c, 4)), np.zeros((c, 3)), np.zeros((c, 3)),
-        np.zeros((c, 3)), np.zeros((3 * c, 6)), np.zeros((3 * c, 6)), np.zeros(1), hand or make_hand(),
-        np.zeros(1, FRAME),
+        np.zeros((c, 3)), np.zeros((3 * c, 6)), np.zeros((3 * c, 6)),
+        np.zeros(1, WANTS) if wants is None else wants, np.zeros(1), hand or make_hand(), np.zeros(1, FRAME),
     )  # fmt: skip
 
 
@@ -143,6 +153,10 @@ class Kind:
     name: str
     unit: Any
     content: Any
+    points: Callable[[Any], int]
+    """How many points a state has."""
+    room: Callable[[Any], int] | None = None
+    """How many points of a batch it can be asked about; None for any."""
     springs_back: bool = False
     """Whether FREE is no motion to expect, but where a body without inertia would be if nothing touched."""
 
@@ -150,7 +164,7 @@ class Kind:
         """A body of this kind; TypeError for a state of another layout, which addresses cannot tell."""
         if layout(typeof(state)) != layout(self.content):
             raise TypeError(f"a state {type(state).__name__} is not laid out as {self.name} expects")
-        return Body(self, Handle(state))
+        return Body(self, Handle(state), make_batch(0)._replace(x=np.zeros((self.points(state), 3))))
 
 
 @dataclass(frozen=True)
@@ -159,6 +173,8 @@ class Body:
 
     kind: Kind
     handle: Handle
+    whole: Batch
+    """All of its points, for SHAPE."""
 
     @property
     def state(self) -> Any:

@@ -286,7 +286,8 @@ def clear(s):
 @kernel
 def end(s, batch, h):
     """The step under the pushed forces; False where a velocity is no number."""
-    moved(s, batch, True, h)
+    if batch.wants[0].d:
+        moved(s, batch, True, h)
     total = 0.0
     for k in range(s.change.shape[0]):
         for i in range(6):
@@ -352,4 +353,6 @@ def chain_unit(stage, s, batch, problem, h):
     return DONE
 
 
-CHAIN = Kind("chain", chain_unit, typeof(_SMALLEST))
+CHAIN = Kind(
+    "chain", chain_unit, typeof(_SMALLEST), points=lambda s: len(s.frame), room=lambda s: len(s.jacobian)
+)

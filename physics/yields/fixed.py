@@ -63,4 +63,4 @@ def fixed_unit(stage, s, batch, problem, h):
     return DONE
 
 
-FIXED = Kind("fixed", fixed_unit, typeof(_SMALLEST))
+FIXED = Kind("fixed", fixed_unit, typeof(_SMALLEST), points=lambda s: len(s.x))

@@ -352,7 +352,9 @@ def push(s, batch):
 def end(s, batch):
     """Frame and shape are those under the pushed forces; False where the frame is nowhere."""
     frame, total = s.frame, 0.0
-    moved(s, batch)
+    if batch.wants[0].d:
+        moved(s, batch)
+    respond(s)
     copy(s.flat_then, s.flat)
     copy(frame.then.position, frame.now.position)
     copy(frame.then.orientation, frame.now.orientation)
@@ -424,4 +426,11 @@ def surface_unit(stage, s, batch, problem, h):
     return DONE
 
 
-SURFACE = Kind("surface", surface_unit, typeof(_SMALLEST), springs_back=True)
+SURFACE = Kind(
+    "surface",
+    surface_unit,
+    typeof(_SMALLEST),
+    points=lambda s: len(s.u),
+    room=lambda s: len(s.axes),
+    springs_back=True,
+)

@@ -1,0 +1,92 @@
+"""What contacts remember from step to step: their force, to start the solver from, and their slip.
+
+Coulomb's law needs the tangential displacement since friction last gave way, not since the last step. That is
+the offset from the contact's anchor: zero when the contact is made, unchanged by slip, which moves the anchor
+along, and otherwise whatever the solver left undone, so that a sticking contact returns to its anchor and
+never creeps. Force and offset are kept in the axes of body 2, which carries the anchor.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.contact.laws import STICK
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import quat_rotate
+
+
+class Memory(NamedTuple):
+    """Two generations of up to c contacts; `count[2]` says which is the present one."""
+
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) contacts of each generation; the present one
+    identity: NDArray[np.int64]  # (2, c)
+    body: NDArray[np.int32]  # (2, c, 2)
+    force: NDArray[np.float64]  # (2, c, 3) on body 1 [N], axes of body 2
+    offset: NDArray[np.float64]  # (2, c, 3) [m], axes of body 2
+    back: NDArray[np.float64]  # (4,) scratch
+
+
+def make_memory(capacity: int) -> Memory:
+    """Nothing is remembered."""
+    c = capacity
+    return Memory(
+        np.zeros(3, np.int64), np.zeros((2, c), np.int64), np.zeros((2, c, 2), np.int32),
+        np.zeros((2, c, 3)), np.zeros((2, c, 3)), np.zeros(4),
+    )  # fmt: skip
+
+
+@inlined
+def _find(memory, contacts, c):
+    """Where contact c stands in the present generation, -1 for nowhere."""
+    g = memory.count[2]
+    n = memory.count[g]
+    for i in range(n):
+        k = (c + i) % n  # contacts come in a stable order, so the search starts where the contact was
+        if (
+            memory.identity[g, k] == contacts.identity[c]
+            and memory.body[g, k, 0] == contacts.body[c, 0]
+            and memory.body[g, k, 1] == contacts.body[c, 1]
+        ):
+            return k
+    return -1
+
+
+@kernel
+def recall(memory, contacts, c, q):
+    """Force and offset of contact c, whose body 2 has the orientation q (4,); none if it is new."""
+    g, k = memory.count[2], _find(memory, contacts, c)
+    if k >= 0:
+        quat_rotate(q, memory.force[g, k], contacts.force[c])
+        quat_rotate(q, memory.offset[g, k], contacts.offset[c])
+
+
+@kernel
+def open_memory(memory):
+    """The generation of this step begins."""
+    memory.count[1 - memory.count[2]] = 0
+
+
+@kernel
+def remember(memory, contacts, c, u, q):
+    """Contact c with the offsets u (3,) that this step left [m]; q (4,): orientation of body 2 at its end."""
+    g, back, frame = 1 - memory.count[2], memory.back, contacts.frame[c]
+    k = memory.count[g]
+    memory.count[g] = k + 1
+    memory.identity[g, k] = contacts.identity[c]
+    for i in range(2):
+        memory.body[g, k, i] = contacts.body[c, i]
+    for i in range(4):
+        back[i] = q[i] if i == 0 else -q[i]
+    quat_rotate(back, contacts.force[c], memory.force[g, k])
+    for i in range(3):
+        contacts.offset[c, i] = 0.0
+        if contacts.status[c] == STICK:
+            contacts.offset[c, i] = u[1] * frame[1, i] + u[2] * frame[2, i]
+    quat_rotate(back, contacts.offset[c], memory.offset[g, k])
+
+
+@kernel
+def close_memory(memory):
+    """The generation of this step becomes the present one."""
+    memory.count[2] = 1 - memory.count[2]

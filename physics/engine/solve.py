@@ -1,0 +1,153 @@
+"""How the engine has a contact problem solved, within the sweeps and the time that are lent for a step.
+
+    int32 solver(problem *, solver *)
+
+A solver starts at the force r of the contacts' rows, in their cones, and leaves there the best that it has
+found, with u = W r + b and what it tells. It is compiled and cached alone.
+
+**Time.** A solver ends at its tolerance, at its sweeps, or when the time lent to it is over; the clock is
+looked at after every CHUNK sweeps only. So a step whose sweeps a recording has kept is repeated bit for bit
+without a clock, by giving it those sweeps as its limit.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import typeof, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from palpo.physics.contact.laws import BIPOTENTIAL, augment, contact_status
+from palpo.physics.contact.residual import RUNAWAY
+from palpo.physics.contact.solvers.anderson import Acceleration, make_acceleration
+from palpo.physics.engine.contract import PROBLEM
+from palpo.physics.exchange.handle import HandleType
+from palpo.physics.exchange.lent_clock import LentClock, make_clock, read_clock
+from palpo.physics.exchange.port import SWEEPS_SPENT, TIME_SPENT
+from palpo.physics.kernels import callback, kernel
+
+CHUNK = 16
+"""Sweeps between two looks at the clock."""
+
+SETTINGS = np.dtype(
+    [("method", np.int64), ("sweeps", np.int64), ("tolerance", np.float64), ("seconds", np.float64),
+     ("rho", np.float64), ("rho_factor", np.float64), ("error_kind", np.int64),
+     ("gauss_seidel_error", np.float64), ("uzawa_error", np.float64)]
+)  # fmt: skip
+"""Which solver (its place in the engine's list), the most sweeps and time of a step (seconds 0: no limit),
+the natural map's residual; and of Uzawa's method: rho [N/m], 0 for rho_min of W, and what multiplies either;
+the stop of its sweeps, RESIDUAL, RELATIVE or PHYSICAL of palpo.physics.contact.solvers.relaxation, and the
+error of the last two; the stop of its local method, in shares of the largest free gap or slip."""
+
+TOLD = np.dtype(
+    [("tolerance", np.float64), ("sweeps", np.int64), ("flags", np.int64), ("residual", np.float64),
+     ("began", np.int64), ("read_at", np.int64), ("sweep_caps", np.int64), ("time_caps", np.int64),
+     ("divergences", np.int64)]
+)  # fmt: skip
+"""The tolerance of this solve; the step's sweeps so far, flags of palpo.physics.exchange.port, and residual;
+when its first solve began [ns], and the sweeps at which the clock was read last; how often any solve ended at
+its sweeps, at its time, or diverged."""
+
+
+class Solver(NamedTuple):
+    """What solvers of up to c contacts need."""
+
+    settings: NDArray[Any]  # (1,) of SETTINGS
+    told: NDArray[Any]  # (1,) of TOLD
+    acceleration: Acceleration
+    """Of Anderson's method; others keep sweeps, steps, best force and residual in the same places."""
+    start: NDArray[np.float64]  # (3 c,) the force at the start [N]
+    work: NDArray[np.float64]  # (15, 3) scratch
+    clock: LentClock
+
+
+def make_solver(contacts: int, tolerance: float = 1e-8, sweeps: int = 1000, clock: int = 0) -> Solver:
+    """Room for so many contacts; clock as palpo.physics.exchange.lent_clock.make_clock."""
+    settings = np.zeros(1, SETTINGS)
+    settings["tolerance"], settings["sweeps"], settings["rho_factor"] = tolerance, sweeps, 1.0
+    settings["gauss_seidel_error"], settings["uzawa_error"] = 1e-4, 1e-3
+    return Solver(
+        settings, np.zeros(1, TOLD), make_acceleration(contacts), np.zeros(3 * contacts), np.zeros((15, 3)),
+        make_clock(clock),
+    )  # fmt: skip
+
+
+SOLVER = typeof(make_solver(1))
+
+
+def solver(function: Callable[..., Any]) -> Any:
+    """Compile a solver's function (problem, solver)."""
+    return callback(types.int32(HandleType(PROBLEM), HandleType(SOLVER)))(function)
+
+
+@intrinsic
+def call_solver(typing_context, address, problem, solver):
+    """Call the solver at an int64 address on the addresses of its arguments."""
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        c_type = ir.FunctionType(ir.IntType(32), [word, word])
+        return builder.call(builder.inttoptr(args[0], c_type.as_pointer()), args[1:])
+
+    return types.int32(types.int64, types.int64, types.int64), codegen
+
+
+@kernel
+def open_step(s):
+    """A step's solving begins: nothing is spent yet."""
+    told = s.told[0]
+    told.sweeps = told.flags = 0
+    told.residual = 0.0
+    told.read_at = -1
+    told.began = read_clock(s.clock)
+
+
+@kernel
+def lent(s, done, chunk):
+    """Sweeps that a solver may do before it asks again, `done` after the step's solving began; 0 for none.
+
+    A chunk of them, so that the clock can be looked at. Where it is none, the step's flags say of what.
+    """
+    told, settings = s.told[0], s.settings[0]
+    left = settings.sweeps - done
+    if left <= 0:
+        told.flags |= SWEEPS_SPENT
+        told.sweep_caps += 1
+        return 0
+    if settings.seconds > 0.0 and done % chunk == 0 and done != told.read_at:
+        told.read_at = done
+        if read_clock(s.clock) - told.began > 1e9 * settings.seconds:
+            told.flags |= TIME_SPENT
+            told.time_caps += 1
+            return 0
+    return min(chunk - done % chunk, left)
+
+
+@kernel
+def bound(w, b, r, first, last):
+    """|r| past which a solve has diverged [N] (palpo.physics.contact.residual.runaway)."""
+    trace, free, warm = 0.0, 0.0, 0.0
+    for i in range(first, last):
+        trace += w[i, i]
+        free += b[i] ** 2
+        warm += r[i] ** 2
+    scale = (last - first) / trace if trace > 0.0 else 1.0
+    return RUNAWAY * (free**0.5 * scale + warm**0.5)
+
+
+@kernel
+def judge(w, mu, r, u, first, star, status):
+    """status (n,) of the contacts in the rows from `first` on, by the branch of the natural map's projection.
+
+    rho is that of W over those rows; star (3,): scratch.
+    """
+    n, trace = mu.shape[0], 0.0
+    for i in range(first, first + 3 * n):
+        trace += w[i, i]
+    rho = 3 * n / trace if trace > 0.0 else 1.0
+    for k in range(n):
+        i = first + 3 * k
+        augment(BIPOTENTIAL, r[i : i + 3], u[i : i + 3], mu[k], rho, rho, star)
+        status[k] = contact_status(r[i], star, mu[k])

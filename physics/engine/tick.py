@@ -1,0 +1,542 @@
+"""A step of any bodies that touch: the engine's functions in the order of a step, over a table of addresses.
+
+    begin         the hand's pose, and the motion of every body as if nothing touched
+    find          the contacts
+    free_motion   their gaps and slips without contact force
+    equilibrium   W, contact forces, and the bodies under them, of a working set that grows
+    end           the step is made; what sticks is remembered
+    feel          what the hands feel
+
+With J_b the rows' map to body b, d_b its displacement without contact and C_b its compliance, the problem is
+
+    u = b + W r,   b = g + sum_b J_b d_b,   W = sum_b J_b C_b J_b^T
+
+with u = 0 in the rows of joints, and Signorini's and Coulomb's laws in those of contacts. Each body supplies
+d and C by itself (palpo.physics.engine.contract), so that this holds of any two kinds. A number that is none
+is found before any force is pushed: the bodies then are as they were.
+
+The tick allocates nothing, asks nothing of the interpreter and reports by its status.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.arrays import all_finite
+from palpo.physics.contact.bilateral import eliminate, recover
+from palpo.physics.contact.laws import OPEN, project_cone
+from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, Contacts, call_detector
+from palpo.physics.engine.contract import (
+    AIM,
+    BEGIN,
+    CLEAR,
+    DELASSUS,
+    DONE,
+    END,
+    FEEL,
+    FREE,
+    MOVED,
+    NOT_FINITE,
+    NOT_OFFERED,
+    PLACE,
+    POINT,
+    PUSH,
+    ROTATION,
+    SHAPE,
+    Batch,
+    Problem,
+    address_of,
+    call_unit,
+)
+from palpo.physics.engine.joints import Joints
+from palpo.physics.engine.memory import Memory, close_memory, open_memory, recall, remember
+from palpo.physics.engine.solve import Solver, call_solver, judge, open_step
+from palpo.physics.engine.working_set import PART, SOLVES, admit, members, start_set, sunk
+from palpo.physics.exchange.atomics import view_flat, view_square
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import quat_difference, quat_multiply
+
+COUNT = np.dtype([("failed", np.int64), ("lost", np.int64), ("rounds", np.int64), ("members", np.int64)])
+"""The body whose stage failed last, plus one; contacts lost to the capacity so far; this step's rounds of
+detection; and contacts solved for."""
+
+
+class Bodies(NamedTuple):
+    """The table: addresses of each of n bodies."""
+
+    unit: NDArray[np.int64]  # (n,)
+    state: NDArray[np.int64]  # (n,)
+    batch: NDArray[np.int64]  # (n,) its points in joints and contacts
+    part: NDArray[np.int64]  # (n,) those of the working set
+    whole: NDArray[np.int64]  # (n,) all of its points; 0 where nobody looks at them
+    springs_back: NDArray[np.bool_]  # (n,) see palpo.physics.engine.contract.Kind
+    held: NDArray[np.bool_]  # (n,) whether a hand feels it
+
+
+class Engine(NamedTuple):
+    """What a step reads and writes beside the bodies' states, for up to c contacts and j joints."""
+
+    bodies: Bodies
+    batch: Batch  # of the first body; of all, the layout
+    detector: NDArray[np.int64]  # (k,) addresses
+    detector_state: NDArray[np.int64]  # (k,)
+    solvers: NDArray[np.int64]  # (m,) addresses; the settings' method is a place here
+    contacts: Contacts
+    joints: Joints
+    memory: Memory
+    at: NDArray[np.int32]  # (j + c, 2) where the sides of each block stand in their bodies' batches
+    b: NDArray[np.float64]  # (3 (j + c),) of all blocks [m]
+    r: NDArray[np.float64]  # (3 (j + c),) [N]
+    u: NDArray[np.float64]  # (3 (j + c),) [m]
+    gap: NDArray[np.float64]  # (c,) [m] of each contact as it is foreseen, or known to be
+    inside: NDArray[np.bool_]  # (c,) the working set
+    member: NDArray[np.int32]  # (c,)
+    problem: Problem  # of the working set
+    factor: NDArray[np.float64]  # (3 j, 3 j)
+    solver: Solver
+    now: NDArray[np.int64]  # (1,) steps done
+    wants: NDArray[Any]  # (1,) see palpo.physics.engine.contract.WANTS
+    step: NDArray[np.float64]  # (1,) h [s]
+    count: NDArray[Any]  # (1,) of COUNT
+    vectors: NDArray[np.float64]  # (4, 4) scratch
+
+
+@inlined
+def _batch(e, b):
+    return handle_like(e.batch, e.bodies.batch[b])
+
+
+@inlined
+def _part(e, b):
+    return handle_like(e.batch, e.bodies.part[b])
+
+
+@kernel
+def ask(e, b, stage, batch):
+    """A stage of body b on the batch at that address; DONE, or what is wrong."""
+    code = call_unit(e.bodies.unit[b], stage, e.bodies.state[b], batch, address_of(e.problem), e.step[0])
+    if code in (DONE, NOT_OFFERED):
+        return DONE
+    e.count[0].failed = b + 1
+    return NOT_FINITE
+
+
+@kernel
+def ask_all(e, stage, batches):
+    """A stage of all bodies on their batches (n,); DONE, or what is wrong with the first that fails."""
+    for b in range(batches.shape[0]):
+        if batches[b] != 0 and ask(e, b, stage, batches[b]) != DONE:
+            return NOT_FINITE
+    return DONE
+
+
+@kernel
+def begin(e):
+    """The hands' poses become targets; every body moves as if nothing touched, and tells its points."""
+    if ask_all(e, AIM, e.bodies.batch) != DONE or ask_all(e, BEGIN, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    return tell_shapes(e)
+
+
+@kernel
+def tell_shapes(e):
+    """All points of the bodies looked at; NOT_FINITE where one is nowhere, for it would touch nothing."""
+    if ask_all(e, SHAPE, e.bodies.whole) != DONE:
+        return NOT_FINITE
+    for b in range(e.bodies.whole.shape[0]):
+        whole = e.bodies.whole[b]
+        if whole != 0 and not all_finite(view_flat(handle_like(e.batch, whole).x)):
+            e.count[0].failed = b + 1
+            return NOT_FINITE
+    return DONE
+
+
+@kernel
+def find(e):
+    """The contacts of this step, by all detectors."""
+    e.contacts.count[0] = e.contacts.count[1] = 0
+    for k in range(e.detector.shape[0]):
+        code = call_detector(e.detector[k], FIND, e.detector_state[k], address_of(e.contacts), e.step[0])
+        if code != DONE:
+            return NOT_FINITE
+    e.count[0].rounds += 1
+    return DONE
+
+
+@kernel
+def _missed(e):
+    """Whether a detector wants to look again."""
+    for k in range(e.detector.shape[0]):
+        code = call_detector(e.detector[k], MISSED, e.detector_state[k], address_of(e.contacts), e.step[0])
+        if code == AGAIN:
+            return True
+    return False
+
+
+@kernel
+def _add_point(batch, what, slots, weights, arm, block, frame, sign):
+    """Number of a new point of a batch, whose rows are sign times frame (3, 3)."""
+    k = batch.count[0]
+    batch.count[0] = k + 1
+    batch.what[k], batch.block[k] = what, block
+    for i in range(3):
+        batch.slots[k, i], batch.weights[k, i], batch.arm[k, i] = slots[i], weights[i], arm[i]
+        for j in range(3):
+            batch.axes[k, i, j] = sign * frame[i, j]
+    return k
+
+
+@kernel
+def _drop_what_has_no_room(e):
+    """Contacts past the room of a body's batch are lost; only one that touches itself can have so many."""
+    contacts = e.contacts
+    for b in range(e.bodies.unit.shape[0]):
+        batch = _batch(e, b)
+        left = batch.what.shape[0] - batch.count[0]
+        for k in range(contacts.count[0]):
+            left -= (contacts.body[k, 0] == b) + (contacts.body[k, 1] == b)
+            if left < 0:
+                contacts.count[1] += contacts.count[0] - k
+                contacts.count[0] = k
+                break
+
+
+@kernel
+def set_rows(e):
+    """Every body's points in joints and contacts, and where they are."""
+    joints, contacts, frame, none = e.joints, e.contacts, e.vectors[:3], e.vectors[3]
+    first = joints.what.shape[0]
+    for b in range(e.bodies.unit.shape[0]):
+        _batch(e, b).count[0] = 0
+    for i in range(3):
+        none[i] = 0.0
+        for j in range(3):
+            frame[i, j] = 1.0 if i == j else 0.0
+    for k in range(first):
+        for side in range(2):
+            e.at[k, side] = _add_point(
+                _batch(e, joints.body[k, side]), joints.what[k], joints.slots[k, side],
+                joints.weights[k, side], none, k, frame, 1.0 - 2.0 * side,
+            )  # fmt: skip
+    _drop_what_has_no_room(e)
+    e.wants[0].v = 0
+    for k in range(contacts.count[0]):
+        if contacts.restitution[k] > 0.0:
+            e.wants[0].v = 1
+        for side in range(2):
+            e.at[first + k, side] = _add_point(
+                _batch(e, contacts.body[k, side]), POINT, contacts.slots[k, side],
+                contacts.weights[k, side], contacts.arm[k, side], first + k, contacts.frame[k],
+                1.0 - 2.0 * side,
+            )  # fmt: skip
+    return ask_all(e, PLACE, e.bodies.batch)
+
+
+@kernel
+def _relative(e, block, body, field, out):
+    """out (3,) = rows of a block times d (field 0) or v (field 1) of its bodies."""
+    for i in range(3):
+        out[i] = 0.0
+    for side in range(2):
+        batch, k = _batch(e, body[side]), e.at[block, side]
+        values = batch.d[k] if field == 0 else batch.v[k]
+        for i in range(3):
+            axis = batch.axes[k, i]
+            out[i] += axis[0] * values[0] + axis[1] * values[1] + axis[2] * values[2]
+
+
+@kernel
+def _joint_offset(e, k, out):
+    """out (3,) = how far apart the sides of joint k are [m] or [rad]."""
+    joints, want = e.joints, e.vectors[1]
+    one, two = _batch(e, joints.body[k, 0]), _batch(e, joints.body[k, 1])
+    i, j = e.at[k, 0], e.at[k, 1]
+    if joints.what[k] == ROTATION:
+        quat_multiply(joints.reference[k], two.q[j], want)
+        quat_difference(one.q[i], want, out)
+    else:
+        for c in range(3):
+            out[c] = one.x[i, c] - two.x[j, c]
+
+
+@kernel
+def free_motion(e):
+    """b: offsets of joints, gaps and slips of contacts, without contact force; and what is foreseen."""
+    joints, contacts, away, apart = e.joints, e.contacts, e.vectors[0], e.vectors[2]
+    if set_rows(e) != DONE or ask_all(e, FREE, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    first, h = joints.what.shape[0], e.step[0]
+    e.count[0].lost += contacts.count[1]
+    for k in range(first):
+        _joint_offset(e, k, apart)
+        _relative(e, k, joints.body[k], 0, away)
+        for i in range(3):
+            e.b[3 * k + i] = apart[i] + away[i]
+    for k in range(contacts.count[0]):
+        body, row = contacts.body[k], 3 * (first + k)
+        if not contacts.anchored[k]:
+            recall(e.memory, contacts, k, _batch(e, body[1]).q[e.at[first + k, 1]])
+        _relative(e, first + k, body, 0, away)
+        for i in range(3):
+            offset = contacts.gap[k]
+            if i > 0:
+                axis, slip = contacts.frame[k, i], contacts.offset[k]
+                offset = axis[0] * slip[0] + axis[1] * slip[1] + axis[2] * slip[2]
+            e.b[row + i] = offset + away[i]
+        if contacts.restitution[k] > 0.0:
+            _relative(e, first + k, body, 1, away)
+            e.b[row] += h * contacts.restitution[k] * away[0]
+    _foresee(e)
+    return DONE
+
+
+@kernel
+def _foresee(e):
+    """gap: of each contact after the free motion of the bodies that do move by it."""
+    contacts, first = e.contacts, e.joints.what.shape[0]
+    for k in range(contacts.count[0]):
+        e.gap[k] = contacts.gap[k]
+        for side in range(2):
+            body = contacts.body[k, side]
+            if not e.bodies.springs_back[body]:
+                batch, i = _batch(e, body), e.at[first + k, side]
+                axis, d = batch.axes[i, 0], batch.d[i]
+                e.gap[k] += axis[0] * d[0] + axis[1] * d[1] + axis[2] * d[2]
+        e.gap[k] = min(e.gap[k], contacts.gap[k])
+
+
+@kernel
+def _start(e):
+    """The forces of the last step, in the contacts' present axes and in their cones; none on joints."""
+    contacts, first = e.contacts, e.joints.what.shape[0]
+    for i in range(3 * first):
+        e.r[i] = 0.0
+    for k in range(contacts.count[0]):
+        force, r = contacts.force[k], e.r[3 * (first + k) : 3 * (first + k) + 3]
+        for i in range(3):
+            axis = contacts.frame[k, i]
+            r[i] = axis[0] * force[0] + axis[1] * force[1] + axis[2] * force[2]
+        project_cone(r, contacts.mu[k], r)
+
+
+@kernel
+def _copy_point(source, k, out, block):
+    """Point k of a batch is also the next of another, in that row block."""
+    _add_point(
+        out, source.what[k], source.slots[k], source.weights[k], source.arm[k], block, source.axes[k], 1.0
+    )
+
+
+@kernel
+def _gather(e):
+    """The working set's problem but for W: its rows, and the points of each body."""
+    p, contacts, joints, first = e.problem, e.contacts, e.joints, e.joints.what.shape[0]
+    m = members(contacts.count[0], e.inside, e.member)
+    p.rows[0], p.rows[1] = 3 * first, 3 * (first + m)
+    e.count[0].members = m
+    for b in range(e.bodies.unit.shape[0]):
+        _part(e, b).count[0] = 0
+    for k in range(first + m):
+        block = k if k < first else first + e.member[k - first]
+        for i in range(3):
+            p.b[3 * k + i], p.r[3 * k + i] = e.b[3 * block + i], e.r[3 * block + i]
+        if k >= first:
+            p.mu[k - first] = contacts.mu[block - first]
+        for side in range(2):
+            body = joints.body[k, side] if k < first else contacts.body[block - first, side]
+            _copy_point(_batch(e, body), e.at[block, side], _part(e, body), k)
+
+
+@kernel
+def delassus(e):
+    """W of the working set: what each body adds to the lower triangle, and its mirror."""
+    n = e.problem.rows[1]
+    w = view_square(e.problem.w, n)
+    w[:] = 0.0
+    if ask_all(e, DELASSUS, e.bodies.part) != DONE:
+        return NOT_FINITE
+    for i in range(n):
+        for j in range(i):
+            w[j, i] = w[i, j]
+    return DONE
+
+
+@kernel
+def assemble(e):
+    """The problem of the working set, joints eliminated; NOT_FINITE where a number of it is none."""
+    _gather(e)
+    if delassus(e) != DONE:
+        return NOT_FINITE
+    p, m, n = e.problem, e.problem.rows[0], e.problem.rows[1]
+    if not (all_finite(p.w[: n * n]) and all_finite(p.b[:n])):
+        return NOT_FINITE
+    if not all_finite(e.b[: 3 * (e.joints.what.shape[0] + e.contacts.count[0])]):
+        return NOT_FINITE
+    if m > 0 and eliminate(view_square(p.w, n), p.b, m, n, e.factor) != 0:
+        return NOT_FINITE
+    return DONE
+
+
+@kernel
+def _tolerance(e):
+    """The solver's, of which the set and what is outside have a part each if anything is outside."""
+    whole = e.count[0].members == e.contacts.count[0]
+    return e.solver.settings[0].tolerance if whole else PART * e.solver.settings[0].tolerance
+
+
+@kernel
+def solve(e):
+    """Forces of the working set."""
+    p, told = e.problem, e.solver.told[0]
+    m, n = p.rows[0], p.rows[1]
+    told.residual = 0.0
+    told.tolerance = _tolerance(e)
+    if n > m:
+        method = e.solvers[e.solver.settings[0].method]
+        if call_solver(method, address_of(p), address_of(e.solver)) != DONE:
+            return NOT_FINITE
+    if m > 0:
+        recover(view_square(p.w, n), p.b, m, n, e.factor, p.r)
+    return DONE
+
+
+@kernel
+def push(e):
+    """The forces found, on every body; contacts outside the set have none."""
+    p, contacts, joints, first = e.problem, e.contacts, e.joints, e.joints.what.shape[0]
+    for i in range(3 * (first + contacts.count[0])):
+        e.r[i] = 0.0
+    for k in range(p.rows[1] // 3):
+        block = k if k < first else first + e.member[k - first]
+        for i in range(3):
+            e.r[3 * block + i] = p.r[3 * k + i]
+            if k >= first:
+                e.u[3 * block + i] = p.u[3 * k + i]
+    for k in range(first + contacts.count[0]):
+        for side in range(2):
+            body = joints.body[k, side] if k < first else contacts.body[k - first, side]
+            batch, i = _batch(e, body), e.at[k, side]
+            for c in range(3):
+                batch.f[i, c] = (
+                    batch.axes[i, 0, c] * e.r[3 * k]
+                    + batch.axes[i, 1, c] * e.r[3 * k + 1]
+                    + batch.axes[i, 2, c] * e.r[3 * k + 2]
+                )
+                if k >= first and side == 0:
+                    contacts.force[k - first, c] = batch.f[i, c]
+    if ask_all(e, CLEAR, e.bodies.batch) != DONE or ask_all(e, PUSH, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    return DONE
+
+
+@kernel
+def _see_gaps(e):
+    """gap and u of the contacts outside the working set, under the forces found."""
+    contacts, first, away = e.contacts, e.joints.what.shape[0], e.vectors[0]
+    if ask_all(e, MOVED, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    for k in range(contacts.count[0]):
+        if e.inside[k]:
+            continue
+        _relative(e, first + k, contacts.body[k], 0, away)
+        e.gap[k] = contacts.gap[k] + away[0]
+        e.u[3 * (first + k)] = e.gap[k]
+        for i in range(1, 3):
+            axis, slip = contacts.frame[k, i], contacts.offset[k]
+            slid = axis[0] * slip[0] + axis[1] * slip[1] + axis[2] * slip[2]
+            e.u[3 * (first + k) + i] = slid + away[i]
+    return DONE
+
+
+@kernel
+def _settled(e):
+    """Whether what sinks in outside the set is within the solver's tolerance; the residual has it, too."""
+    p, told = e.problem, e.solver.told[0]
+    m, n = p.rows[0], p.rows[1]
+    error, size = sunk(view_square(p.w, n), p.r, m, n, e.gap, e.contacts.count[0], e.inside)
+    if error == 0.0:
+        return True
+    error = error / size if size > 0.0 else np.inf
+    told.residual = (told.residual**2 + error * error) ** 0.5
+    return error <= _tolerance(e)
+
+
+@kernel
+def equilibrium(e):
+    """Contact forces, and the bodies under them, of a working set that grows by what sinks in."""
+    contacts, told = e.contacts, e.solver.told[0]
+    n = contacts.count[0]
+    _start(e)
+    open_step(e.solver)
+    start_set(contacts.force, n, e.inside)
+    admit(e.gap, n, e.inside)
+    for left in range(SOLVES, 0, -1):
+        if assemble(e) != DONE or solve(e) != DONE or push(e) != DONE:
+            return NOT_FINITE
+        if e.count[0].members < n:
+            if _see_gaps(e) != DONE:
+                return NOT_FINITE
+            if not (_settled(e) or told.flags != 0 or left == 1):
+                admit(e.gap, n, e.inside)
+                continue
+        break
+    p, first = e.problem, e.problem.rows[0]
+    size = (p.rows[1] - first) // 3
+    judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
+    for k in range(n):
+        contacts.status[k] = OPEN
+    for k in range(size):
+        contacts.status[e.member[k]] = p.status[k]
+    return DONE
+
+
+@kernel
+def end(e):
+    """Every body makes its step; contacts are remembered."""
+    contacts, first = e.contacts, e.joints.what.shape[0]
+    if ask_all(e, END, e.bodies.batch) != DONE or ask_all(e, SHAPE, e.bodies.whole) != DONE:
+        return NOT_FINITE
+    if ask_all(e, PLACE, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    open_memory(e.memory)
+    for k in range(contacts.count[0]):
+        if not contacts.anchored[k] and contacts.status[k] != OPEN:
+            row = 3 * (first + k)
+            q = _batch(e, contacts.body[k, 1]).q[e.at[first + k, 1]]
+            remember(e.memory, contacts, k, e.u[row : row + 3], q)
+    close_memory(e.memory)
+    for k in range(e.detector.shape[0]):
+        code = call_detector(e.detector[k], KEEP, e.detector_state[k], address_of(e.contacts), e.step[0])
+        if code != DONE:
+            return NOT_FINITE
+    e.now[0] += 1
+    return DONE
+
+
+@kernel
+def feel(e):
+    """What the hands feel."""
+    for b in range(e.bodies.held.shape[0]):
+        if e.bodies.held[b] and ask(e, b, FEEL, e.bodies.batch[b]) != DONE:
+            return NOT_FINITE
+    return DONE
+
+
+MOST_ROUNDS = 3
+"""Of detection in one step."""
+
+
+@kernel
+def step(e):
+    """One step; DONE or NOT_FINITE."""
+    e.count[0].rounds = 0
+    if begin(e) != DONE:
+        return NOT_FINITE
+    while e.count[0].rounds == 0 or (e.count[0].rounds < MOST_ROUNDS and _missed(e)):
+        if find(e) != DONE or free_motion(e) != DONE or equilibrium(e) != DONE:
+            return NOT_FINITE
+    if end(e) != DONE:
+        return NOT_FINITE
+    return feel(e)
