@@ -133,9 +133,18 @@ def ask_all(e, stage, batches):
 
 
 @kernel
+def ask_held(e, stage):
+    """A stage of the bodies that a hand holds."""
+    for b in range(e.bodies.held.shape[0]):
+        if e.bodies.held[b] and ask(e, b, stage, e.bodies.batch[b]) != DONE:
+            return NOT_FINITE
+    return DONE
+
+
+@kernel
 def begin(e):
     """The hands' poses become targets; every body moves as if nothing touched, and tells its points."""
-    if ask_all(e, AIM, e.bodies.batch) != DONE or ask_all(e, BEGIN, e.bodies.batch) != DONE:
+    if ask_held(e, AIM) != DONE or ask_all(e, BEGIN, e.bodies.batch) != DONE:
         return NOT_FINITE
     return tell_shapes(e)
 
@@ -518,10 +527,7 @@ def end(e):
 @kernel
 def feel(e):
     """What the hands feel."""
-    for b in range(e.bodies.held.shape[0]):
-        if e.bodies.held[b] and ask(e, b, FEEL, e.bodies.batch[b]) != DONE:
-            return NOT_FINITE
-    return DONE
+    return ask_held(e, FEEL)
 
 
 MOST_ROUNDS = 3

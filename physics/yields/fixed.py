@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.arrays import copy_rows
 from palpo.physics.engine.contract import (
     AIM,
+    BEGIN,
     CLEAR,
     DELASSUS,
     DONE,
@@ -58,7 +59,7 @@ def fixed_unit(stage, s, batch, problem, h):
         place(s, batch)
     elif stage in (FREE, MOVED, END):
         stand_still(batch)
-    elif stage not in (AIM, DELASSUS, CLEAR, PUSH):
+    elif stage not in (AIM, BEGIN, DELASSUS, CLEAR, PUSH):
         return NOT_OFFERED
     return DONE
 
