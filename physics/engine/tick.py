@@ -99,7 +99,7 @@ class Engine(NamedTuple):
     now: NDArray[np.int64]  # (1,) steps done
     wants: NDArray[Any]  # (1,) see palpo.physics.engine.contract.WANTS
     step: NDArray[np.float64]  # (1,) h [s]
-    count: NDArray[Any]  # (1,) of COUNT
+    count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
     vectors: NDArray[np.float64]  # (4, 4) scratch
 
 

@@ -168,6 +168,29 @@ def test_a_block_on_a_slope_holds_without_creeping_or_slides_as_coulomb_says(mu)
         assert way == pytest.approx(down * STEP**2 * steps * (steps + 1) / 2, rel=1e-6)
 
 
+def crept(remembers: bool) -> tuple[float, float]:
+    """How far a block that sticks on a slope has gone after 200 and 1000 steps of coarse solutions [m]."""
+    normal = np.array([-np.sin(0.5), np.cos(0.5), 0.0])
+    body = block(x=0.01 * normal, q=[np.cos(0.25), 0.0, 0.0, np.sin(0.25)], gravity=(0.0, -9.81, 0.0))
+    built = on_plane(body, 0.8, normal)
+    built.engine.solver.settings["tolerance"] = 1e-3
+    start, way = body.state.now.x[0].copy(), []
+    for _ in range(1000):
+        if not remembers:
+            built.engine.memory.offset[:] = 0.0
+        assert run(built) == DONE
+        way.append(float(np.linalg.norm(body.state.now.x[0] - start)))
+    return way[199], way[999]
+
+
+def test_what_a_solver_leaves_undone_is_made_good_by_the_anchor():
+    """What each step lacks does not add up; without the anchor it does, in proportion to the steps."""
+    early, late = crept(True)
+    assert late <= 1.5 * early
+    early, late = crept(False)
+    assert late > 3.0 * early
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_restitution_gives_back_its_share_of_the_speed(restitution):
     body = block(x=[0.0, 0.01, 0.0], v=[0.0, -0.4, 0.0])
