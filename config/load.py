@@ -25,6 +25,9 @@ SYSTEMS: dict[str, type[BaseScene]] = {
 }
 """The specification of each system's scenes, by the scene's key `system`."""
 
+CARDS = Path(__file__).parent / "scenes" / "cards"
+"""Where each shipped scene has its small picture, NAME.png."""
+
 
 class ConfigError(ValueError):
     """A scene that cannot be used, told in one sentence: file, key, value and what would be right."""
@@ -32,9 +35,12 @@ class ConfigError(ValueError):
 
 def list_scenes() -> dict[str, str]:
     """The scenes that come with the program: name -> one line about it."""
-    return {
-        path.stem: read_toml(path.read_text("utf-8"), path.name).get("description", "") for path in _shipped()
-    }
+    return {name: tables.get("description", "") for name, tables in shipped_tables().items()}
+
+
+def shipped_tables() -> dict[str, dict[str, Any]]:
+    """The files of the scenes that come with the program as tables, by the scene's name."""
+    return {path.stem: read_toml(path.read_text("utf-8"), path.name) for path in _shipped()}
 
 
 def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Any:

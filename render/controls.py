@@ -103,6 +103,7 @@ KEYS = (
     Key("d", Request("overlay", "device"), "device, held point and the coupling between them"),
     Key("s", Request("screenshot"), "screenshot"),
     Key("f11", Request("fullscreen"), "full screen, window"),
+    Key("l", Request("scenes"), "all scenes, with pictures; ends the run"),
     Key("h", Request("help"), "this list"),
     Key("q", Request("quit"), "quit"),
 )

@@ -147,6 +147,7 @@ class Panel:
         """Give everything back; the context is still current. Callbacks of a window in use stay harmless."""
         if self._renderer is not None:
             self._enter()
+            self._parts.close()
             self._renderer.shutdown()
             self._renderer = None
             self._implot.destroy_context(self._plots)

@@ -15,6 +15,7 @@ from imgui_bundle import ImVec2, imgui, implot
 
 from palpo.render import palette
 from palpo.render.camera import STANDARD_VIEWS
+from palpo.render.launcher import Launcher
 from palpo.render.legend import Entry, freest
 from palpo.render.overlays import Overlays
 from palpo.render.panel_state import Floats, Knob, Light, LoopReading, PanelState, Plot, Reading
@@ -42,6 +43,8 @@ ANSWER = 0.5
 """Seconds for which a knob shows what was asked for, while the application has not answered yet."""
 SWEEP = 2.0
 """Seconds in which a bar without a share runs along once."""
+SENTENCE = 3
+"""Lines kept for the sentence of the light."""
 LAST_MESSAGES = 50
 
 FIXED = (
@@ -64,6 +67,7 @@ class Parts:
 
     def __init__(self, fonts: Fonts) -> None:
         self._fonts = fonts
+        self._launcher = Launcher(fonts)
         self._asked: list[Request] = []
         self._wanted: dict[str, _Wanted] = {}
         self._typed, self._typing = (
@@ -84,6 +88,10 @@ class Parts:
         self._asked = []
         self.places = {}
         display = imgui.get_io().display_size
+        if state.cards:
+            self._launcher.draw(state.cards, state.scene, lambda name: self._ask("scene", value=name))
+            self.places |= self._launcher.places
+            return self._asked
         imgui.set_next_window_pos(ImVec2(display.x - self.width, 0))
         imgui.set_next_window_size(ImVec2(self.width, display.y))
         imgui.begin("panel", None, FIXED)
@@ -100,6 +108,10 @@ class Parts:
         if state.help:
             self._help(state.keys)
         return self._asked
+
+    def close(self) -> None:
+        """Give back what is kept on the graphics side."""
+        self._launcher.close()
 
     # ---- helpers
 
@@ -157,10 +169,12 @@ class Parts:
         self._sections(state)
         imgui.end_child()
         imgui.separator()
-        half = 0.5 * (imgui.get_content_region_avail().x - imgui.get_style().item_spacing.x)
-        self._button("Keys (h)", "help", half)
+        third = (imgui.get_content_region_avail().x - 2 * imgui.get_style().item_spacing.x) / 3
+        self._button("Scenes (l)", "scenes", third)
         imgui.same_line()
-        self._button("Quit (q)", "quit", half)
+        self._button("Keys (h)", "help", third)
+        imgui.same_line()
+        self._button("Quit (q)", "quit", third)
 
     def _sections(self, state: PanelState) -> None:
         opened = imgui.TreeNodeFlags_.default_open
@@ -208,18 +222,15 @@ class Parts:
     def _status(self, state: PanelState) -> None:
         _text(state.device or "no device", FAINT)
         _right(f"{state.elapsed:.1f} s" if np.isfinite(state.elapsed) else "", FAINT)
-        light = _light(state)
-        imgui.push_text_wrap_pos(0)
-        if light.word:
-            _dot(LEVELS[light.level])
-            imgui.same_line()
-            with self._bold():
-                _text(light.word, LEVELS[light.level])
-        if light.sentence:
-            _text(light.sentence, FAINT)
-        if state.light is not None and state.status:
-            _text(state.status)
-        imgui.pop_text_wrap_pos()
+        if state.light is None:
+            self._lamp(_light(state), "")
+        else:
+            # as high whatever it says: nothing below may move away under the pointer
+            lines = SENTENCE * imgui.get_text_line_height() + imgui.get_text_line_height_with_spacing()
+            imgui.begin_child("light", ImVec2(0, lines), window_flags=imgui.WindowFlags_.no_scrollbar)
+            self._lamp(state.light, state.status)
+            imgui.end_child()
+            imgui.set_item_tooltip(_plain(": ".join(filter(None, state.light[:2]))))
         for number, (words, rgb) in enumerate(_flags(state)):
             if number:
                 imgui.same_line()
@@ -227,6 +238,19 @@ class Parts:
         if state.recording_path:
             _text(_shortened(state.recording_path, imgui.get_content_region_avail().x), FAINT)
             imgui.set_item_tooltip(_plain(state.recording_path))
+
+    def _lamp(self, light: Light, beside: str) -> None:
+        if light.word:
+            _dot(LEVELS[light.level])
+            imgui.same_line()
+            if light.sentence:
+                with self._bold():
+                    _text(light.word, LEVELS[light.level])
+                _right(beside, FAINT)
+            else:
+                _wrapped(light.word, LEVELS[light.level])
+        if light.sentence:
+            _wrapped(light.sentence, FAINT)
 
     def _emergency(self, state: PanelState, height: float, on: str, off: str) -> None:
         red = palette.EMERGENCY
@@ -587,6 +611,12 @@ def _chip(words: str, rgb: palette.Colour) -> None:
     drawing.add_rect_filled(p, end, ink(rgb), 0.3 * em)
     drawing.add_text(ImVec2(p.x + 0.4 * em, p.y + 0.1 * em), ink(WHITE), words)
     imgui.dummy(ImVec2(end.x - p.x, end.y - p.y))
+
+
+def _wrapped(words: str, rgb: palette.Colour) -> None:
+    imgui.push_text_wrap_pos(0)
+    _text(words, rgb)
+    imgui.pop_text_wrap_pos()
 
 
 def _light(state: PanelState) -> Light:

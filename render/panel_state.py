@@ -78,6 +78,16 @@ class Light(NamedTuple):
     level: Level = "plain"
 
 
+class Card(NamedTuple):
+    """A scene to choose: what it is called, under which heading, and what it looks like."""
+
+    name: str
+    title: str
+    words: str
+    group: str
+    picture: NDArray[np.uint8] | None = None  # (h, w, 3)
+
+
 @dataclass(frozen=True, eq=False)
 class PanelState:
     """One frame of the panel. Groups of readings and knobs are shown in their order, under their names."""
@@ -102,6 +112,7 @@ class PanelState:
     plots: tuple[Plot, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()  # what to press, what it does
     help: bool = False  # the list of keys is open
+    cards: tuple[Card, ...] = ()  # of scenes to choose from, over everything else
     waiting: Waiting | None = None  # what has to be done before the scene moves
     messages: tuple[str, ...] = ()
     overlays: Overlays = field(default_factory=Overlays)

@@ -47,7 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="palpo", description="Feel deformable bodies: a stiff tool at 1 kHz, soft bodies at 50 Hz."
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(command=_launch, headless=False, lock_step=False)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", description="without one: choose a scene in a window"
+    )
 
     run = commands.add_parser("run", help="run a scene")
     run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
@@ -171,6 +174,20 @@ def _check_outputs(options: argparse.Namespace) -> None:
         check_folder(options.report, "--report")
     if options.json is not None:
         check_file(options.json, "--json")
+
+
+def _launch(options: argparse.Namespace) -> int:
+    progress = Progress()
+    operator = _operator(options, progress)
+    if operator is None:
+        _parser().print_help()
+        return 0
+    with operator:
+        done = operator.launch()
+    if done is None:
+        return 0
+    _finish(argparse.Namespace(report=None, json=None), done, progress)
+    return done.status
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -19,21 +19,24 @@ SAMPLED = 8
 """Frames that the palette is chosen from."""
 
 
-def animated(frames: Sequence[Frame], times: Sequence[float]) -> bytes:
-    """A GIF that shows frames (h, w, 3) at these times [s], ascending, in a loop; empty without frames.
-
-    All share one palette without dithering, so that what stands still is stored once.
-    """
-    if not frames:
-        return b""
+def in_few_colours(frames: Sequence[Frame], colours: int) -> list[Image.Image]:
+    """Frames (h, w, 3) in one palette, without dithering, so that what stands still is the same in each."""
     few = np.stack(frames[:: max(1, len(frames) // SAMPLED)]).reshape(-1, 3)
     # by the root of how often they are met, so that a thin arrow keeps its colour before a wide sky
     met, often = np.unique(few, axis=0, return_counts=True)
     weighed = np.repeat(met, np.ceil(np.sqrt(often)).astype(int), axis=0)
-    palette = Image.fromarray(weighed[None]).quantize(COLOURS, Image.Quantize.MEDIANCUT)
-    first, *others = (
-        Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames
-    )
+    palette = Image.fromarray(weighed[None]).quantize(colours, Image.Quantize.MEDIANCUT)
+    return [Image.fromarray(f).quantize(palette=palette, dither=Image.Dither.NONE) for f in frames]
+
+
+def animated(frames: Sequence[Frame], times: Sequence[float]) -> bytes:
+    """A GIF that shows frames (h, w, 3) at these times [s], ascending, in a loop; empty without frames.
+
+    All share one palette, so that what stands still is stored once.
+    """
+    if not frames:
+        return b""
+    first, *others = in_few_colours(frames, COLOURS)
     # a GIF counts hundredths of a second
     shown = [10 * max(2, round(100 * seconds)) for seconds in (*np.diff(times), LAST)]
     file = io.BytesIO()

@@ -1,5 +1,5 @@
-"""The pictures that the README opens with, from runs of the shipped scenes:
-`python -m palpo.app.report.gallery [FOLDER]`.
+"""The pictures that the README opens with, and one of each scene for the launcher, from runs of the shipped
+scenes: `python -m palpo.app.report.gallery [FOLDER]`.
 
 Both rates in one thread, without a clock, and drawn without a display: on one machine and driver every run
 gives the same files. What the hand does is each scene's own path.
@@ -18,9 +18,10 @@ from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.report.album import Film
-from palpo.app.report.animation import animated
-from palpo.app.report.draw import drawn
+from palpo.app.report.animation import animated, in_few_colours
+from palpo.app.report.draw import camera_of, drawn
 from palpo.app.runtime.session import Options, Session
+from palpo.config.load import CARDS, list_scenes
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render.camera import Camera
 from palpo.render.overlays import Overlays
@@ -29,6 +30,10 @@ from palpo.render.scene_view import visible_points
 FOLDER = Path("docs") / "pictures"
 STILL, MOVING = (960, 720), (600, 520)
 """Pixels of a picture and of an animation, width and height."""
+CARD = (300, 200)
+"""Pixels of the launcher's picture of a scene."""
+LOOKED_AT = 4.0
+"""Seconds of a scene that its card is chosen from, at most."""
 SHOWN = Overlays(axes=False, labels=False, fixed=False, device=False)
 MARGIN = 1.06
 PERIOD = 0.06
@@ -100,6 +105,33 @@ def shoot(shot: Shot, geometry: SceneGeometry, states: Sequence[SceneState], pat
     Image.fromarray(_draw(shot, geometry, [state], STILL)[0]).save(path, optimize=True)
 
 
+def make_cards(
+    folder: Path = CARDS, scenes: Iterable[str] = (), progress: Progress | None = None
+) -> list[Path]:
+    """A small picture of each scene, where the hand feels most within its first seconds; the files."""
+    progress, written = progress or Progress(), []
+    folder.mkdir(parents=True, exist_ok=True)
+    for scene in scenes or list_scenes():
+        with progress.stage(f"a card of {scene}"):
+            written.append(folder / f"{scene}.png")
+            card(scene).save(written[-1], optimize=True)
+    return written
+
+
+def card(scene: str) -> Image.Image:
+    """The launcher's picture of a scene, in few colours."""
+    session = Session(Options(scene, device="mock", lock_step=True, duration=LOOKED_AT))
+    session.prepare()
+    session.album.film = Film(PERIOD, sys.maxsize)
+    done = session.run()
+    if done.status:
+        raise RuntimeError(f"{scene}: {done.result['exit_reason']}")
+    state = max(done.film, key=lambda one: float(np.nan_to_num(np.linalg.norm(one.hand_force))))
+    camera = camera_of(done.geometry, [state], done.view, CARD[0] / CARD[1])
+    picture = next(drawn(done.geometry, [state], camera, CARD, SHOWN))
+    return in_few_colours([picture], 96)[0]
+
+
 def _draw(
     shot: Shot, geometry: SceneGeometry, states: Sequence[SceneState], size: tuple[int, int]
 ) -> list[NDArray[np.uint8]]:
@@ -112,3 +144,4 @@ def _draw(
 
 if __name__ == "__main__":
     make(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    make_cards()

@@ -27,11 +27,11 @@ from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
+from palpo.app.runtime.cards import cards
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.session import Options, Session
 from palpo.app.visual.rest import rest_picture
-from palpo.config.load import list_scenes
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
@@ -96,7 +96,8 @@ class Operator:
         self.help = self.closing = self._frozen = False
         self.next: Options | None = None
         """What to run after the present session."""
-        self._scenes = tuple(list_scenes())
+        self._cards, self._choosing = cards(), False
+        self._scenes = tuple(sorted(card.name for card in self._cards))
         self._shown = ""
         """The scene that the camera was turned to."""
         self._waiting = False
@@ -117,6 +118,13 @@ class Operator:
 
     # ---- one session after another
 
+    def launch(self) -> Outcome | None:
+        """Let the operator choose scene after scene, until the window closes; the last outcome, if any."""
+        self._choosing = True
+        self._status = "choose a scene", "plain"
+        first = self._following()
+        return None if first is None else self._go_on(first)
+
     def run(self, options: Options, then: Options | None = None) -> Outcome:
         """Run sessions until the operator quits, or one ends that had a duration; the last one's outcome.
 
@@ -127,7 +135,10 @@ class Operator:
         if then is not None:
             self._running = SHOWN_FIRST
             self._say(SHOWN_FIRST)
-        session = self._prepared(Session(options, self.progress))
+        return self._go_on(self._prepared(Session(options, self.progress)), then)
+
+    def _go_on(self, session: Session, then: Options | None = None) -> Outcome:
+        """This session, and those that follow it."""
         while True:
             self._attend(session)
             done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
@@ -137,7 +148,7 @@ class Operator:
             if self.next is None and then is not None and not done.status:
                 self.next, then, self._running = then, None, YOURS
                 self._say(YOURS)
-            if self.next is None and session.options.duration is not None:
+            if self.next is None and session.options.duration is not None and not self._choosing:
                 return done
             self._rest(done)
             following = self._following()
@@ -258,6 +269,7 @@ class Operator:
         shown = PanelState(
             scene=self._shown,
             scenes=self._scenes,
+            cards=self._cards if self._choosing else (),
             status=self._status[0],
             status_level=self._status[1],
             keys=key_list(self.controls.drives_tool),
@@ -325,8 +337,15 @@ class Operator:
                 self.window.toggle_fullscreen()
             case "screenshot":
                 self._say(f"screenshot {self._screenshot()}")
-            case "scene" if self._session is not None:
-                self.next = replace(self._again(self._session), scene=str(request.value), overrides=())
+            case "scenes":
+                self._choosing = not self._choosing
+                if self._choosing and session is not None:
+                    # the cards hide what takes the force off
+                    session.end()
+            case "scene":
+                before = self._again(self._session) if self._session is not None else Options("", window=True)
+                self.next = replace(before, scene=str(request.value), overrides=())
+                self._choosing = False
             case "reset" if self._session is not None:
                 self.next = self._again(self._session)
             case "set" if session is not None:

@@ -192,7 +192,27 @@ class Person:
         self.until(lambda: "emergency" in self.operator._status[0], "the emergency stop")
         self.seen["sent_after_emergency"] = float(np.linalg.norm(self.session.rig.servo.sent))
         self.shoot(folder, "emergency")
+        self.seen["emergency"] = self.operator._status
+        self.choose(folder)
         self.act("key", "q")
+
+    def choose(self, folder: Path) -> None:
+        """Take another scene from the cards, then look at the cards again."""
+        old = self.session
+        self.act("key", "l")
+        self.until(lambda: "card:probe" in self.operator.panel.places, "the cards")
+        self.shoot(folder, "cards")
+        self.click("card:probe")
+        self.until(lambda: self.session is not old, "the chosen scene")
+        self.running()
+        self.seen["chosen"] = self.session.options.scene
+        servo = self.session.rig.servo
+        self.act("key", "l")
+        self.until(lambda: "card:wire" in self.operator.panel.places, "the cards once more")
+        self.until(
+            lambda: "the force is off" in self.operator._status[0], "the end of the run under the cards"
+        )
+        self.seen["sent_under_cards"] = float(np.linalg.norm(servo.sent))
 
 
 def main(folder: Path) -> None:

@@ -113,7 +113,19 @@ def test_a_reset_keeps_what_was_changed(session):
 def test_the_emergency_key_takes_the_force_away_and_ends_the_run_in_words(session):
     seen, _ = session
     assert seen["sent_after_emergency"] == 0.0
-    assert seen["outcome"] == ["emergency stop", 0]
+    assert seen["emergency"] == ["emergency stop; the force is off, r resets", "warn"]
+
+
+def test_a_click_on_a_card_opens_its_scene_and_behind_the_cards_no_force_is_left(session):
+    seen, folder = session
+    assert seen["chosen"] == "probe"
+    assert seen["sent_under_cards"] == 0.0
+    assert seen["outcome"][1] == 0
+    cards = picture(folder, "cards")
+    assert cards.shape == (800, 1280, 3)
+    # nothing red to press is hidden there, and pictures are
+    assert near(cards[40:70, 940:1250], (0.83, 0.13, 0.18), within=60) == 0
+    assert len(np.unique(cards.reshape(-1, 3), axis=0)) > 1000
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -16,7 +16,7 @@ from palpo.render.legend import ARROW, Entry, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
 from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
-from palpo.render.panel_state import Knob, Light, LoopReading, PanelState, Plot, Reading, Waiting
+from palpo.render.panel_state import Card, Knob, Light, LoopReading, PanelState, Plot, Reading, Waiting
 from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
@@ -278,6 +278,11 @@ CHANGES = {
     "seen": np.array([[0.03, 0.97], [0.04, 0.98]]),  # in the lower left, so that the legend moves
     "help": True,
     "waiting": Waiting("compiling", 0.4),
+    "cards": (
+        Card("wire", "A wire", "pulls and lifts", "Tools", np.full((20, 30, 3), 90, np.uint8)),
+        Card("beams", "Two beams", "hang together", "Tools"),
+        Card("snap", "A plug", "clicks", "Connectors", np.full((20, 30, 3), (200, 30, 40), np.uint8)),
+    ),
 }
 
 
@@ -299,6 +304,36 @@ def test_every_part_of_the_state_is_seen(desk, name):
 def test_the_state_has_no_part_that_is_not_tested():
     # a list that must be opened to be seen: `scenes` by the list's own test, `keys` below
     assert {f.name for f in fields(PanelState)} == {*CHANGES, "scenes", "keys"}
+
+
+def test_a_click_on_a_card_asks_for_its_scene_once_and_nothing_else_can_be_pressed(desk):
+    state = replace(STATE, cards=CHANGES["cards"])
+    picture(desk, state)
+    assert set(desk.panel.places) == {"card:wire", "card:beams", "card:snap"}
+    for name in ("beams", "snap", "wire"):
+        assert click(desk, f"card:{name}", state) == [Request("scene", value=name)]
+
+
+def test_a_card_shows_its_own_picture(desk):
+    state = replace(STATE, cards=CHANGES["cards"])
+    image = picture(desk, state)
+    for card in state.cards:
+        left, top, right, bottom = map(int, desk.panel.places[f"card:{card.name}"])
+        upper = image[top + 8 : (top + bottom) // 2, left + 8 : right - 8]
+        if card.picture is not None:
+            assert like(upper, card.picture[0, 0] / 255, 4).mean() > 0.95
+
+
+def test_cards_stand_side_by_side_without_overlap_in_any_width(desk):
+    cards = tuple(Card(f"scene {k}", f"{k}", "words " * 9, "all") for k in range(7))
+    picture(desk, replace(STATE, cards=cards))
+    boxes = np.array([desk.panel.places[f"card:scene {k}"] for k in range(7)])
+    assert (boxes[:, 0] >= 0).all() and (boxes[:, 2] <= WIDTH).all()
+    for k, (left, top, right, bottom) in enumerate(boxes):
+        others = np.delete(boxes, k, axis=0)
+        beside = (others[:, 2] <= left) | (others[:, 0] >= right)
+        above = (others[:, 3] <= top) | (others[:, 1] >= bottom)
+        assert (beside | above).all()
 
 
 def test_the_list_of_keys_shows_its_lines(desk):
