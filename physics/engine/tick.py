@@ -58,9 +58,12 @@ from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import quat_difference, quat_multiply
 
-COUNT = np.dtype([("failed", np.int64), ("lost", np.int64), ("rounds", np.int64), ("members", np.int64)])
+COUNT = np.dtype(
+    [("failed", np.int64), ("lost", np.int64), ("rounds", np.int64), ("sweeps", np.int64),
+     ("members", np.int64)]
+)  # fmt: skip
 """The body whose stage failed last, plus one; contacts lost to the capacity so far; this step's rounds of
-detection; and contacts solved for."""
+detection, and the solver's sweeps in all of them; and contacts solved for."""
 
 
 class Bodies(NamedTuple):
@@ -144,6 +147,8 @@ def ask_held(e, stage):
 @kernel
 def begin(e):
     """The hands' poses become targets; every body moves as if nothing touched, and tells its points."""
+    e.count[0].rounds = 0
+    e.count[0].sweeps = 0
     if ask_held(e, AIM) != DONE or ask_all(e, BEGIN, e.bodies.batch) != DONE:
         return NOT_FINITE
     return tell_shapes(e)
@@ -244,7 +249,7 @@ def set_rows(e):
 
 
 @kernel
-def _relative(e, block, body, field, out):
+def relative(e, block, body, field, out):
     """out (3,) = rows of a block times d (field 0) or v (field 1) of its bodies."""
     for i in range(3):
         out[i] = 0.0
@@ -271,32 +276,40 @@ def _joint_offset(e, k, out):
 
 
 @kernel
+def _bounce(e, k):
+    """h eps v of contact k along its normal [m]: what it closed by, share eps, it is to open by."""
+    if e.contacts.restitution[k] == 0.0:
+        return 0.0
+    speed = e.vectors[1]
+    relative(e, e.joints.what.shape[0] + k, e.contacts.body[k], 1, speed)
+    return e.step[0] * e.contacts.restitution[k] * speed[0]
+
+
+@kernel
 def free_motion(e):
     """b: offsets of joints, gaps and slips of contacts, without contact force; and what is foreseen."""
     joints, contacts, away, apart = e.joints, e.contacts, e.vectors[0], e.vectors[2]
     if set_rows(e) != DONE or ask_all(e, FREE, e.bodies.batch) != DONE:
         return NOT_FINITE
-    first, h = joints.what.shape[0], e.step[0]
+    first = joints.what.shape[0]
     e.count[0].lost += contacts.count[1]
     for k in range(first):
         _joint_offset(e, k, apart)
-        _relative(e, k, joints.body[k], 0, away)
+        relative(e, k, joints.body[k], 0, away)
         for i in range(3):
             e.b[3 * k + i] = apart[i] + away[i]
     for k in range(contacts.count[0]):
         body, row = contacts.body[k], 3 * (first + k)
         if not contacts.anchored[k]:
             recall(e.memory, contacts, k, _batch(e, body[1]).q[e.at[first + k, 1]])
-        _relative(e, first + k, body, 0, away)
+        relative(e, first + k, body, 0, away)
         for i in range(3):
             offset = contacts.gap[k]
             if i > 0:
                 axis, slip = contacts.frame[k, i], contacts.offset[k]
                 offset = axis[0] * slip[0] + axis[1] * slip[1] + axis[2] * slip[2]
             e.b[row + i] = offset + away[i]
-        if contacts.restitution[k] > 0.0:
-            _relative(e, first + k, body, 1, away)
-            e.b[row] += h * contacts.restitution[k] * away[0]
+        e.b[row] += _bounce(e, k)
     _foresee(e)
     return DONE
 
@@ -313,7 +326,7 @@ def _foresee(e):
                 batch, i = _batch(e, body), e.at[first + k, side]
                 axis, d = batch.axes[i, 0], batch.d[i]
                 e.gap[k] += axis[0] * d[0] + axis[1] * d[1] + axis[2] * d[2]
-        e.gap[k] = min(e.gap[k], contacts.gap[k])
+        e.gap[k] = min(e.gap[k] + _bounce(e, k), contacts.gap[k])
 
 
 @kernel
@@ -449,8 +462,8 @@ def _see_gaps(e):
     for k in range(contacts.count[0]):
         if e.inside[k]:
             continue
-        _relative(e, first + k, contacts.body[k], 0, away)
-        e.gap[k] = contacts.gap[k] + away[0]
+        relative(e, first + k, contacts.body[k], 0, away)
+        e.gap[k] = contacts.gap[k] + away[0] + _bounce(e, k)
         e.u[3 * (first + k)] = e.gap[k]
         for i in range(1, 3):
             axis, slip = contacts.frame[k, i], contacts.offset[k]
@@ -480,6 +493,8 @@ def equilibrium(e):
     _start(e)
     open_step(e.solver)
     start_set(contacts.force, n, e.inside)
+    if n <= e.solver.settings[0].at_once:
+        e.inside[:n] = True
     admit(e.gap, n, e.inside)
     for left in range(SOLVES, 0, -1):
         if assemble(e) != DONE or solve(e) != DONE or push(e) != DONE:
@@ -491,6 +506,7 @@ def equilibrium(e):
                 admit(e.gap, n, e.inside)
                 continue
         break
+    e.count[0].sweeps += told.sweeps
     p, first = e.problem, e.problem.rows[0]
     size = (p.rows[1] - first) // 3
     judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
@@ -535,12 +551,18 @@ MOST_ROUNDS = 3
 
 
 @kernel
+def looks(e):
+    """Whether there is another round of detection in this step: the first, or where a detector wants it."""
+    rounds = e.count[0].rounds
+    return rounds == 0 or (rounds < MOST_ROUNDS and _missed(e))
+
+
+@kernel
 def step(e):
     """One step; DONE or NOT_FINITE."""
-    e.count[0].rounds = 0
     if begin(e) != DONE:
         return NOT_FINITE
-    while e.count[0].rounds == 0 or (e.count[0].rounds < MOST_ROUNDS and _missed(e)):
+    while looks(e):
         if find(e) != DONE or free_motion(e) != DONE or equilibrium(e) != DONE:
             return NOT_FINITE
     if end(e) != DONE:
