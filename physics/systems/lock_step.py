@@ -22,7 +22,9 @@ from palpo.physics.exchange.port import (
     INFO_SUM,
     OK,
     STATUS_CONTACTS,
+    STATUS_FLAGS,
     STATUS_SWEEPS,
+    WAITING,
     make_port,
 )
 from palpo.physics.exchange.tool_state import make_tool_state
@@ -69,12 +71,20 @@ class LockStep:
         self.low: LowRate = make_low_rate(kind, scene, self.high)
         self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio
         self.tick = 0
+        """Calls of the servo's tick: those that waited are no ticks of the scene."""
+        self.slipped = np.zeros(3)
+        """How far [m] `run` has led the hand while the scene stood still: it slips by that."""
         self.starting: Callable[[], object] = lambda: None
         """Called before each low step begins, when the frame of the one before is out."""
         self._durations = cycle(durations)
         self._next = self._due = self._takes = 0
         self._begun = self._idle = False
         self._row = 0
+
+    @property
+    def made(self) -> int:
+        """Ticks of the scene: all calls but those that waited for a frame."""
+        return int(self.high.counts.tick[0])
 
     def close(self) -> None:
         """End the low loop's worker threads."""
@@ -90,7 +100,7 @@ class LockStep:
             ticks(span)
             self.tick += span
             if self.kind == "monolithic":
-                self.low.finish(self.tick)
+                self.low.finish(self.made)
 
     def _low_step(self) -> None:
         """Low work that is due before this tick, or asked for."""
@@ -100,18 +110,18 @@ class LockStep:
             self._next += self.ratio
         elif self.latency == "none":
             self._begin()
-            low.finish(self.tick)
+            low.finish(self.made)
             self._idle, self._next = True, self.tick + self.ratio
         else:
             if not self._begun:
                 # attachments need a frame at the very first tick
                 self._begin()
-                low.finish(self.tick)
+                low.finish(self.made)
                 self._begun = True
             elif not self._idle:
                 # the full integration ends while the frame's algebra is still to be done
                 behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
-                low.finish(max(low.tick, self.tick - behind), self.tick)
+                low.finish(max(low.tick, self.made - behind), self.made)
                 if self.tick < self._due:
                     self._idle, self._next = True, self._due
                     return
@@ -128,9 +138,9 @@ class LockStep:
     ) -> dict[str, NDArray]:
         """Lead the hand's target along positions (n, 3) [m], one a tick, without any device between.
 
-        Returns by name, one row a tick: force (n, 3) the constraint sum, reaction (n, 3) of the hold on the
-        hand, held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick that
-        fails.
+        While the scene stands still the hand slips. Returns by name, one row a tick: force (n, 3) the
+        constraint sum, reaction (n, 3) of the hold on the hand, held (n, 3), tool (n, frames, 3), depth,
+        contacts, sweeps, residual. Stops early at a tick that fails.
         """
         n = len(positions)
         port, high = self.high.port, self.high
@@ -146,12 +156,16 @@ class LockStep:
                 i = self._row
                 if failed[0] < n:
                     return
-                port.position[:] = positions[i]
+                before = port.position.copy()
+                port.position[:] = positions[i] - self.slipped
                 if orientations is not None:
                     port.orientation[:] = orientations[i]
                 if tick(self.handle) != OK:
                     failed[0] = i
                     return
+                if port.status[STATUS_FLAGS] & WAITING:
+                    self.slipped += port.position - before
+                    port.position[:] = before
                 trace["force"][i] = port.info[INFO_SUM : INFO_SUM + 3]
                 trace["reaction"][i] = -high.hold.force[:3]
                 trace["held"][i] = port.info[INFO_HELD : INFO_HELD + 3]

@@ -361,6 +361,34 @@ def test_late_low_steps_lose_no_impulse_and_their_frames_come_when_they_end():
     assert (np.flatnonzero(np.diff(frames)) + 1).tolist() == [30, 90, 120, 180, 210]
 
 
+def test_where_steps_take_longer_than_the_servo_s_patience_the_scene_goes_on_as_slowly_and_loses_nothing():
+    """Steps of 12 periods of 20 ticks, 40 more than the servo goes on against a frame."""
+    text = BOX_ON_PLANE.format(box=SOFT_BOX).replace("[0, 0.5, 0]", "[0.004, 0.0295, 0.003]")
+    scene = small_scene(text, "gravity=[0,0,0]", "contact.ignore=[['box', 'ground']]")
+    run = LockStep(scene, "krylov", durations=(12.0,))
+    start = run.high.port.position.copy()
+    body, forces = member(run, "box").body, np.zeros((0, 3))
+    made, tool = 0, run.high.tool.x.copy()
+    for place in straight(start, start - [0.004, 0.02, 0.0], 1000):
+        trace = proceed(run, place[None])
+        moved = np.abs(run.high.tool.x - tool).max()
+        if run.made > made:
+            forces = np.vstack([forces, trace["force"]])
+            # the hand, at 2e-5 m a tick, goes on from where it was
+            assert moved < 1e-4
+        else:
+            assert moved == 0.0
+        assert trace["depth"].max() == 0.0
+        made, tool = run.made, run.high.tool.x.copy()
+        assert run.low.present <= made
+        momentum = -1e-3 * forces[: run.low.tick].sum(axis=0)
+        np.testing.assert_allclose(body.momentum()[0], momentum, atol=1e-12)
+    run.close()
+    assert np.linalg.norm(momentum) > 1e-3
+    # of every 240 ticks 40 wait, but for those before the first frame that was late
+    assert 0 < 1000 - made <= 1000 // 6
+
+
 # ---- attachments
 
 TWO_BEAMS = """
