@@ -49,6 +49,7 @@ STUDIES: dict[str, Study] = {
     "suction-tunnel": _lazy("suction_tunnel"),
     "suction-active": _lazy("suction_active"),
     "suction-passive": _lazy("suction_passive"),
+    "suction-axisymmetric": _lazy("suction_axisymmetric"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns its lines."""
 
@@ -80,6 +81,7 @@ ABOUT = {
     "suction-tunnel": "000, figure 5.15: a cup on one hole of a tunnel, and on both",
     "suction-active": "000, section 5.1: force to detach a cup under a given pressure, and its shape",
     "suction-passive": "000, section 5.2.1: force to detach flattened cups from pipes",
+    "suction-axisymmetric": "what a cup holds, its rim bonded or sliding, by a model of its own",
 }
 
 

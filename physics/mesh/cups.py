@@ -206,6 +206,65 @@ def cup(shape: CupShape, grid: Grid) -> Cup:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Meridian:
+    """Half of a cup's section, in quadratic elements; groups are arrays of node indices."""
+
+    nodes: NDArray[np.float64]  # (n, 2) r and z [m], the opening in z = 0
+    elements: NDArray[np.int64]  # (m, 8) as palpo.physics.fem.axisymmetric has them
+    curve: NDArray[np.int64]  # the underside from the axis to the border, then the rim, outward
+    border: int  # edges of the curve before the rim begins
+    axis: NDArray[np.int64]  # nodes with r = 0
+    held: NDArray[np.int64]  # end of the stem
+
+
+def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, stem: int = 3) -> Meridian:
+    """The section of a cup without lobes, of so many elements along and through the wall, the roof, the stem.
+
+    Raises InputError for what `cup` refuses, and for lobes.
+    """
+    _check(shape)
+    if shape.lobes:
+        raise InputError(f"cup: lobes of {shape.lobes} are no solid of revolution; give none.")
+    post = min(1.0, shape.stem / shape.roof)
+    share = np.linspace(0.0, post, 2 * roof + 1)
+    if post < 1.0 - 1e-9:
+        share = np.append(share, np.linspace(share[-1], 1.0, 3)[1:])
+    u = np.linspace(0.0, 1.0, 2 * along + 1)
+    edges = len(share) // 2 + along
+    inside, outside = _meridians(
+        shape, np.append(share, np.ones(2 * along)), np.append(np.zeros(len(share) - 1), u), np.zeros(1)
+    )
+    t = np.linspace(0.0, 1.0, 2 * through + 1)[:, None, None]
+    wall = (1.0 - t) * inside + t * outside  # (2 through + 1, 2 edges + 1, 2)
+    up = np.linspace(0.0, shape.stem_length, 2 * stem + 1)[1:, None]
+    high = np.stack(np.broadcast_arrays(outside[: 2 * roof + 1, 0], outside[0, 1] + up), axis=-1)
+    number = np.full((2 * (through + stem) + 1, 2 * edges + 1), -1, np.int64)
+    nodes: list[NDArray[np.float64]] = []
+    elements = []
+    places = {False: wall, True: high}
+    for layer, column in np.ndindex(through + stem, edges):
+        if layer >= through and column >= roof:
+            continue
+        i, j = 2 * layer, 2 * column
+        corners = [(i, j), (i, j + 2), (i + 2, j + 2), (i + 2, j)]
+        corners += [(i, j + 1), (i + 1, j + 2), (i + 2, j + 1), (i + 1, j)]
+        for a, b in corners:
+            if number[a, b] < 0:
+                number[a, b] = len(nodes)
+                above = a > 2 * through
+                nodes.append(places[above][a - (2 * through + 1 if above else 0), b])
+        elements.append([number[a, b] for a, b in corners])
+    return Meridian(
+        np.array(nodes),
+        np.array(elements),
+        curve=np.append(number[0], number[1 : 2 * through + 1, -1]),
+        border=edges,
+        axis=number[:, 0][number[:, 0] >= 0],
+        held=number[-1][number[-1] >= 0],
+    )
+
+
 def _meridians(
     shape: CupShape, share: NDArray[np.float64], u: NDArray[np.float64], angle: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
