@@ -4,9 +4,11 @@ Rungs lead down from the scene's wish: first lower rates, to 10 Hz, where the fo
 everything at the servo's rate by 1% at most (`palpo study multirate-accuracy`); then fewer columns, fewer
 candidate contacts, fewer pictures. A recording keeps what each step had, and a replay repeats that.
 
-It goes down once steps miss their period too often, at once to the rate that all but the slowest would have
-kept; and up after a while in which they would have left room in a shorter period. A rung that was lost again
-is next tried after twice the time, so that nothing swings to and fro.
+It begins on a rate that leaves more room than the first steps need. It goes down, before most are late,
+once two in a row have missed their period or a few of the last fifty hardly kept it: to the rate that all
+but these few keep, so that a slow step now and then costs a rung at most. It goes up after a while in which
+steps would have left room in a shorter period. A rung that was lost again is next tried after twice the
+time, so that nothing swings to and fro.
 """
 
 from collections import deque
@@ -26,12 +28,13 @@ PICTURES_HZ = (30.0, 15.0, 8.0)
 
 WINDOW = 50
 """Steps that are looked back on."""
-MISSES = 3
-"""Periods missed by these steps that are too many; a step counts for two at most: anything may stop once."""
+SLOW = 4
+"""So many of these steps without room are too many."""
 SEEN = 24
-"""Last steps by which it goes up."""
-BELOW, ABOVE = 1.1, 1.3
-"""A period over the time of a step: what a lower rate gives, and what a higher one must leave."""
+"""Steps by which it goes up, at least: otherwise those of the last HOLD seconds."""
+BELOW, ABOVE, START = 1.1, 1.3, 1.6
+"""A period over the time of a step: the least room, what a higher rate must leave, and the first rate: steps
+before a run have both processors to themselves, and touch little."""
 HOLD, LONGEST_HOLD = 2.0, 64.0
 """Seconds on a rung before it is left upward: at first, and after the most failures."""
 
@@ -100,20 +103,23 @@ class Pacer:
     def begin(self, times: Sequence[float]) -> None:
         """Start on the first rate that leaves room for steps of these times [s]."""
         self.took = _longest(times)
-        self._at = self._first(self.took, ABOVE)
+        self._at = self._first(self.took, START)
 
     def note(self, seconds: float) -> bool:
         """Count a step; whether the next ones get another rung."""
-        times, period = self._times, self.period
+        period = self.period
         self.misses += seconds > period
-        times.append(seconds)
+        self._times.append(seconds)
+        times = [*self._times]
         self._since += max(seconds, period)
-        if sum(min(2.0, t // period) for t in times if t > period) >= MISSES:
-            self.took = _longest(times)
+        slow = sorted(times)[-SLOW] if len(times) >= SLOW else 0.0
+        last = min(times[-2:]) if len(times) > 1 else 0.0
+        if BELOW * slow > period or last > period:
+            self.took = max(slow, last)
             below = min(self._at + 1, len(self.rungs) - 1)
             return self._go(max(below, self._first(self.took, BELOW)))
         if len(times) >= SEEN:
-            self.took = _longest([*times][-SEEN:])
+            self.took = _longest(times[-max(SEEN, round(HOLD / period)) :])
             return self._since >= self._hold and self._go(self._better())
         return False
 
@@ -163,6 +169,6 @@ class Pacer:
         return True
 
 
-def _longest(times: Sequence[float] | deque[float]) -> float:
+def _longest(times: Sequence[float]) -> float:
     """The longest time but one, as anything may stop a machine once; zero without any."""
     return sorted(times)[-2:][0] if times else 0.0

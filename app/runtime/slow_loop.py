@@ -55,7 +55,7 @@ class WallClock:
         time.sleep(seconds)
 
 
-PROBES = 6
+PROBES = 10
 """Low steps that are measured before a run."""
 LOOK = 2e-3
 """Seconds between two looks at whether a step is asked for before it is due."""

@@ -1,7 +1,7 @@
 """Rates that follow the machine: steps of given times lead down in order, back up, and not to and fro."""
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -129,6 +129,21 @@ def test_noise_makes_no_swing_and_few_misses(seed: int) -> None:
     assert len(seen) <= 10 and pacer.misses <= 0.02 * steps
 
 
+@pytest.mark.parametrize(("every", "most"), [(20, 1), (60, 0)])
+def test_a_slow_step_now_and_then_costs_a_rung_at_most(every: int, most: int) -> None:
+    """Steps of three periods, alone among short ones: no rate of theirs is taken; too often, a rung is."""
+    made = count()
+    pacer, _ = walk(lambda _t, _r: 0.061 if next(made) % every == every - 1 else 0.012, 4.0)
+    assert RUNGS.index(pacer.rung) <= most
+
+
+def test_goes_down_before_most_steps_are_late() -> None:
+    """A load that grows by a tenth a second: with steps 5% apart the period is never missed."""
+    noise = noisy(3, 0.02)
+    pacer, seen = walk(lambda t, _r: min(0.1, 0.012 * 1.1**t) * next(noise), 20.0)
+    assert pacer.misses == 0 and len(seen) > 3
+
+
 def test_one_long_stop_changes_nothing() -> None:
     """Anything may stop a machine once: a step of a second among short ones is a miss and no more."""
     pacer, seen = walk(lambda t, _r: 1.0 if 9.99 < t < 10.02 else 0.012, 30.0)
@@ -142,7 +157,9 @@ def test_starts_on_the_rate_that_the_measured_step_needs() -> None:
     pacer.begin([0.031, 0.5, 0.03, 0.03])
     assert pacer.rung.budget == Budget(50)
     assert pacer.words() == "low rate 20 of 50 Hz: this machine takes 31 ms a step"
-    pacer.begin([0.012, 0.011])
-    assert pacer.rung == RUNGS[0]
+    pacer.begin([0.013, 0.012])
+    assert pacer.rung == RUNGS[0], "it leaves more room than a rate that is kept"
+    pacer.begin([0.017, 0.016])
+    assert pacer.rung.budget.period > WISH
     fixed, seen = walk(lambda _t, _r: 0.031, 10.0, Pacer(RUNGS[:1], DT))
     assert len(seen) == 1 and fixed.misses == pytest.approx(10.0 / 0.031, abs=1)

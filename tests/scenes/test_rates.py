@@ -56,7 +56,7 @@ def test_what_no_rate_can_keep_costs_columns_and_then_contacts_but_no_energy(tmp
         given.append(read_recording(tmp_path / "run.h5").columns["energy_J"])
         if takes is heavy:
             shares = [budget.columns for budget in made.budgets]
-            assert min(shares) == 0.35 and all(b.period == 100 for b in made.budgets if b.columns < 1.0)
+            assert min(shares) == 0.25 and all(b.period == 100 for b in made.budgets if b.columns < 1.0)
     adapted, exact = given
     paid = -exact.min()
     assert adapted.max() <= exact.max() + 0.01 * paid
