@@ -34,6 +34,7 @@ class LargeTetBody(TetBody):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._renewing, self._stale = threading.Lock(), True
+        self._stiff_at = np.zeros((0, 3))
         self._systems: dict[float, MultigridFactor] = {}
         super().__init__(*args, **kwargs)
         if self.last.size:
@@ -42,8 +43,11 @@ class LargeTetBody(TetBody):
         self.hierarchy = Hierarchy(self.mesh.nodes[self.free], rows, self._mass[rows.block])
 
     def linearise(self) -> None:
+        """As that of a TetBody; nothing where no node has moved since the last."""
+        if np.array_equal(self.x, self._stiff_at):
+            return
         super().linearise()
-        self._stale = True
+        self._stiff_at, self._stale = self.x.copy(), True
 
     def factor(self, h: float) -> MultigridFactor:  # type: ignore[override]
         """A_h of the last `linearise`, solved to rounding by what is called a factor elsewhere."""
@@ -59,20 +63,19 @@ class LargeTetBody(TetBody):
     def free_velocity(self, factor: Factor, h: float, f: NDArray | None = None) -> NDArray:
         """As that of a TetBody, to ACCURATE of the change of velocity."""
         load = self.undamped_force() if f is None else self.undamped_force() + f
-        return self.v + self._change(factor, h, load, ACCURATE)
+        assert isinstance(factor, MultigridFactor)
+        left = h * load + self.M @ self.v - factor.product(self.v)
+        return self.v + self._change(factor, left, ACCURATE)[0]
 
     def correction_velocity(self, factor: Factor, h: float, f: NDArray) -> NDArray:
         """dv = h A_h^-1 f, to ACCURATE of itself."""
         assert isinstance(factor, MultigridFactor)
-        return factor.approach((h * f)[:, None].astype(np.float32), ACCURATE, MOST_STEPS)[0][:, 0].astype(
-            float
-        )
+        return self._change(factor, h * f, ACCURATE)[0]
 
-    def _change(self, factor: Factor, h: float, load: NDArray, tolerance: float) -> NDArray:
-        """dv of a step under a load (n_dof,): it is small, so that single precision is enough for it."""
-        assert isinstance(factor, MultigridFactor)
-        left = h * load + self.M @ self.v - factor.product(self.v)
-        return factor.approach(left[:, None].astype(np.float32), tolerance, MOST_STEPS)[0][:, 0].astype(float)
+    def _change(self, factor: MultigridFactor, left: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
+        """dv = A_h^-1 left (n_dof,), and what it leaves of that: single precision serves, since dv is small."""
+        x, _, rest = factor.approach(left[:, None].astype(np.float32), tolerance, MOST_STEPS)
+        return x[:, 0].astype(float), rest[:, 0].astype(float)
 
     def keep_factors(self, steps: Sequence[float]) -> None:
         """Forget the systems of all other steps h [s]."""
@@ -83,10 +86,12 @@ class LargeTetBody(TetBody):
         assert isinstance(factor, MultigridFactor)
         dofs = self.dofs_of(slot_nodes).reshape(-1)
         kept = np.flatnonzero(dofs >= 0)
-        carried = np.zeros(self.n_dof)
+        carried, held = np.zeros(self.n_dof), factor.product(self.v)
         for i, step in enumerate(forces):
-            load = self.undamped_force() + carried / h
+            load = self.undamped_force()
             np.add.at(load, dofs[kept], step.reshape(-1)[kept])
-            change = self._change(factor, h, load, SETTLED if i < len(forces) - 1 else ENDED)
-            carried = h * load + self.M @ self.v - factor.product(self.v + change)
+            left = h * load + carried + self.M @ self.v - held
+            change, carried = self._change(factor, left, SETTLED if i < len(forces) - 1 else ENDED)
+            # A_h v of the next step
+            held += left - carried
             self.advance(self.v + change, h)

@@ -19,9 +19,9 @@ from palpo.physics.fem.corotational import (
     add_internal_forces,
     assemble_warped_stiffness,
     elastic_energy,
-    extract_rotation,
     largest_turn,
 )
+from palpo.physics.fem.element_rotations import extract_rotation
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.kernels import kernel

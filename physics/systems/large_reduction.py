@@ -5,6 +5,7 @@ its columns'. Points have columns of their own at the servo's step only, where w
 their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`).
 """
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import Any
 
@@ -17,7 +18,7 @@ from palpo.physics.fem.multigrid.solver import MultigridFactor, groups
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.members import TetMember
-from palpo.physics.systems.tet_reduction import TetReduction, symmetric_product, turned
+from palpo.physics.systems.tet_reduction import TetReduction, strips, turned, write_strip
 
 DEGREE = 2
 """Of the polynomial loads over a patch."""
@@ -111,13 +112,34 @@ class LargeReduction(TetReduction):
         parts: list[NDArray[Any]] = [self._turned_slow, tail, self._points, *self._patches]
         k = sum(part.shape[1] for part in parts)
         basis, rooted = (self._rooms[i, : len(tail) * k].reshape(len(tail), k) for i in (0, 2))
-        np.concatenate(parts, axis=1, out=basis)
         self._independent = np.arange(k)
+        heavy = share = np.zeros((0, 0))
         if rigid is not None:
             heavy = self.mass[:, None] * rigid
-            basis -= rigid @ np.linalg.solve(rigid.T @ heavy, heavy.T @ basis)
-        np.multiply(np.sqrt(self.mass)[:, None], basis, out=rooted)
-        return basis, symmetric_product(rooted, rooted)
+            share = np.linalg.solve(
+                rigid.T @ heavy, np.concatenate([heavy.T @ part for part in parts], axis=1)
+            )
+        root = np.sqrt(self.mass)[:, None]
+
+        def fill(rows: slice) -> None:
+            np.concatenate([part[rows] for part in parts], axis=1, out=basis[rows])
+            if rigid is not None:
+                basis[rows] -= rigid[rows] @ share
+            np.multiply(root[rows], basis[rows], out=rooted[rows])
+
+        half = len(tail) // 2
+        self._both(fill, [slice(0, half), slice(half, None)])
+        return basis, self._symmetric_product(rooted, rooted)
+
+    def _both(self, work: Callable[[Any], object], parts: Iterable[Any]) -> None:
+        """work(part) of all parts, on both threads."""
+        assert self._pool is not None
+        list(self._pool.map(work, parts))
+
+    def _symmetric_product(self, a: Floats, b: Floats) -> Floats:
+        out = np.empty((a.shape[1], a.shape[1]))
+        self._both(lambda strip: write_strip(a, b, strip, out), strips(a.shape[1], 4))
+        return out
 
     def _times(self, blocks: Floats, b: Floats, out: Floats) -> Floats:
         """Columns are shared out among threads; a single one, which only says where to solve, takes the
@@ -125,10 +147,9 @@ class LargeReduction(TetReduction):
         if b.shape[1] == 1:
             out[:, 0] = self.systems[0].stiffness_product(b[:, 0])
             return out
-        assert self._pool is not None
         rows, half = self.large.neighbours, b.shape[1] // 2
         halves = slice(0, half), slice(half, None)
-        list(self._pool.map(lambda part: multiply(rows, blocks, b[:, part], out[:, part]), halves))
+        self._both(lambda part: multiply(rows, blocks, b[:, part], out[:, part]), halves)
         return out
 
     def _worst_residual(self, warped: Floats) -> float:

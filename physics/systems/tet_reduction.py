@@ -197,7 +197,7 @@ class TetReduction:
         basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None)
         pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
-        stiffness = symmetric_product(basis, pulled)
+        stiffness = self._symmetric_product(basis, pulled)
         speed = int(np.searchsorted(self._independent, self._first - TAIL))
         grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
         modes, self._span = write_modes(page, member, grams)
@@ -235,6 +235,9 @@ class TetReduction:
     ) -> NDArray[np.float64]:
         multiply(self.member.body.neighbours, blocks, b, out)
         return out
+
+    def _symmetric_product(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return symmetric_product(a, b)
 
     def _worst_residual(self, warped: NDArray[np.float64]) -> float:
         """Of some columns at the first spanned step, see RESIDUAL.
@@ -323,12 +326,25 @@ def turned(fields: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np
     )
 
 
+def strips(k: int, n: int = STRIPS) -> list[slice]:
+    """Columns 0 to k in n strips of about as many products each, where each strip meets those from it on."""
+    # a strip from i on has (k - i) columns to meet: equal areas under that line
+    ends = [k - round(k * np.sqrt(1.0 - i / n)) for i in range(n + 1)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def write_strip(
+    a: NDArray[np.float64], b: NDArray[np.float64], strip: slice, out: NDArray[np.float64]
+) -> None:
+    """Rows `strip` of a^T b into out (k, k), from the diagonal on, and their mirror image below it."""
+    start, stop = strip.start, strip.stop
+    np.matmul(a[:, strip].T, b[:, start:], out=out[strip, start:])
+    out[stop:, strip] = out[strip, stop:].T
+
+
 def symmetric_product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """a^T b (k, k) where it is known to be symmetric: of most blocks below the diagonal the mirror image."""
-    k = a.shape[1]
-    out = np.empty((k, k))
-    ends = [k * i // STRIPS for i in range(STRIPS + 1)]
-    for start, stop in pairwise(ends):
-        np.matmul(a[:, start:stop].T, b[:, start:], out=out[start:stop, start:])
-        out[stop:, start:stop] = out[start:stop, stop:].T
+    out = np.empty((a.shape[1], a.shape[1]))
+    for strip in strips(a.shape[1]):
+        write_strip(a, b, strip, out)
     return out

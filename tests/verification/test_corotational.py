@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.fem.corotational import extract_rotation
+from palpo.physics.fem.element_rotations import extract_rotation
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.tet import TetMesh

@@ -108,8 +108,9 @@ class MultigridFactor:
 
     def approach(
         self, b: NDArray, tolerance: float, most: int, start: NDArray | None = None
-    ) -> tuple[NDArray, int]:
-        """A_h^-1 b (n_dof, k) for at most LANES columns, in b's precision, and the steps that it took.
+    ) -> tuple[NDArray, int, NDArray]:
+        """A_h^-1 b (n_dof, k) for at most LANES columns, in b's precision, the steps that it took, and what is
+        left of b.
 
         It ends where every column's residual is below `tolerance` times its b, or after `most` steps.
         start (n_dof, k): where to begin.
@@ -127,7 +128,7 @@ class MultigridFactor:
             self._data, self._inverse, self._coarsest, x, r, z, np.empty((2, n, width), kind), single,
             tolerance, most, np.empty(width, kind),
         )  # fmt: skip
-        return x[:, :count], int(steps)
+        return x[:, :count], int(steps), r[:, :count]
 
 
 def groups(columns: int) -> list[slice]:
