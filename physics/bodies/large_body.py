@@ -73,7 +73,7 @@ class LargeTetBody(TetBody):
         return self._change(factor, h * f, ACCURATE)[0]
 
     def _change(self, factor: MultigridFactor, left: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
-        """dv = A_h^-1 left (n_dof,), and what it leaves of that: single precision serves, since dv is small."""
+        """dv = A_h^-1 left (n_dof,), and what it leaves of that; dv is small: single precision serves."""
         x, _, rest = factor.approach(left[:, None].astype(np.float32), tolerance, MOST_STEPS)
         return x[:, 0].astype(float), rest[:, 0].astype(float)
 

@@ -26,8 +26,9 @@ CONVERGED = 1e-13
 LANES = 16
 """Elements that go together: two registers of eight numbers."""
 GRADIENT, QUATERNION, STATE, ROTATION = 0, 9, 13, 14
-"""First rows of a group's deformation gradient, of its rotation as a quaternion and as a matrix, and its state:
-1 where Newton goes on, 0 where it has converged, -1 where it is not trusted."""
+"""First rows of a group's deformation gradient, its rotation as a quaternion, its state, its rotation matrix.
+
+A state is 1 where Newton goes on, 0 where it has converged, -1 where it is not trusted."""
 ROWS = 23
 DEGENERATE = 1e-7
 """Smallest pivot of the Hessian, relative to the size of F, that Newton is trusted with."""

@@ -6,8 +6,8 @@ their neighbours; at longer steps a few smooth loads over all of them say the re
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
-from typing import Any
+from concurrent.futures import Executor, Future
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from palpo.physics.fem.multigrid.solver import MultigridFactor, groups
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.reduced_frame import Page
 from palpo.physics.systems.tet_reduction import TetReduction, strips, turned, write_strip
 
 DEGREE = 2
@@ -36,7 +37,18 @@ SETTLED = 1e-2
 """Residual of the free accelerations: what they miss stays in the body until the next frame."""
 
 Floats = NDArray[np.float64]
-Job = tuple[MultigridFactor, NDArray[np.float32], NDArray[np.float32] | None]
+
+
+class Job(NamedTuple):
+    """Columns that are to be solved together."""
+
+    factor: MultigridFactor
+    load: NDArray[Any]
+    """(n_dof, k), or the freedoms (k,) of unit loads."""
+    last: NDArray[np.float32]
+    """Columns of the last frame (n_dof, m)."""
+    start: NDArray[Any]
+    """Which of those to begin at: a number for each load (k,), -1 for none; or shares (m, k)."""
 
 
 class LargeReduction(TetReduction):
@@ -57,6 +69,7 @@ class LargeReduction(TetReduction):
         self._spread = np.zeros((member.body.n_dof, 0), np.float32)
         self._patches = [self._spread, self._spread]
         self._turned_slow = self.slow
+        self._jobs: list[Job] = []
         self._pool: Executor | None = None
 
     def afford(self, shifts: list[float], columns: int) -> None:
@@ -71,7 +84,7 @@ class LargeReduction(TetReduction):
         return super().need(points) + 2 * PATCHES
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
-        """Columns of the likeliest contacts, those that stay from where they were."""
+        """The systems of the present tangent, and which columns are to be solved."""
         member, body, self._pool = self.member, self.large, pool
         body.linearise()
         self.systems = list(pool.map(body.factor, self.shifts))
@@ -86,23 +99,45 @@ class LargeReduction(TetReduction):
         stays = np.isin(wanted, self.known)
         # those that begin at nothing take longer: they go together
         wanted = np.concatenate([wanted[~stays], wanted[stays]])
-        place = {int(dof): i for i, dof in enumerate(self.known)}
-        start, loads = (np.zeros((body.n_dof, len(wanted)), np.float32) for _ in range(2))
-        start[:, np.sum(~stays) :] = self._points[:, [place[int(dof)] for dof in wanted[np.sum(~stays) :]]]
-        loads[wanted, np.arange(len(wanted))] = 1.0
+        column = {int(dof): i for i, dof in enumerate(self.known)}
+        last = np.array([column.get(int(dof), -1) for dof in wanted], np.int64)
         smooth = patch_loads(self.origin[dofs[:, 0] // 3], DEGREE)
         spread = np.zeros((body.n_dof, 3 * smooth.shape[1]), np.float32)
         spread[dofs.reshape(-1)] = np.kron(smooth, np.eye(3))
         # the loads of the last frame that come nearest to these tell where to begin
         nearest = self._spread.T @ spread
-        jobs: list[Job] = [
-            (system, spread, last @ nearest)
-            for system, last in zip(self.systems[1:], self._patches, strict=True)
+        self._jobs = [
+            Job(system, spread, patches, nearest)
+            for system, patches in zip(self.systems[1:], self._patches, strict=True)
         ]
-        jobs += [(self.systems[0], loads[:, part], start[:, part]) for part in groups(len(wanted))]
-        solved = list(pool.map(_approach, jobs))
-        self._patches, self._spread = solved[:2], spread
-        self._points, self.known = np.hstack([loads[:, :0], *solved[2:]]), wanted
+        self._jobs += [
+            Job(self.systems[0], wanted[part], self._points, last[part]) for part in groups(len(wanted))
+        ]
+        self._spread, self.known = spread, wanted
+
+    def follow(self, *args: Any) -> None:
+        """As that of any body, while other threads solve the columns, whose tangent is that before."""
+        solving = self._begin_columns(self._pool) if self._pool else []
+        super().follow(*args)
+        self._take_columns([job.result() for job in solving])
+
+    def solve(self, pool: Executor) -> None:
+        """The columns that were chosen last, unless they are there; those that stay begin where they were."""
+        self._take_columns([job.result() for job in self._begin_columns(pool)])
+
+    def write(self, page: Page, pool: Executor) -> None:
+        """See TetReduction."""
+        self.solve(pool)
+        super().write(page, pool)
+
+    def _begin_columns(self, pool: Executor) -> list[Future[NDArray[np.float32]]]:
+        jobs, self._jobs = self._jobs, []
+        return [pool.submit(_approach, job) for job in jobs]
+
+    def _take_columns(self, solved: list[NDArray[np.float32]]) -> None:
+        if solved:
+            self._patches = solved[:2]
+            self._points = np.hstack([solved[0][:, :0], *solved[2:]])
 
     def _accelerations(self, residual: Floats, pool: Executor) -> list[Floats]:
         jobs = [(system, residual[:, None].astype(np.float32)) for system in self.systems[:2]]
@@ -169,8 +204,16 @@ def between(short: float, long: float, alpha: float, beta: float) -> float:
 
 
 def _approach(job: Job) -> NDArray[np.float32]:
-    factor, load, start = job
-    return factor.approach(load, ROUGH, STEPS, start)[0]
+    load, start = job.load, job.start
+    if load.ndim == 1:
+        load = np.zeros((len(job.last), len(load)), np.float32)
+        load[job.load, np.arange(len(job.load))] = 1.0
+        start = np.zeros_like(load)
+        stays = np.flatnonzero(job.start >= 0)
+        start[:, stays] = job.last[:, job.start[stays]]
+    else:
+        start = job.last @ start
+    return job.factor.approach(load, ROUGH, STEPS, start)[0]
 
 
 def _settle(job: tuple[MultigridFactor, NDArray[np.float32]]) -> NDArray[np.float32]:

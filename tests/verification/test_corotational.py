@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.fem.element_rotations import extract_rotation
+from palpo.physics.fem.element_rotations import LANES, ROTATION, ROWS, extract_rotation, find_rotations
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.tet import TetMesh
@@ -67,6 +67,27 @@ def test_an_already_maximal_rotation_of_a_degenerate_element_does_not_jump():
     q = (np.cos(0.2), np.sin(0.2), 0.0, 0.0)
     F = matrix(q) @ np.diag([1.0, 0.0, 0.0])
     assert extract_rotation(tuple(F.ravel()), q) == q
+
+
+@pytest.mark.parametrize("count", [1, LANES - 1, LANES, 2 * LANES + 3])
+def test_a_group_of_elements_has_the_rotations_of_one_element_at_a_time(count):
+    """Stretched, flat and inverted ones side by side, one step from their rotations or far away."""
+    rng = np.random.default_rng(count)
+    F = np.array([gradient(seed, (1.0, 0.0, -0.3)[seed % 3]) for seed in range(count)])
+    # the edges of an element are the columns of F where its gradients are the unit vectors
+    x = np.concatenate([np.vstack([np.zeros(3), f.T]) for f in F])
+    tets = np.arange(4 * count, dtype=np.int32).reshape(-1, 4)
+    gradients = np.tile(np.vstack([-np.ones(3), np.eye(3)]), (count, 1, 1))
+    starts = rng.normal(size=(count, 4))
+    starts /= np.linalg.norm(starts, axis=1)[:, None]
+    quats, a = starts.copy(), np.empty(ROWS * LANES)
+    for first in range(0, count, LANES):
+        find_rotations(x, tets, gradients, quats, first, a)
+        for k in range(min(LANES, count - first)):
+            shown = a.reshape(ROWS, LANES)[ROTATION:, k].reshape(3, 3)
+            np.testing.assert_allclose(shown, proper_polar(F[first + k]), atol=1e-12)
+    alone = [extract_rotation(tuple(f.ravel()), tuple(q)) for f, q in zip(F, starts, strict=True)]
+    np.testing.assert_allclose(quats, alone, atol=1e-14)
 
 
 def one_element() -> TetMesh:

@@ -29,6 +29,7 @@ def reduction_over(count: int) -> tuple[LargeReduction, np.ndarray]:
     with ThreadPoolExecutor(2) as pool:
         for _ in range(2):  # columns go on where the last low step left them
             reduction.prepare(near.astype(np.intp), pool)
+            reduction.solve(pool)
     return reduction, near
 
 
@@ -68,6 +69,7 @@ def test_points_that_stay_begin_where_they_were() -> None:
     with ThreadPoolExecutor(1) as pool:
         before = reduction._points.copy()
         reduction.prepare(near[::-1].astype(np.intp), pool)
+        reduction.solve(pool)
     known = {int(dof): i for i, dof in enumerate(reduction.known)}
     dofs = reduction.member.body.dofs_of(near).reshape(-1)
     again = reduction._points[:, [known[int(dof)] for dof in dofs]]

@@ -109,8 +109,7 @@ class MultigridFactor:
     def approach(
         self, b: NDArray, tolerance: float, most: int, start: NDArray | None = None
     ) -> tuple[NDArray, int, NDArray]:
-        """A_h^-1 b (n_dof, k) for at most LANES columns, in b's precision, the steps that it took, and what is
-        left of b.
+        """A_h^-1 b (n_dof, k) for at most LANES columns, in b's precision, the steps made, and the rest of b.
 
         It ends where every column's residual is below `tolerance` times its b, or after `most` steps.
         start (n_dof, k): where to begin.
