@@ -58,6 +58,10 @@ DEPTH = 0.007
 PRESS, SETTLE = 20, 20
 """Low steps of pressing, and of rest before timing."""
 
+TAKES = 0.3
+"""Low periods after which a step's frame appears while the ball is dragged, about what it takes in threads:
+candidates must last so long."""
+
 DRAG, STROKE = 0.004, 40
 """How far the hand drags the ball to either side [m], and the low steps of a stroke to and fro."""
 
@@ -75,7 +79,7 @@ def low_step(steps: int = 60) -> Figures:
 def _dragged(steps: int) -> Figures:
     """A low step of `krylov` while the ball is dragged, in turns with MuJoCo's steps of the same path."""
     spec = parse_scene(SCENE, "low-step", ())
-    run = LockStep(build_scene(spec), "krylov")
+    run = LockStep(build_scene(spec), "krylov", durations=(TAKES,))
     try:
         body, material = run.scene.members[0].body, spec.bodies[0].material
         top = run.high.tool.x[0].copy()

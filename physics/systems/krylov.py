@@ -181,7 +181,9 @@ class Krylov(LowRate):
 
     def _with_loaded(self) -> NDArray[np.int32]:
         """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""
-        missing = np.setdiff1d(self.loaded, self.chosen).astype(np.int32)
+        has = np.zeros(len(self.x), bool)
+        has[self.chosen] = True
+        missing = self.loaded[~has[self.loaded]].astype(np.int32)
         return np.concatenate([self.chosen[: self.scene.capacity.slots - len(missing)], missing])
 
     def _bring_to_present(self, f: int, present: int | None) -> None:

@@ -5,7 +5,7 @@ its columns'. Points have columns of their own at the servo's step only, where w
 their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.members import TetMember
 from palpo.physics.systems.reduced_frame import Page
-from palpo.physics.systems.tet_reduction import TetReduction, strips, turned, write_strip
+from palpo.physics.systems.tet_reduction import TetReduction, symmetric_product, turned
 
 DEGREE = 2
 """Of the polynomial loads over a patch."""
@@ -162,19 +162,18 @@ class LargeReduction(TetReduction):
                 basis[rows] -= rigid[rows] @ share
             np.multiply(root[rows], basis[rows], out=rooted[rows])
 
-        half = len(tail) // 2
-        self._both(fill, [slice(0, half), slice(half, None)])
+        self._both(fill)
         return basis, self._symmetric_product(rooted, rooted)
 
-    def _both(self, work: Callable[[Any], object], parts: Iterable[Any]) -> None:
-        """work(part) of all parts, on both threads."""
+    def _both(self, work: Callable[[slice], Any]) -> list[Any]:
+        """work(rows) for either half of the freedoms, on both threads."""
         assert self._pool is not None
-        list(self._pool.map(work, parts))
+        n = self.large.n_dof
+        return list(self._pool.map(work, (slice(0, n // 2), slice(n // 2, n))))
 
     def _symmetric_product(self, a: Floats, b: Floats) -> Floats:
-        out = np.empty((a.shape[1], a.shape[1]))
-        self._both(lambda strip: write_strip(a, b, strip, out), strips(a.shape[1], 4))
-        return out
+        upper, lower = self._both(lambda rows: symmetric_product(a[rows], b[rows]))
+        return np.asarray(upper + lower)
 
     def _times(self, blocks: Floats, b: Floats, out: Floats) -> Floats:
         """Columns are shared out among threads; a single one, which only says where to solve, takes the
@@ -182,9 +181,10 @@ class LargeReduction(TetReduction):
         if b.shape[1] == 1:
             out[:, 0] = self.systems[0].stiffness_product(b[:, 0])
             return out
+        assert self._pool is not None
         rows, half = self.large.neighbours, b.shape[1] // 2
         halves = slice(0, half), slice(half, None)
-        self._both(lambda part: multiply(rows, blocks, b[:, part], out[:, part]), halves)
+        list(self._pool.map(lambda part: multiply(rows, blocks, b[:, part], out[:, part]), halves))
         return out
 
     def _worst_residual(self, warped: Floats) -> float:

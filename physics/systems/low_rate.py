@@ -286,8 +286,9 @@ class LowRate:
 
     def _soft_speed(self) -> float:
         """Bound on the speed of low-rate points [m/s]: twice the fastest of them, and never below a crawl."""
-        low = self.scene.topology.body_role[self.scene.topology.point_body] == LOW
-        return 2.0 * float(np.sqrt((self.u[low] ** 2).sum(axis=1)).max(initial=0.0)) + 0.05
+        first = [(member.first, member.first + member.count) for member in self.scene.members]
+        fastest = max((_fastest(self.u[a:b]) for a, b in first), default=0.0)
+        return 2.0 * fastest + 0.05
 
     def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
@@ -321,6 +322,15 @@ def _tool_points(start, stop, frame, lever, x, q, v, w, out_x, out_u):
         out_u[p, 2] = v[k, 2] + w[k, 0] * arm[1] - w[k, 1] * arm[0]
         for i in range(3):
             out_x[p, i] += x[k, i]
+
+
+@kernel
+def _fastest(u):
+    """Largest speed among velocities u (n, 3)."""
+    most = 0.0
+    for p in range(u.shape[0]):
+        most = max(most, u[p, 0] * u[p, 0] + u[p, 1] * u[p, 1] + u[p, 2] * u[p, 2])
+    return most**0.5
 
 
 @kernel

@@ -11,7 +11,6 @@ remaining force, is in the next basis: so the full body is set to it instead of 
 """
 
 from concurrent.futures import Executor, Future
-from itertools import pairwise
 
 import numpy as np
 import scipy.sparse.linalg as ssl
@@ -40,9 +39,6 @@ the peak with this, and by 2.1 and 2.5% with 0.2 and 0.4."""
 
 TAIL = 3
 """Columns that every model has anew: the velocity, and the free accelerations at two steps."""
-
-STRIPS = 3
-"""Strips of columns in which a symmetric product is made."""
 
 TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
@@ -326,25 +322,11 @@ def turned(fields: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np
     )
 
 
-def strips(k: int, n: int = STRIPS) -> list[slice]:
-    """Columns 0 to k in n strips of about as many products each, where each strip meets those from it on."""
-    # a strip from i on has (k - i) columns to meet: equal areas under that line
-    ends = [k - round(k * np.sqrt(1.0 - i / n)) for i in range(n + 1)]
-    return [slice(start, stop) for start, stop in pairwise(ends)]
-
-
-def write_strip(
-    a: NDArray[np.float64], b: NDArray[np.float64], strip: slice, out: NDArray[np.float64]
-) -> None:
-    """Rows `strip` of a^T b into out (k, k), from the diagonal on, and their mirror image below it."""
-    start, stop = strip.start, strip.stop
-    np.matmul(a[:, strip].T, b[:, start:], out=out[strip, start:])
-    out[stop:, strip] = out[strip, stop:].T
-
-
 def symmetric_product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a^T b (k, k) where it is known to be symmetric: of most blocks below the diagonal the mirror image."""
+    """a^T b (k, k) where it is known to be symmetric: a quarter of it is the mirror image of another one."""
+    half = a.shape[1] // 2
     out = np.empty((a.shape[1], a.shape[1]))
-    for strip in strips(a.shape[1]):
-        write_strip(a, b, strip, out)
+    np.matmul(a[:, :half].T, b, out=out[:half])
+    np.matmul(a[:, half:].T, b[:, half:], out=out[half:, half:])
+    out[half:, :half] = out[:half, half:].T
     return out
