@@ -143,11 +143,11 @@ class LargeReduction(TetReduction):
         jobs = [(system, residual[:, None].astype(np.float32)) for system in self.systems[:2]]
         return [x[:, 0].astype(np.float64) for x in pool.map(_settle, jobs)]
 
-    def _present_basis(self, tail: Floats, rigid: Floats | None) -> tuple[Floats, Floats]:
+    def _present_basis(self, tail: Floats, rigid: Floats | None, most: int) -> tuple[Floats, Floats]:
         parts: list[NDArray[Any]] = [self._turned_slow, tail, self._points, *self._patches]
         k = sum(part.shape[1] for part in parts)
         basis, rooted = (self._rooms[i, : len(tail) * k].reshape(len(tail), k) for i in (0, 2))
-        self._independent = np.arange(k)
+        self._independent = self._chosen = np.arange(k)
         heavy = share = np.zeros((0, 0))
         if rigid is not None:
             heavy = self.mass[:, None] * rigid

@@ -17,10 +17,12 @@ import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.exchange.constraint_frame import N_MODES
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.kernels import fast_kernel
 from palpo.physics.reduction.interface_model import InterfaceState
+from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
 from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions
 from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
@@ -44,6 +46,11 @@ TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
 
 
+LEAST_POINTS = 32
+"""So many of the likeliest contacts can be displaced at least: those without columns by themselves, see
+`physics.reduction.point_freedoms`. Beyond them only those that bear can."""
+
+
 class TetReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
 
@@ -65,12 +72,16 @@ class TetReduction:
         """Worst residual of the columns that were tested with the last model."""
         self._turn = 0
         self._wanted = np.zeros(0, np.int64)
+        """Freedoms that columns were asked for, the likeliest first."""
+        self._alone = np.zeros(0, np.int64)
+        """Nodes that are displaced by themselves in the next model."""
+        self._bearing = np.zeros(0, np.intp)
         self._renewal: list[Future[NDArray[np.float64]]] = []
         self._first = self.slow.shape[1] + TAIL
         most = self._first + len(spanned) * self.width
         self._basis = RecycledBasis(self.mass, most)
-        self._independent = np.zeros(0, np.intp)
-        """Columns that the last model was made of, and those that it will have anew."""
+        self._independent = self._chosen = np.zeros(0, np.intp)
+        """Columns that do not depend on others, or that every model has anew; those of the last model."""
         self._rooms = np.zeros((2, body.n_dof * most))
         self._used = np.zeros((body.n_dof, 0))
         self._modes: Modes | None = None
@@ -95,6 +106,7 @@ class TetReduction:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
         wanted = self.member.body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
+        self._alone = self._without_columns(near)
         if not self.factors:
             self._wanted = wanted
             self.member.body.linearise()
@@ -113,6 +125,13 @@ class TetReduction:
             load = self._unit_loads(new)
             solved = pool.map(lambda i: self.factors[i].solve_many(load), self.spanned)
             self._keep(places, list(solved))
+
+    def _without_columns(self, near: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Free nodes beyond the columns that the next model must be able to displace nevertheless."""
+        beyond = near[self.width // 3 :]
+        likely = np.arange(len(beyond)) < LEAST_POINTS - self.width // 3
+        first = self.member.body.dofs_of(beyond[likely | np.isin(beyond, self._bearing)])[:, 0]
+        return np.asarray(first[first >= 0] // 3, np.int64)
 
     def _begin_renewal(self, pool: Executor) -> None:
         """Factors and columns about the present shape, that of the last `linearise`, on other threads.
@@ -155,7 +174,7 @@ class TetReduction:
 
     def need(self, points: int) -> int:
         """Columns of so many points beside those that every model has."""
-        return self._first + len(self.spanned) * min(self.width, 3 * points)
+        return self._first + len(self.spanned) * min(self.width, 3 * points) + 3 * len(self._alone)
 
     # ---- L7
 
@@ -167,7 +186,7 @@ class TetReduction:
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
         place = body.x[page.local]
-        rigid = share = np.zeros((0, 0))
+        rigid, share = np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof))
         if member.floating:
             axes = best_rotation(self.origin, self._centred(), member.mass_free)
             centre, velocity, spin, inertia = member.rigid_state()
@@ -190,16 +209,26 @@ class TetReduction:
             residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
         self.residual = self._worst_residual(warped)
         tail = [v, *self._accelerations(residual, pool)]
-        basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None)
+        room = page.limit - int(page.frame.head[page.f, N_MODES])
+        basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None, room)
         pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         stiffness = self._symmetric_product(basis, pulled)
-        speed = int(np.searchsorted(self._independent, self._first - TAIL))
+        chosen, speed = self._chosen, int(np.searchsorted(self._chosen, self._first - TAIL))
+        alone = self._alone[: max(0, room - len(chosen)) // 3]
+        if len(alone):
+            part = RigidPart(rigid, share, self._times(blocks, rigid, np.empty_like(rigid)))
+            freedoms = (3 * alone[:, None] + np.arange(3)).reshape(-1)
+            near = stiffness_of(body.neighbours, blocks, alone)
+            basis, mass, stiffness = append_freedoms(
+                basis, mass, stiffness, pulled, freedoms, self.mass, near, part
+            )
         grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
         modes, self._span = write_modes(page, member, grams)
         self._used, self._modes, self._base = basis, modes, x
+        dependent = np.setdiff1d(np.arange(len(chosen)), modes.order)
         always = np.arange(self._first - TAIL, self._first)
-        self._independent = np.union1d(self._independent[modes.order], always)
+        self._independent = np.union1d(np.setdiff1d(self._independent, chosen[dependent]), always)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
 
@@ -215,16 +244,26 @@ class TetReduction:
         return [factor.solve(residual) for factor in self.factors[:2]]
 
     def _present_basis(
-        self, tail: NDArray[np.float64], rigid: NDArray[np.float64] | None
+        self, tail: NDArray[np.float64], rigid: NDArray[np.float64] | None, most: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """B (n_dof, k) of the independent columns, the tail (n_dof, TAIL) among them; B^T M B (k, k)."""
+        """B (n_dof, k) of at most `most` independent columns, the tail (n_dof, TAIL) among them; B^T M B."""
         self._basis.put(np.arange(self._first - TAIL, self._first), tail)
         self._basis.settle(rigid)
-        chosen = self._independent
+        chosen = self._chosen = self._likeliest(most)
         room = self._rooms[0, : len(tail) * len(chosen)].reshape(len(tail), len(chosen))
         # a copy: while the last model's basis is still needed, the next one's columns come in
         np.take(self._basis.whole, chosen, axis=1, out=room, mode="clip")
         return room, self._basis.gram[np.ix_(chosen, chosen)]
+
+    def _likeliest(self, most: int) -> NDArray[np.intp]:
+        """At most so many of the independent columns, ascending: those of the likeliest contacts."""
+        if len(self._independent) <= most:
+            return self._independent
+        rank = np.full(self.member.body.n_dof + 1, self.member.body.n_dof)
+        rank[self._wanted] = np.arange(len(self._wanted))
+        behind = (self._independent - self._first) // len(self.spanned)
+        order = np.where(behind < 0, -1, rank[self.known[np.maximum(behind, 0)]])
+        return np.sort(self._independent[np.argsort(order, kind="stable")[:most]])
 
     def _times(
         self, blocks: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.float64]
@@ -268,6 +307,7 @@ class TetReduction:
         """
         body, span = self.member.body, self._span
         assert self._modes is not None
+        self._bearing = local
         field = self._used @ self._modes.expand(np.column_stack([model.z[span], model.rate[span]]))
         moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
         if self.member.floating:

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import N_SLOTS
+from palpo.physics.exchange.constraint_frame import N_MODES, N_SLOTS
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.systems.lock_step import LockStep
@@ -189,3 +189,30 @@ def test_the_basis_is_renewed_when_the_body_has_bent():
         compliance(run, reduction, nodes)
         reduction.prepare(nodes, pool)
     assert np.abs(reduction.factors[0].panels - stale).max() > 0.0
+
+
+def test_a_frame_with_less_room_than_columns_keeps_those_of_the_likeliest_contacts():
+    run = free_box("interface.shifts=2")
+    run.close()
+    reduction, frame = run.low.reductions[0], run.high.frame
+    nodes, h = np.array([7, 0, 5, 11, 2, 9]), run.scene.numbers.dt
+    # two points of three columns at two steps
+    most = reduction.need(0) + 12
+
+    def kept(room: int) -> np.ndarray:
+        frame.head[0], frame.mode_body[0] = 0, 0
+        reduction.write(Page(frame, 0, 0, np.arange(6), nodes, 6, h, room), pool)
+        assert frame.head[0, N_MODES] <= room
+        axes = Rotation.from_quat(frame.orientation[0, 0], scalar_first=True).as_matrix()
+        every = np.kron(np.eye(6), axes)
+        return every @ frame.compliance[0, :18, :18] @ every.T
+
+    with ThreadPoolExecutor(2) as pool:
+        reduction.prepare(nodes, pool)
+        exact = dense_compliance(run, nodes)
+        whole, less, again = kept(1000), kept(most), kept(1000)
+    two = slice(0, 6)
+    scale = np.abs(exact).max()
+    np.testing.assert_allclose(less[two, two], exact[two, two], atol=1e-6 * scale)
+    assert np.abs(less - exact).max() > 1e-3 * scale
+    np.testing.assert_allclose(again, whole, atol=1e-9 * scale)
