@@ -18,22 +18,13 @@ from rich.table import Table
 
 from palpo.app.cli.progress import Progress
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.physics.exchange.port import OK
+from palpo.physics.arrays import copy
+from palpo.physics.engine.contract import DONE
+from palpo.physics.engine.tick import begin, end, equilibrium, feel, find, free_motion, looks
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.systems.snap import (
-    MOST_ROUNDS,
-    Insertion,
-    delassus,
-    detect,
-    free_motion,
-    locate,
-    measure,
-    missed,
-    solve,
-    spread,
-    update,
-)
-from palpo.physics.systems.snap_model import CONTACTS, ROUNDS, SWEEPS, SnapModel
+from palpo.physics.systems.snap import book
+from palpo.physics.systems.snap_insertion import Insertion
+from palpo.physics.systems.snap_model import SnapModel
 from palpo.studies.claims import Claim, at_least
 from palpo.studies.snap_models import (
     DISTANCES,
@@ -51,8 +42,8 @@ from palpo.studies.tables import save_figure, write_csv
 
 KIND = "two-prong"
 MESHES = ("coarse", "fine")
-STAGES = ("free motion", "collision", "Delassus", "solver", "update", "energies")
-COLOURS = ("#3f9b57", "#e08a2e", "#8b6fc0", "#d64550", "#2f6fc0", "#8a97a8")
+STAGES = ("free motion", "collision", "contact forces", "update", "books")
+COLOURS = ("#3f9b57", "#e08a2e", "#d64550", "#2f6fc0", "#8a97a8")
 REPEATS = 5
 WANTED = 5000.0
 """[Hz]"""
@@ -119,30 +110,27 @@ def timed(model: SnapModel, path: NDArray, ns: NDArray[np.int64], met: NDArray[n
 @kernel
 def time_steps(s, positions, orientation, ns, met, scratch):
     """palpo.physics.systems.snap.step, with a clock after each stage, whose rounds are added up."""
+    e = s.engine
     for k in range(positions.shape[0]):
         at, now = ns[k], now_ns(scratch)
         at[:] = 0
-        free_motion(s, positions[k], orientation)
-        locate(s)
+        copy(positions[k], s.aim.position)
+        copy(orientation, s.aim.orientation)
+        code = begin(e)
         now = _add_lap(at, 0, now, scratch)
-        s.counter[ROUNDS] = s.counter[SWEEPS] = 0
-        while s.counter[ROUNDS] == 0 or (s.counter[ROUNDS] < MOST_ROUNDS and missed(s)):
-            s.counter[ROUNDS] += 1
-            detect(s)
+        while code == DONE and looks(e):
+            code = find(e)
             now = _add_lap(at, 1, now, scratch)
-            delassus(s)
+            if code == DONE and free_motion(e) == DONE:
+                code = equilibrium(e)
             now = _add_lap(at, 2, now, scratch)
-            solve(s)
-            spread(s)
-            now = _add_lap(at, 3, now, scratch)
         now = _add_lap(at, 1, now, scratch)
-        update(s)
-        now = _add_lap(at, 4, now, scratch)
-        status = measure(s)
-        _add_lap(at, 5, now, scratch)
-        met[k, 0], met[k, 1], met[k, 2] = s.counter[CONTACTS], s.counter[SWEEPS], s.counter[ROUNDS]
-        if status != OK:
+        if code != DONE or end(e) != DONE or feel(e) != DONE:
             return k
+        now = _add_lap(at, 3, now, scratch)
+        book(s)
+        _add_lap(at, 4, now, scratch)
+        met[k, 0], met[k, 1], met[k, 2] = e.contacts.count[0], e.count[0].sweeps, e.count[0].rounds
     return positions.shape[0]
 
 

@@ -31,7 +31,7 @@ from palpo.haptics.device import VirtualDevice
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, servo_run
 from palpo.physics.systems.click import Click, click
-from palpo.physics.systems.snap import Insertion
+from palpo.physics.systems.snap_insertion import Insertion
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.snap_models import SCENES, Row, columns
 from palpo.studies.tables import COLOURS, save_figure, write_csv

@@ -15,8 +15,9 @@ from palpo.physics.collision.distance_field import DistanceField, exact_field, l
 from palpo.physics.collision.io import find_network
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.connectors.connector import GIVE, Connector
-from palpo.physics.systems.snap import Insertion, Series
-from palpo.physics.systems.snap_model import Numerics, SnapModel
+from palpo.physics.systems.snap_insertion import Insertion, Series
+from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap_numerics import Numerics
 
 Row = dict[str, Any]
 

@@ -20,14 +20,13 @@ from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.exchange.snap_frame import (
     GAUSS_SEIDEL,
     MAXIMAL_DISSIPATION,
-    SET_LIVE,
 )
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.reduction.linear_model import Basis
-from palpo.physics.systems.snap_model import (
+from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap_numerics import (
     Numerics,
-    SnapModel,
     default_settings,
     reduced_bases,
     segment_models,
@@ -170,10 +169,10 @@ def _kept(folder: Path, key: str, dofs: list[int]) -> list[Basis] | None:
     ]
 
 
-def settings_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:
-    """Values of palpo.physics.exchange.snap_frame.SnapSettings."""
+def settings_of(spec: SnapScene, connector: Connector) -> NDArray[np.void]:
+    """Values (1,) of palpo.physics.exchange.snap_frame.VALUES."""
     values = default_settings(connector, numerics_of(spec))
-    values[SET_LIVE : SET_LIVE + 2] = device_values(spec)
+    values["force_scale"], values["max_force"] = device_values(spec)
     return values
 
 

@@ -109,8 +109,9 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         self.servo = make_servo(model, told.integration.substeps, turns=True)
         self._handle = Handle(self.servo)
         self._fresh = [(array, array.copy()) for array in _state(self.servo)]
-        self._fresh += [(array, array.copy()) for prong in model.prongs for array in _state(prong)]
-        c, plug = model.connector, model.state.plug
+        parts = (*model.prongs, *(probe.state for probe in model.probes))
+        self._fresh += [(array, array.copy()) for part in parts for array in _state(part)]
+        c, plug = model.connector, model.state.plug.model
         along = c.push
         self.unit_force = float(along @ plug.stiffness[:3, :3] @ along) * GIVE
         mass, _, inertia = c.plug.mass_properties(1.0)
@@ -172,12 +173,14 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         return True
 
     def _observe(self) -> Observation:
-        seen = np.concatenate([self._command, self.servo.snap.motion.error, self.servo.hand]) / self._unit
+        seen = (
+            np.concatenate([self._command, self.servo.snap.plug.motion.error, self.servo.hand]) / self._unit
+        )
         return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
 
     def _info(self) -> dict[str, Any]:
         c = self.model.connector
-        travel = float((self.servo.snap.motion.position - self.model.start) @ c.push)
+        travel = float((self.servo.snap.plug.motion.position - self.model.start) @ c.push)
         force = float(np.linalg.norm(self.servo.hand[:3]))
         return {"travel_m": travel, "force_N": force, "latched": travel >= LATCHED * c.stroke}
 
@@ -188,7 +191,9 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         if self._visual is None:
             self._visual = SnapVisual(self.scene, self.model, self.servo)
         visual = self._visual
-        visual.publish(visual.take_tool(), int(self.servo.counter[0]), np.zeros(len(COUNTERS), np.int64))
+        visual.publish(
+            visual.take_tool(), int(self.servo.count[0]["tick"]), np.zeros(len(COUNTERS), np.int64)
+        )
         state, _ = visual.latest()
         if self._photographer is None:
             self._photographer = Offscreen(visual.geometry, state, WIDTH, HEIGHT)
@@ -204,8 +209,11 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
             self._photographer = None
 
 
-CONSTANT = ("model", "plug", "field", "scratch", "points", "settings", "picture", "prong", "prongs")
-"""Fields of the servo's and of a prong's state that no tick changes, or that none reads before it writes."""
+CONSTANT = (
+    "model", "field", "scratch", "points", "settings", "picture", "prong", "prongs", "probe", "probes",
+    "bodies", "batch", "problem", "acceleration",
+)  # fmt: skip
+"""Fields of the servo's and of its parts' state that no tick changes, or that none reads before it writes."""
 
 
 def _state(value: Any) -> Iterator[NDArray[Any]]:

@@ -22,21 +22,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
+from numpy.lib.format import descr_to_dtype, dtype_to_descr
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from palpo.app.cli.progress import Silent
+from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 
 KEPT = (
     FunctionType, BuiltinFunctionType, MethodType, ModuleType, type, partial, cycle, np.ufunc, Dispatcher,
-    CFunc, BaseModel, Path, Executor, frozenset, type(threading.Lock()), threading.Thread, StepTimes, Silent,
+    CFunc, Kind, BaseModel, Path, Executor, frozenset, type(threading.Lock()), threading.Thread, StepTimes,
+    Silent,
 )  # fmt: skip
 """Kinds of objects that no run changes, or that say nothing of the scene's state."""
 KNOWN = ("palpo.", "scipy.sparse.")
 """Modules of the objects that are walked through."""
-OWN = {("SnapState", "prongs"), ("LentClock", "address"), ("ServoState", "rows")}
+OWN = {
+    ("SnapState", "prongs"), ("FieldContacts", "probes"), ("Probe", "address"), ("Solid", "address"),
+    ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
+    ("LentClock", "address"), ("ServoState", "rows"),
+}  # fmt: skip
 """Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""
 PLAIN = (bool, int, float, str, type(None))
 
@@ -104,7 +111,7 @@ class _Taker:
         if isinstance(value, np.ndarray):
             return self._array(value, path)
         if isinstance(value, Handle):
-            return {"behind": self._behind(value.state, path)}
+            return {"behind": self._behind(value.state, f"{path}.state")}
         if isinstance(value, KEPT):
             return {"kept": True}
         return self._whole(value, path)
@@ -152,7 +159,7 @@ class _Taker:
         offset = value.ctypes.data - owner.ctypes.data
         return {
             "part": self._names[id(owner)], "offset": offset, "shape": list(value.shape),
-            "strides": list(value.strides), "dtype": value.dtype.str,
+            "strides": list(value.strides), "dtype": dtype_to_descr(value.dtype),
         }  # fmt: skip
 
 
@@ -184,9 +191,10 @@ class _Putter:
         if "part" in tree:
             return self._part(tree, there)
         if "behind" in tree:
+            inner = f"{path}.state"  # who meets the tuple elsewhere wants it and not its handle
             if (
                 not isinstance(there, Handle)
-                or self.made(tree["behind"], there.state, path) is not there.state
+                or self.made(tree["behind"], there.state, inner) is not there.state
             ):
                 raise ValueError(f"{path}: what compiled code reads there is of another shape")
             return there
@@ -240,7 +248,7 @@ class _Putter:
     def _part(self, tree: dict[str, Any], there: Any) -> NDArray[Any]:
         owner = self._owner(tree["part"], _owner(there) if isinstance(there, np.ndarray) else ABSENT)
         part = np.ndarray(
-            tuple(tree["shape"]), np.dtype(tree["dtype"]), owner.ravel(order="K"), tree["offset"],
+            tuple(tree["shape"]), descr_to_dtype(tree["dtype"]), owner.ravel(order="K"), tree["offset"],
             tuple(tree["strides"]),
         )  # fmt: skip
         return there if isinstance(there, np.ndarray) and _laid_out_alike(there, part) else part

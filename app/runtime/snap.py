@@ -22,10 +22,8 @@ from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.systems.click import click
-from palpo.physics.systems.snap_model import CONTACTS, LOST
 from palpo.physics.systems.snap_servo import make_servo as make_snap_servo
 from palpo.physics.systems.snap_servo import snap_tick, tick_data
-from palpo.physics.systems.snap_tick import DIVERGENCES, SWEEP_CAPS, TICK
 
 KIND = "none"
 """There is one rate, and no interface between two."""
@@ -37,7 +35,7 @@ PLOTTED = 6.0
 FORCE, HELD = ("force_x", "force_y", "force_z"), ("held_x", "held_y", "held_z")
 """Columns of the hold's force on the hand [N], and of the plug's position [m]."""
 
-Values = tuple[NDArray[np.float64], NDArray[np.float64]]
+Values = tuple[NDArray[np.void], NDArray[np.float64]]
 """Settings and matrices of the hold, as palpo.physics.exchange.snap_frame has them."""
 
 
@@ -72,8 +70,8 @@ class SnapRig:
             self._values(),
             self._publish,
             state.settings_control,
-            lambda: int(state.counter[TICK]),
-            lambda: int(state.snap.counter[LOST]),
+            lambda: int(state.count[0]["tick"]),
+            lambda: int(state.snap.engine.count[0]["lost"]),
         )
         self.lock = PromptLock(self.low, self.ratio)
         self._data = tick_data(state)
@@ -107,13 +105,13 @@ class SnapRig:
     @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
-        return self.state.snap.motion.orientation
+        return self.state.snap.plug.motion.orientation
 
     def masses(self) -> dict[str, float]:
         """Mass of the socket, and the one that the plug is given by its hold [kg]."""
         c = self.model.connector
         volume = sum(float(prong.mesh.volumes.sum()) for prong in c.prongs)
-        held = c.push @ self.state.snap.plug.mass[:3, :3] @ c.push
+        held = c.push @ self.state.snap.plug.model.mass[:3, :3] @ c.push
         return {"socket": c.material.density * volume, "plug": float(held)}
 
     def change(self, spec: SnapScene) -> None:
@@ -133,22 +131,22 @@ class SnapRig:
 
     def problem(self) -> ContactProblem:
         """The last step's contact problem [m], [N]; InputError if it had no contact."""
-        snap = self.state.snap
-        n, s = int(snap.counter[CONTACTS]), snap.system
+        p = self.state.snap.engine.problem
+        n = int(p.rows[1])
         if n == 0:
             raise InputError("nothing is in contact in this tick, so that it has no contact problem")
-        w = s.w[: 9 * n * n].reshape(3 * n, 3 * n)
-        return ContactProblem(w.copy(), s.b[: 3 * n].copy(), s.mu[:n].copy())
+        w = p.w[: n * n].reshape(n, n)
+        return ContactProblem(w.copy(), p.b[:n].copy(), p.mu[: n // 3].copy())
 
     def counts(self) -> dict[str, int]:
         """Steps whose solve came to one of its limits."""
-        counter = self.state.counter
-        return {"sweeps used up": int(counter[SWEEP_CAPS]), "solves diverged": int(counter[DIVERGENCES])}
+        told = self.state.snap.engine.solver.told[0]
+        return {"sweeps used up": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on contacts without room and on solves that stopped short."""
         counts, found = self.counts(), []
-        lost = int(self.state.snap.counter[LOST])
+        lost = int(self.state.snap.engine.count[0]["lost"])
         if lost:
             found.append(f"{lost} contacts were dropped: raise contact.capacity or lower contact.clusters.")
         if counts["sweeps used up"]:

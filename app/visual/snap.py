@@ -10,7 +10,6 @@ from palpo.app.runtime.history import History
 from palpo.app.visual.frames import ServoFrames
 from palpo.app.visual.scene import SMALLEST_STRAIN, colour_range, rotate
 from palpo.config.schema.snap import SnapScene
-from palpo.physics.exchange.snap_frame import COUPLING, ELASTIC, KINETIC, PLUG
 from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.systems.snap_model import SnapModel
@@ -22,8 +21,8 @@ SMALLEST_DEFLECTION = 0.1
 FELT = 1e-6
 """Force below which there is no arrow: what is left of a vibration that has died away [N]."""
 
-ENERGY = {"kinetic": KINETIC, "elastic": ELASTIC, "coupling": COUPLING, "plug and hold": PLUG}
-"""Energies that are plotted, by their place in the picture."""
+ENERGY = {"kinetic": "kinetic", "elastic": "elastic", "coupling": "coupling", "plug and hold": "plug"}
+"""Energies that are plotted, by their name in the picture."""
 
 
 class SnapVisual(ServoFrames):
@@ -91,7 +90,7 @@ class SnapVisual(ServoFrames):
             return
         self._kept = tick
         p, along = self.picture, self.model.connector.push
-        self.energy.add(tick * self._dt, [1e3 * p.energy[k, i] for i in ENERGY.values()])
+        self.energy.add(tick * self._dt, [1e3 * p.energy[k][name] for name in ENERGY.values()])
         forces = (p.floor[k], -p.force[k], -p.hand[k, :3])
         self.force.add(tick * self._dt, [float(f @ along) for f in forces])
 

@@ -245,7 +245,16 @@ def set_rows(e):
                 contacts.weights[k, side], contacts.arm[k, side], first + k, contacts.frame[k],
                 1.0 - 2.0 * side,
             )  # fmt: skip
-    return ask_all(e, PLACE, e.bodies.batch)
+    return _place(e)
+
+
+@kernel
+def _place(e):
+    """Where the points are, which joints and the memory want to know; not so a detector that remembers."""
+    wanted = e.joints.what.shape[0] > 0
+    for k in range(e.contacts.count[0]):
+        wanted = wanted or not e.contacts.anchored[k]
+    return ask_all(e, PLACE, e.bodies.batch) if wanted else DONE
 
 
 @kernel
@@ -523,7 +532,7 @@ def end(e):
     contacts, first = e.contacts, e.joints.what.shape[0]
     if ask_all(e, END, e.bodies.batch) != DONE or ask_all(e, SHAPE, e.bodies.whole) != DONE:
         return NOT_FINITE
-    if ask_all(e, PLACE, e.bodies.batch) != DONE:
+    if _place(e) != DONE:
         return NOT_FINITE
     open_memory(e.memory)
     for k in range(contacts.count[0]):

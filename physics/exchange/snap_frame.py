@@ -12,32 +12,26 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
 
-# Entries of SnapSettings.value
-SET_FRICTION, SET_RESTITUTION = 0, 1
-"""mu and eps of all contacts [-]."""
-SET_CORRECTION = 2
-"""Share of a penetration that a contact's law takes away within a step [-]: 1 as in 002, 0 none of it."""
-SET_SOLVER = 3
-"""MAXIMAL_DISSIPATION or GAUSS_SEIDEL."""
-SET_TOLERANCE, SET_SWEEPS = 4, 5
-"""Of the contact solver: natural-map residual, most sweeps."""
-SET_CLUSTERS = 6
-"""Most contacts of a prong; 0 for every point that touches."""
-SET_LIVE = 7
-"""Force scale [-] and largest force [N] of the device's side, NaN to leave them (Port.live): two entries."""
-SETTINGS = 9
+VALUES = np.dtype(
+    [("friction", np.float64), ("restitution", np.float64), ("correction", np.float64), ("solver", np.int64),
+     ("tolerance", np.float64), ("sweeps", np.int64), ("clusters", np.int64), ("force_scale", np.float64),
+     ("max_force", np.float64)]
+)  # fmt: skip
+"""What may change: mu and eps of all contacts [-]; share of a penetration that a contact's law takes away
+in a step [-], 1 as in 002, 0 none of it; MAXIMAL_DISSIPATION or GAUSS_SEIDEL, its natural-map residual and
+most sweeps; most contacts of a prong, 0 for every point that touches; force scale [-] and largest force [N]
+of the device's side, NaN to leave them (Port.live)."""
 
 MAXIMAL_DISSIPATION, GAUSS_SEIDEL = 0, 1
-"""Values of SET_SOLVER."""
+"""Values of VALUES' solver."""
 
-# Entries of SnapPicture.energy [J]
-KINETIC, ELASTIC, COUPLING, PLUG = 0, 1, 2, 3
-"""Of the prongs, of the couplings between their segments, of the plug and its hold; the last in their sum."""
-WORK_NORMAL, WORK_FRICTION, WORK_CORRECTION = 4, 5, 6
-"""Done since the start by normal forces, by friction, and, of the normal's, for penetrations and gaps."""
-WORK_TARGET, LOST_DAMPING = 7, 8
-"""Done by the hand on the hold; taken by all dampings."""
-ENERGIES = 9
+ENERGY = np.dtype(
+    [(name, np.float64) for name in ("kinetic", "elastic", "coupling", "plug")]
+    + [(name, np.float64) for name in ("normal", "friction", "correction", "target", "damping")]
+)
+"""[J] Energy of the prongs, of the couplings between their segments, of the plug and its hold. Then what was
+done since the start: by normal forces, by friction, and, of the normal's, for penetrations and gaps; by the
+hand on the hold; and taken by all dampings."""
 
 GAINS = 5
 """Matrices of palpo.physics.dynamics.admittance.PlugModel: mass, damping, stiffness, inverse, follow."""
@@ -47,7 +41,7 @@ class SnapSettings(NamedTuple):
     """What an operator may change, slow loop to servo."""
 
     id: NDArray[np.int64]  # (3,) rises with each change; the servo's status names the one in force
-    value: NDArray[np.float64]  # (3, SETTINGS)
+    value: NDArray[np.void]  # (3,) of VALUES
     gains: NDArray[np.float64]  # (3, GAINS, 6, 6)
 
 
@@ -64,18 +58,18 @@ class SnapPicture(NamedTuple):
     torque: NDArray[np.float64]  # (3, 3) [N m] the same about `position`
     hand: NDArray[np.float64]  # (3, 6) of the hold on the hand [N], [N m]
     floor: NDArray[np.float64]  # (3, 3) [N] of the prongs on what they stand on
-    energy: NDArray[np.float64]  # (3, ENERGIES) [J]
+    energy: NDArray[np.void]  # (3,) of ENERGY
     n_contacts: NDArray[np.int64]  # (3,)
     contact_point: NDArray[np.float64]  # (3, c, 3) [m] on the prongs
     contact_force: NDArray[np.float64]  # (3, c, 3) [N] on the plug
     contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
 
 
-def make_snap_settings(values: NDArray[np.float64], gains: NDArray[np.float64]) -> SnapSettings:
-    """Settings that start from these values (SETTINGS,) and gains (GAINS, 6, 6)."""
+def make_snap_settings(values: NDArray[np.void], gains: NDArray[np.float64]) -> SnapSettings:
+    """Settings that start from these values (1,) of VALUES and gains (GAINS, 6, 6)."""
     return SnapSettings(
         np.zeros(SLOTS, np.int64),
-        np.tile(np.asarray(values, float), (SLOTS, 1)),
+        np.tile(values, SLOTS),
         np.tile(np.asarray(gains, float), (SLOTS, 1, 1, 1)),
     )
 
@@ -83,14 +77,14 @@ def make_snap_settings(values: NDArray[np.float64], gains: NDArray[np.float64]) 
 def publish_snap_settings(
     settings: SnapSettings,
     control: NDArray[np.int64],
-    values: NDArray[np.float64],
+    values: NDArray[np.void],
     gains: NDArray[np.float64],
     identity: int,
 ) -> None:
     """Hand new values and gains to the servo, under a number that its status will name."""
     slot = writer_slot(control)
     settings.id[slot] = identity
-    settings.value[slot] = values
+    settings.value[slot] = values[0]
     settings.gains[slot] = gains
     publish(control)
 
@@ -110,7 +104,7 @@ def make_snap_picture(coordinates: int, contacts: int) -> SnapPicture:
         torque=np.zeros((SLOTS, 3)),
         hand=np.zeros((SLOTS, 6)),
         floor=np.zeros((SLOTS, 3)),
-        energy=np.zeros((SLOTS, ENERGIES)),
+        energy=np.zeros(SLOTS, ENERGY),
         n_contacts=np.zeros(SLOTS, np.int64),
         contact_point=np.zeros((SLOTS, contacts, 3)),
         contact_force=np.zeros((SLOTS, contacts, 3)),

@@ -136,7 +136,7 @@ def join(
         inverse_start=_starts(inverses),
         H=_rows(H),
         row_start=_starts(rows),
-        row=np.concatenate(rows),
+        row=np.concatenate(rows).astype(np.int64),
         gather=_flat(gathers),
         gather_start=_starts(gathers),
         coupling_factor=np.ascontiguousarray(L + np.tril(L, -1).T),

@@ -83,6 +83,20 @@ class SegmentedWork(NamedTuple):
     load: NDArray[np.float64]  # (n_0,) contact forces on the coordinates of segment 0
 
 
+def empty_model() -> SegmentedModel:
+    """A body of nothing: the least that kernels can be laid out for."""
+
+    def none(n: int = 0) -> NDArray[np.int64]:
+        return np.zeros(n, np.int64)
+
+    rows, empty, square = Rows(none(1), none(), np.zeros(0)), np.zeros(0), np.zeros((0, 0))
+    return SegmentedModel(
+        1.0, 0.0, 0.0, 0.0, 0.0, rows, rows, none(2), empty, none(2), rows, none(2), none(), empty, none(2),
+        square,
+        square, square, rows, square, np.zeros((0, 3)), np.zeros((3, 0)),
+    )  # fmt: skip
+
+
 def make_state(model: SegmentedModel) -> SegmentedState:
     """At rest."""
     n, c = int(model.segment_start[-1]), len(model.coupling_factor)
@@ -178,18 +192,22 @@ def free(model, state, work):
 
 
 @kernel
-def apply(model, work, nodes, weights, forces, count):
-    """Add to work.vh what `count` contact forces do: A f of (14); and to lambda.
+def add_point_force(nodes, weights, force, forces):
+    """Share a force (3,) [N] on a barycentric point out to the contact nodes, forces (k, 3) [N]."""
+    for a in range(3):
+        for i in range(3):
+            forces[nodes[a], i] += weights[a] * force[i]
 
-    nodes (m, 3): contact nodes, counted within them, of the triangle that each force acts on; weights (m, 3):
-    barycentric; forces (m, 3) [N], world axes.
-    """
+
+@kernel
+def apply(model, work, forces):
+    """Add to work.vh what forces (k, 3) [N] on the contact nodes do: A f of (14); and to lambda."""
     load = work.load
     load[:] = 0.0
-    for j in range(count):
-        for a in range(3):
-            for i in range(3):
-                row, f = 3 * nodes[j, a] + i, weights[j, a] * forces[j, i]
+    for a in range(forces.shape[0]):
+        for i in range(3):
+            f, row = forces[a, i], 3 * a + i
+            if f != 0.0:
                 for p in range(model.surface.start[row], model.surface.start[row + 1]):
                     load[model.surface.column[p]] += model.surface.value[p] * f
     n, c = work.vh.size, work.coupling.size

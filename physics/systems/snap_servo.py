@@ -23,8 +23,9 @@ from palpo.physics.fem.material import Material
 from palpo.physics.kernels import callback
 from palpo.physics.mesh.connectors.connector import Admittance, Connector, make_prong
 from palpo.physics.mesh.generate import block
-from palpo.physics.systems.snap_model import Numerics, SnapModel
-from palpo.physics.systems.snap_tick import SUBSTEPS, TURNS, SnapServo, tick
+from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap_numerics import Numerics, default_settings
+from palpo.physics.systems.snap_tick import COUNT, SnapServo, tick
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
@@ -54,9 +55,11 @@ def make_servo(
         raise InputError(f"a tick of {substeps} steps: there must be at least one.")
     state = model.state
     q = np.array(rest, float)
-    servo = SnapServo(
+    return SnapServo(
         port=port or make_port(),
-        counter=np.zeros(6, np.int64),
+        count=np.zeros(1, COUNT),
+        substeps=int(substeps),
+        turns=int(turns),
         snap=state,
         rest=q / np.linalg.norm(q),
         offset=np.array(offset, float),
@@ -67,13 +70,13 @@ def make_servo(
         target=np.zeros(3),
         target_q=np.zeros(4),
         hand=np.zeros(6),
-        settings=make_snap_settings(state.live, gains_of(state.plug)),
+        settings=make_snap_settings(
+            default_settings(model.connector, model.numerics), gains_of(state.plug.model)
+        ),
         settings_control=make_control(),
-        picture=make_snap_picture(model.coordinates.size, len(state.contacts.candidate)),
+        picture=make_snap_picture(model.coordinates.size, len(state.engine.contacts.gap)),
         picture_control=make_control(),
     )
-    servo.counter[SUBSTEPS], servo.counter[TURNS] = substeps, turns
-    return servo
 
 
 def smallest_servo() -> SnapServo:

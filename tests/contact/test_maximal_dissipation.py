@@ -1,5 +1,7 @@
 """Maximal dissipation: one contact against the roots of its quartic, jamming, many contacts, the servo."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,22 +11,20 @@ from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.maximal_dissipation import (
-    CONTINUE,
-    CONVERGED,
     COULOMB,
-    DIVERGED,
     ELLIPSE,
-    Relaxation,
     dissipate,
-    make_progress,
     solve,
-    solve_contacts,
 )
 from palpo.physics.contact.solvers.registry import find_solver
+from palpo.physics.engine.contract import make_problem
+from palpo.physics.engine.dissipating import solve_dissipating
+from palpo.physics.engine.solve import make_solver
 from palpo.physics.errors import InputError
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import SOLVE_DIVERGED, SWEEPS_SPENT
 from tests.contact.stored import HARD, in_cones, stored
 
-PLAIN = Relaxation()
 WEDGES = ["wedge_loose.npz", "wedge_paper.npz", "wedge_gripped.npz"]
 
 
@@ -247,58 +247,55 @@ def test_a_solve_is_the_same_in_chunks_between_looks_at_the_clock():
     np.testing.assert_allclose(whole.r, chunks.r, rtol=0, atol=1e-6 * np.abs(whole.r).max())
 
 
-def in_a_larger_room(problem, before=6, after=9):
-    """The problem's rows between others, and its force and offset there."""
-    rows = len(problem.b)
-    w, b = np.eye(before + rows + after), np.ones(before + rows + after)
-    here = slice(before, before + rows)
-    w[here, here], b[here] = problem.w, problem.b
-    return w, b, np.zeros_like(b), np.zeros_like(b), here
+def in_the_servo(problem, r, joints=0, tolerance=1e-9, sweeps=5000):
+    """(Problem, what its solver told) after the servo's solve from r, behind the rows of so many joints."""
+    n, first = problem.n_contacts, 3 * joints
+    p, solver = make_problem(joints + n), make_solver(n, tolerance, sweeps)
+    p.rows[:] = first, first + 3 * n
+    w = p.w.reshape(p.rows[1], p.rows[1])
+    w[:first, :first], w[first:, first:] = np.eye(first), problem.w
+    p.b[:first], p.b[first:], p.r[first:], p.mu[:n] = 1.0, problem.b, r, problem.mu
+    solver.told["tolerance"] = tolerance
+    solve_dissipating(Handle(p), Handle(solver))
+    return p, solver.told[0]
 
 
-def test_the_servo_s_kernel_solves_the_rows_that_it_is_given_and_touches_no_other():
+def test_the_servo_solves_the_rows_of_contacts_and_touches_no_other():
     problem = stored("wedge_loose.npz")
-    w, b, r, u, here = in_a_larger_room(problem)
-    progress = make_progress(problem.n_contacts + 5)
-    code, sweeps, residual = solve_contacts(w, b, problem.mu, r, u, 6, PLAIN, 1e-9, np.inf, 5000, progress)
+    p, told = in_the_servo(problem, 0.0, joints=2)
     found = solve(problem, Stop(1e-9))
-    assert (code, sweeps) == (CONVERGED, found.iterations)
-    assert residual <= 1e-9
-    np.testing.assert_allclose(r[here], found.r, rtol=0, atol=1e-13 * np.abs(found.r).max())
-    np.testing.assert_allclose(u[here], problem.w @ found.r + problem.b, rtol=0, atol=1e-12 * np.abs(b).max())
-    r[here] = u[here] = 0.0
-    assert not r.any()
-    assert not u.any()
+    assert told["sweeps"] == found.iterations and told["residual"] <= 1e-9 and told["flags"] == 0
+    r, u = p.r[6:], p.u[6:]
+    np.testing.assert_allclose(r, found.r, rtol=0, atol=1e-13 * np.abs(found.r).max())
+    np.testing.assert_allclose(
+        u, problem.w @ found.r + problem.b, rtol=0, atol=1e-12 * np.abs(problem.b).max()
+    )
+    assert not p.r[:6].any() and not p.u[:6].any()
 
 
 def test_a_servo_s_solve_that_is_cut_short_is_no_worse_than_its_start():
     problem = stored("hard/wedge_jamming.npz")
-    r, u = solve(problem, Stop(1e-4, 20000)).r, np.zeros_like(problem.b)
+    r = solve(problem, Stop(1e-4, 20000)).r
     start = natural_map_residual(problem.w, problem.b, problem.mu, r)
-    progress = make_progress(problem.n_contacts)
-    # over-relaxed so far that it would not converge
-    wild = Relaxation(1.9, 1.0, 1.9)
     for most in (1, 2, 3, 5):
-        code, sweeps, residual = solve_contacts(
-            problem.w, problem.b, problem.mu, r, u, 0, wild, 1e-9, np.inf, most, progress
-        )
-        assert (code, sweeps) == (CONTINUE, most)
-        assert residual <= start * (1.0 + 1e-9)
-        start = residual
+        p, told = in_the_servo(problem, r, sweeps=most)
+        r = p.r.copy()
+        assert told["sweeps"] == most and told["flags"] == SWEEPS_SPENT and told["sweep_caps"] == 1
+        assert told["residual"] <= start * (1.0 + 1e-9)
+        start = told["residual"]
         assert in_cones(problem, r)
-        np.testing.assert_allclose(u, problem.w @ r + problem.b, rtol=0, atol=1e-12 * np.abs(problem.b).max())
+        u = problem.w @ r + problem.b
+        np.testing.assert_allclose(p.u, u, rtol=0, atol=1e-12 * np.abs(problem.b).max())
 
 
 def test_an_offset_that_is_no_number_leaves_the_servo_its_last_force():
     problem = stored("wedge_loose.npz")
     r = solve(problem, Stop(1e-8)).r
-    before, b, u = r.copy(), problem.b.copy(), np.zeros_like(r)
+    b = problem.b.copy()
     b[0] = np.nan
-    code, *_ = solve_contacts(
-        problem.w, b, problem.mu, r, u, 0, PLAIN, 1e-9, np.inf, 50, make_progress(problem.n_contacts)
-    )
-    assert code == DIVERGED
-    np.testing.assert_array_equal(r, before)
+    p, told = in_the_servo(SimpleNamespace(n_contacts=problem.n_contacts, w=problem.w, b=b, mu=problem.mu), r)
+    assert told["flags"] == SOLVE_DIVERGED and told["divergences"] == 1
+    np.testing.assert_array_equal(p.r, r)
 
 
 @pytest.mark.parametrize("wrong", [{"start": 0.0}, {"floor": 2.0}, {"decay": 1.5}, {"start": np.nan}])

@@ -7,21 +7,29 @@ import numpy as np
 
 from palpo.physics.bodies.chain import beam_model, chain_assemble, chain_work, rest_state, rigid_model
 from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.contacts import FIND, Contacts, append, detector
 from palpo.physics.engine.contract import DONE, ROTATION, Batch, Body, make_batch
 from palpo.physics.fem.material import Material
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
-from palpo.physics.mesh.generate import hex_block
+from palpo.physics.mesh.generate import block, hex_block
+from palpo.physics.reduction.joining import cut, join
 from palpo.physics.systems.hold import apply_hold, make_hold
 from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
+from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, make_midpoint_held
+from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, make_midpoint_modal
 from palpo.physics.yields.surface import COUPLED, STANDS, SURFACE, make_surface
 
 STEP = 1e-3
 ROOM = 64
 SOFT = Material(2e4, 0.4, 1000.0)
+DAMPED = Material(164.76e6, 0.35, 1050.0, 1.0, 1e-5)
+BLOCK = block((0.02, 0.004, 0.008), (4, 1, 2))
+CLAMPED = np.flatnonzero(BLOCK.nodes[:, 0] < -0.00999)
+CONTACT = np.flatnonzero(BLOCK.nodes[:, 0] > 0.004)
 
 
 def turned(rng: np.random.Generator) -> np.ndarray:
@@ -61,6 +69,12 @@ class Yielding(NamedTuple):
                 else:
                     out[:, i : i + 3] += weight * np.eye(3)
                     out[:, i + 3 : i + 6] -= weight * skew(arm)
+            elif name == "midpoint modal":
+                out[:, 3 * a : 3 * a + 3] += weight * np.eye(3)
+            elif name == "midpoint held":
+                turning = batch.what[k] == ROTATION
+                out[:, 3:] += weight * (np.eye(3) if turning else -skew(batch.arm[k]))
+                out[:, :3] += 0.0 if turning else weight * np.eye(3)
             elif name == "surface":
                 out[:, 3 * a : 3 * a + 3] += weight * np.eye(3)
                 if s.frame.grip[0] == COUPLED:
@@ -143,10 +157,34 @@ def held_surface(rng: np.random.Generator) -> Yielding:
     return surface(rng, COUPLED)
 
 
+def segments(rng: np.random.Generator) -> Yielding:
+    """A clamped block under the passive midpoint rule, whole, on its way."""
+    (part,) = cut(BLOCK, DAMPED, CLAMPED, np.zeros(len(BLOCK.tets), np.int64))
+    s = make_midpoint_modal(join(BLOCK, [part], CONTACT, STEP))
+    s.state.x[:], s.state.v[:] = 1e-4 * rng.standard_normal((2, part.n_dof)) * [[1.0], [100.0]]
+    M, K = part.M.toarray(), part.K.toarray()
+    C = 2.0 * STEP * np.linalg.inv((2.0 / STEP + DAMPED.alpha) * M + (DAMPED.beta + 0.5 * STEP) * K)
+    seen = part.dofs_of(CONTACT)
+    return Yielding(MIDPOINT_MODAL.bind(s), C[np.ix_(seen, seen)])
+
+
+def admitted(rng: np.random.Generator) -> Yielding:
+    """A rigid body on an admittance hold under the same rule, turning and off its target."""
+    gains = 0.1 + rng.random((3, 6))
+    gains[2, 3:] = 5.0
+    model, motion = make_plug(*gains, STEP, rng.uniform(-0.01, 0.01, 3), turned(rng))
+    motion.velocity[:], motion.error[:] = rng.standard_normal(6), 0.01 * rng.standard_normal(6)
+    M, D, K = (np.diag(a) for a in gains)
+    C = 2.0 * STEP * np.linalg.inv(2.0 / STEP * M + D + 0.5 * STEP * K)
+    return Yielding(MIDPOINT_HELD.bind(make_midpoint_held(model, motion)), C)
+
+
 KINDS = {
     "fixed": fixed, "rigid": rigid, "coupled": coupled, "beam": beam, "surface": surface,
-    "held surface": held_surface,
+    "held surface": held_surface, "segments": segments, "admitted": admitted,
 }  # fmt: skip
+MIDPOINT = MIDPOINT_MODAL, MIDPOINT_HELD
+"""Kinds whose rows see T v+ and that move by T vh (palpo.physics.contact.midpoint)."""
 
 
 def random_batch(rng: np.random.Generator, body: Body, n: int, **of: Any) -> Batch:
@@ -160,7 +198,7 @@ def random_batch(rng: np.random.Generator, body: Body, n: int, **of: Any) -> Bat
     batch.block[:] = np.arange(n)
     batch.axes[:] = np.linalg.qr(rng.standard_normal((n, 3, 3)))[0]
     batch.f[:] = rng.standard_normal((n, 3))
-    if body.kind.name == "chain":
+    if body.kind.name in ("chain", "midpoint held"):
         batch.arm[:] = 1e-3 * rng.standard_normal((n, 3))
     return batch
 

@@ -53,7 +53,8 @@ def contacts_of(rng: np.random.Generator, sides: tuple[Batch, Batch], n: int) ->
 @pytest.mark.parametrize("method", [0, 1], ids=["anderson", "gauss-seidel"])
 @pytest.mark.parametrize("pair", list(combinations_with_replacement(KINDS, 2)), ids=" and ".join)
 def test_forces_solve_the_problem_of_both_bodies_at_once(pair, method):
-    rng, n = np.random.default_rng(11), 6
+    # against six freedoms, six contacts may point so that no force parts them
+    rng, n = np.random.default_rng(11), 3 if "admitted" in pair else 6
     kinds = [KINDS[name](rng) for name in pair]
     sides = tuple(random_batch(rng, kind.body, n) for kind in kinds)
     contacts = contacts_of(rng, sides, n)

@@ -265,13 +265,13 @@ def hapco() -> Ride:
 
 def snap() -> Ride:
     model, servo, handle = test_snap_servo.make()
-    motion = servo.snap.motion
+    motion = servo.snap.plug.motion
 
     def velocity():
         motion.velocity[:] = np.nan
 
     def inverse():
-        servo.snap.plug.inverse[:] = np.nan
+        servo.snap.plug.model.inverse[:] = np.nan
 
     def pose():
         motion.position[:] = np.nan

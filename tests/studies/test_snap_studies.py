@@ -63,7 +63,7 @@ def test_a_timed_insertion_is_the_insertion_to_the_bit(case: Case):
     timed(watched, path, np.zeros((len(path), len(STAGES)), np.int64), np.zeros((len(path), 3)))
     insert(plain, rest=0.0)
     np.testing.assert_array_equal(watched.coordinates, plain.coordinates)
-    np.testing.assert_array_equal(watched.state.motion.velocity, plain.state.motion.velocity)
+    np.testing.assert_array_equal(watched.state.plug.motion.velocity, plain.state.plug.motion.velocity)
 
 
 def test_the_whole_model_at_the_usual_step_feels_as_at_half_of_it(tmp_path: Path):

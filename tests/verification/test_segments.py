@@ -14,6 +14,7 @@ from palpo.physics.reduction.linear_model import linear_model, vibration_modes
 from palpo.physics.reduction.modal import modal
 from palpo.physics.reduction.partition import by_boxes, by_graph, surface_and_inside
 from palpo.physics.reduction.segments import (
+    add_point_force,
     advance,
     apply,
     dissipated,
@@ -46,12 +47,15 @@ NODES, WEIGHTS = np.array([[0, 1, 2]]), np.array([[0.2, 0.3, 0.5]])
 @njit(cache=True)
 def run(model, state, work, nodes, weights, forces, energy):
     """Steps under one contact force; (largest error of the books, largest energy, taken by damping)."""
+    push = np.zeros_like(model.rest)
     done = lost = worst = most = 0.0
     start = energies(model, state, energy)
     vh = np.empty(3)
     for k in range(len(forces)):
         free(model, state, work)
-        apply(model, work, nodes, weights, forces[k : k + 1], 1)
+        push[:] = 0.0
+        add_point_force(nodes[0], weights[0], forces[k], push)
+        apply(model, work, push)
         point_value(model, work.vh, nodes[0], weights[0], vh)
         done += model.step * (vh * forces[k]).sum()
         lost += dissipated(model, state, work)
@@ -194,7 +198,9 @@ def test_the_compliance_of_two_points_is_the_velocity_that_a_force_adds(orders):
         forces = np.zeros((2, 3))
         forces[1, i] = 1.0
         free(model, state, work)
-        apply(model, work, nodes, weights, forces, 2)
+        push = np.zeros_like(model.rest)
+        add_point_force(nodes[1], weights[1], forces[1], push)
+        apply(model, work, push)
         for a in range(2):
             point_compliance(model, nodes[a], weights[a], nodes[1], weights[1], block)
             point_value(model, work.vh, nodes[a], weights[a], vh)
@@ -209,7 +215,9 @@ def test_the_force_on_the_floor_is_the_contact_force_less_inertia_and_mass_dampi
     floor = np.empty(3)
     for f in tap(150):
         free(model, state, work)
-        apply(model, work, NODES, WEIGHTS, f[None], 1)
+        push = np.zeros_like(model.rest)
+        add_point_force(NODES[0], WEIGHTS[0], f, push)
+        apply(model, work, push)
         floor_force(model, state, work, floor)
         inertia = mass * (2.0 / STEP * (work.vh - state.v) + DAMPED.alpha * work.vh)
         # K x has rounding of 1e6 N/m times 1e-3 m

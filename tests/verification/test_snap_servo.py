@@ -14,19 +14,13 @@ from palpo.physics.dynamics.admittance import TARGET, make_plug
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.port import INFO_HELD, INFO_SUM, OK, STATUS_CONTACTS, STATUS_FRAME
-from palpo.physics.exchange.snap_frame import (
-    ELASTIC,
-    SET_CLUSTERS,
-    SET_FRICTION,
-    SET_LIVE,
-    WORK_FRICTION,
-    publish_snap_settings,
-)
+from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.mesh.connectors.registry import generate
-from palpo.physics.systems.snap import Insertion
-from palpo.physics.systems.snap_model import CONTACTS, Numerics, SnapModel
+from palpo.physics.systems.snap_insertion import Insertion
+from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap_numerics import Numerics, default_settings
 from palpo.physics.systems.snap_servo import gains_of, make_servo, snap_tick, tick_data
-from palpo.physics.systems.snap_tick import TICK, tick
+from palpo.physics.systems.snap_tick import tick
 
 DT, SPEED = 1e-3, 0.1
 PRESSED = 6.5e-3
@@ -107,7 +101,7 @@ def test_the_work_of_the_hand_is_its_force_on_its_way():
     turn[:, 0], turn[:, 3] = np.cos(0.5 * angles), np.sin(0.5 * angles)
     felt = lead(servo, handle, path, turn)
     given = -np.sum(felt[1:, :3] * np.diff(path, axis=0)) - felt[1:, 5] @ np.diff(angles)
-    assert given == pytest.approx(model.state.motion.work[TARGET], rel=1e-9) and given > 1e-3
+    assert given == pytest.approx(model.state.plug.motion.work[TARGET], rel=1e-9) and given > 1e-3
 
 
 def test_a_run_is_repeated_bit_for_bit():
@@ -156,21 +150,22 @@ def test_a_tick_allocates_nothing(clusters):
             counts.append(rtsys.get_allocation_stats().alloc - before)
     finally:
         _nrt_python.memsys_disable_stats()
-    assert counts == [1, 1] and model.state.books[WORK_FRICTION] < -1e-3
+    assert counts == [1, 1] and model.state.books[0]["friction"] < -1e-3
 
 
 def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     model, servo, handle = make()
     path = way(model, PRESSED)
     before = lead(servo, handle, path)[-1]
-    values, gains = model.state.live.copy(), gains_of(model.state.plug)
+    values, gains = default_settings(connector(), model.numerics), gains_of(model.state.plug.model)
     assert servo.port.status[STATUS_FRAME] == 0 and math.isnan(servo.port.live[0])
-    values[SET_FRICTION], values[SET_CLUSTERS], values[SET_LIVE : SET_LIVE + 2] = 0.5, 2, (0.06, 3.0)
+    values["friction"], values["clusters"] = 0.5, 2
+    values["force_scale"], values["max_force"] = 0.06, 3.0
     publish_snap_settings(servo.settings, servo.settings_control, values, gains, 7)
     further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
     after = lead(servo, handle, further)
     assert servo.port.status[STATUS_FRAME] == 7 and servo.port.live.tolist() == [0.06, 3.0]
-    assert model.state.counter[CONTACTS] <= 2 * len(model.prongs)
+    assert model.state.engine.contacts.count[0] <= 2 * len(model.prongs)
     # (tan 45 + mu) / (1 - mu tan 45) doubles from 0.163 to 0.5; a bent prong leans out of the way
     assert after[-1, 1] > 1.6 * before[1] * (further[-1] - path[0])[1] / (path[-1] - path[0])[1]
 
@@ -183,16 +178,23 @@ def test_other_gains_act_at_once_and_the_books_still_balance():
 
     def balance():
         assert tick(handle) == OK
-        b = s.books
-        return b[:4].sum() - b[4] - b[5] - b[7] + b[8] + s.motion.work[2]
+        b = s.books[0]
+        energy = b["kinetic"] + b["elastic"] + b["coupling"] + b["plug"]
+        return energy - b["normal"] - b["friction"] - b["target"] + b["damping"] + s.plug.motion.work[2]
 
     start = balance()
     plug, _ = make_plug(0.5 * a.mass, 0.5 * a.damping, 0.5 * a.stiffness, DT)
-    publish_snap_settings(servo.settings, servo.settings_control, s.live, gains_of(plug), 1)
+    publish_snap_settings(
+        servo.settings,
+        servo.settings_control,
+        default_settings(connector(), model.numerics),
+        gains_of(plug),
+        1,
+    )
     for _ in range(100):
-        assert balance() == pytest.approx(start, abs=1e-9 * s.books[ELASTIC])
-    assert np.array_equal(gains_of(s.plug), gains_of(plug))
-    lag = s.motion.position - servo.port.position
+        assert balance() == pytest.approx(start, abs=1e-9 * s.books[0]["elastic"])
+    assert np.array_equal(gains_of(s.plug.model), gains_of(plug))
+    lag = s.plug.motion.position - servo.port.position
     np.testing.assert_allclose(servo.port.force, 0.5 * a.stiffness[0] * lag, rtol=0.02, atol=0.05)
     assert lag[1] > 1e-4
 
@@ -201,9 +203,8 @@ def test_the_picture_shows_the_prongs_the_plug_and_their_contacts():
     model, servo, handle = make()
     felt = lead(servo, handle, way(model, PRESSED))
     picture, (slot, fresh) = servo.picture, acquire(servo.picture_control)
-    assert (fresh and picture.tick[slot] == servo.counter[TICK] - 1) or picture.tick[slot] == servo.counter[
-        TICK
-    ]
+    done = servo.count[0]["tick"]
+    assert (fresh and picture.tick[slot] == done - 1) or picture.tick[slot] == done
     n = picture.n_contacts[slot]
     points, forces = picture.contact_point[slot, :n], picture.contact_force[slot, :n]
     np.testing.assert_allclose(forces.sum(axis=0), picture.force[slot], atol=1e-12)

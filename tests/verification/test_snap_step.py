@@ -11,8 +11,10 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import GAUSS_SEIDEL
 from palpo.physics.mesh.connectors.registry import generate
 from palpo.physics.systems.click import click
-from palpo.physics.systems.snap import Insertion, Series, step
-from palpo.physics.systems.snap_model import ROUNDS, Numerics, SnapModel
+from palpo.physics.systems.snap import step
+from palpo.physics.systems.snap_insertion import Insertion, Series
+from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap_numerics import Numerics
 
 REDUCED, SPEED = (6, 25), 0.1
 PRESSED = 6.5e-3
@@ -86,7 +88,7 @@ def test_force_on_the_floor_is_contact_less_inertia_and_drag(segments):
     for k in range(95):
         before = [prong.state.v.copy() for prong in made.prongs]
         step(made.handle, push.origin + SPEED * T * (k + 1) * connector().push, push.axes)
-        expected = -made.state.wrench[:3]
+        expected = -made.state.plug.wrench[:3]
         for prong, v in zip(made.prongs, before, strict=True):
             # lumped masses: M is its diagonal
             middle, change = 0.5 * (prong.state.v + v), (prong.state.v - v) / T
@@ -99,13 +101,15 @@ def test_force_on_the_floor_is_contact_less_inertia_and_drag(segments):
 
 def test_the_plug_gains_the_momentum_that_contacts_and_hold_give():
     made = model()
-    push, m, largest = Insertion(made, SPEED), made.state.motion, 0.0
+    push, m, largest = Insertion(made, SPEED), made.state.plug.motion, 0.0
     for k in range(120):
         before = m.velocity.copy()
         step(made.handle, push.origin + SPEED * 1e-3 * (k + 1) * connector().push, push.axes)
-        gained = made.state.plug.mass @ (m.velocity - before) / made.numerics.step
-        scale = np.abs(gained[:3]).max() + np.abs(made.state.hand[:3]).max()
-        np.testing.assert_allclose(gained[:3], (made.state.wrench - made.state.hand)[:3], atol=1e-10 * scale)
+        gained = made.state.plug.model.mass @ (m.velocity - before) / made.numerics.step
+        scale = np.abs(gained[:3]).max() + np.abs(made.state.plug.hand[:3]).max()
+        np.testing.assert_allclose(
+            gained[:3], (made.state.plug.wrench - made.state.plug.hand)[:3], atol=1e-10 * scale
+        )
         largest = max(largest, scale)
     assert largest > 0.5 * PAPER
 
@@ -133,7 +137,7 @@ def test_an_insertion_clicks_and_the_plug_stays_in():
     # the target is led back by 1 mm: the plug by the play of 0.3 mm and what the hooks yield
     assert there.travel[-1] - back.travel[-1] < 0.6e-3
     assert -back.wrench[-1] @ np.append(connector().push, np.zeros(3)) == pytest.approx(
-        made.state.plug.stiffness[0, 0] * (back.travel[-1] - connector().stroke + 1e-3) * -1.0, rel=0.05
+        made.state.plug.model.stiffness[0, 0] * (back.travel[-1] - connector().stroke + 1e-3) * -1.0, rel=0.05
     )
 
 
@@ -161,11 +165,11 @@ def test_the_reduced_model_feels_as_the_whole_one_does():
 def test_no_candidate_that_is_not_asked_is_near():
     """The bound by the last answer and the way since leaves out no point within the margin."""
     made = model()
-    push, c = Insertion(made, SPEED), made.state.candidates
+    push, c = Insertion(made, SPEED), made.state.search.candidates
     skipped = 0
     for _ in range(20):
         push.run(push.target + 0.6e-3)
-        asked = c.near[: made.prongs[-1].near[1]]
+        asked = c.near[: made.probes[-1].state.near[1]]
         left = np.setdiff1d(np.arange(c.gap.size), asked)
         skipped += left.size
         assert signed_distance(field(), c.local[left])[0].min() > made.numerics.margin
@@ -177,7 +181,7 @@ def test_detection_is_repeated_in_the_click_and_prongs_do_not_leap_through_the_p
     push, rounds, deepest = Insertion(made, SPEED), [], 0.0
     for _ in range(120):
         s = push.run(push.target + SPEED * 1e-3)
-        rounds.append(made.state.counter[ROUNDS])
+        rounds.append(made.state.engine.count[0]["rounds"])
         deepest = max(deepest, s.depth[-1])
     # on the wedge, but for the first touch, the last step's forces foretell the next's
     assert np.count_nonzero(np.array(rounds[:80]) > 1) <= 2 and max(rounds) > 1

@@ -239,22 +239,6 @@ def _residual(w, mu, r, u, first, progress):
     return error
 
 
-@kernel
-def solve_contacts(w, b, mu, r, u, first, relaxation, tolerance, bound, max_sweeps, progress):
-    """The servo's solve: r, in the cones, is the start and the result, u = W r + b of it.
-
-    Arguments as `begin` and `advance`. Gives back the force of the least residual, whatever ended it.
-    Returns (code, sweeps, relative residual).
-    """
-    begin(w, b, mu, r, u, first, relaxation, progress)
-    code, sweeps = advance(COULOMB, w, b, mu, r, u, first, relaxation, tolerance, bound, max_sweeps, progress)
-    if code != CONVERGED:
-        last = first + 3 * mu.shape[0]
-        copy(progress.best, r[first:last])
-        set_offset(w, b, r, u, first, last)
-    return code, sweeps, progress.least[0]
-
-
 def solve(
     problem: ContactProblem,
     stop: Stop,

@@ -1,0 +1,454 @@
+"""Contacts of points with a rigid solid, from its signed distance (002, IV-A): what may touch in this step.
+
+Points are interpolated on the surfaces of other bodies, the *probes*, in the solid's frame. Distance and
+normal are asked at the step's start, of those points alone that could come near: a distance changes no
+faster than its point moves, so that where it was asked last bounds it now.
+
+Without contact forces a bent body would leap millimetres in the step, and all of its points with it. So a
+point becomes a contact where the motion that is *foreseen*, under the newest forces, would bring it nearer
+than the margin: these are the points that touch. Of each probe either the deepest of each k-means cluster
+becomes a contact, or every one. Where the forces found then differ so much that something moves on by more
+than the margin, points may have been missed, and detection is repeated with these forces.
+
+It is a detector of `physics.engine.contacts`: body 1 of its contacts is a probe, body 2 the solid.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.arrays import all_finite
+from palpo.physics.collision.clusters import Clusters, make_clusters, update_clusters
+from palpo.physics.collision.distance_field import (
+    EXACT,
+    DistanceField,
+    DistanceScratch,
+    evaluate,
+    make_scratch,
+)
+from palpo.physics.collision.grid_distance import no_grid_distance
+from palpo.physics.collision.learned_distance import no_learned_distance
+from palpo.physics.collision.near_band import everywhere
+from palpo.physics.collision.signed_distance import no_exact_distance
+from palpo.physics.collision.surface_points import SurfacePoints
+from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
+from palpo.physics.engine.contract import (
+    DONE,
+    FREE,
+    MOVED,
+    NOT_FINITE,
+    NOT_OFFERED,
+    PLACE,
+    ROTATION,
+    SHAPE,
+    Batch,
+    Body,
+    address_of,
+    call_unit,
+    make_batch,
+)
+from palpo.physics.exchange.atomics import view_flat
+from palpo.physics.exchange.handle import Handle, handle_like
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import dot3, matvec3, quat_to_matrix, tangent_basis
+from palpo.physics.yields.fixed import FIXED, make_fixed
+
+LLOYD_SWEEPS = 4
+"""Of k-means in one step; it goes on in the next."""
+
+MOST_CLUSTERS = 32
+"""Of one probe."""
+
+SETTINGS = np.dtype(
+    [("margin", np.float64), ("clusters", np.int64), ("correction", np.float64), ("friction", np.float64),
+     ("restitution", np.float64)]
+)  # fmt: skip
+"""Points that would come nearer than the margin [m] within the step may be contacts; most contacts of a
+probe, chosen by k-means, 0 for every touching point; share of a penetration that the law of contact takes
+away in a step [-]; mu and eps of the contacts."""
+
+
+class Probe(NamedTuple):
+    """One body of k surface nodes and N candidate points between them."""
+
+    address: NDArray[np.int64]  # (2,) of its unit and of its state
+    body: int  # its number
+    points: SurfacePoints
+    first: int  # of its candidates among those of all probes
+    nodes: Batch  # (k,) where they are at the step's start, and how they move
+    drift: NDArray[np.float64]  # (k, 3) T (v+ + eps v) as it was foreseen when contacts were found last [m]
+    clusters: Clusters
+    near: NDArray[np.int64]  # (2,) first of its near candidates, and that of the next probe
+    active: NDArray[np.int64]  # (N,) near candidates that may become contacts
+    where: NDArray[np.float64]  # (N, 3) where these are, in the solid's frame [m]
+    depth: NDArray[np.float64]  # (N,) and their gaps [m]
+
+
+class Solid(NamedTuple):
+    """The body whose distance is asked."""
+
+    address: NDArray[np.int64]  # (2,) of its unit and of its state
+    body: int  # its number
+    pose: Batch  # its origin, and its turning
+    axes: NDArray[np.float64]  # (3, 3) from its frame to the world
+    drift: NDArray[np.float64]  # (2, 3) of origin and turning, as probes' [m], [rad]
+
+
+class Candidates(NamedTuple):
+    """The N points of all probes at the step's start."""
+
+    position: NDArray[np.float64]  # (N, 3) [m]
+    local: NDArray[np.float64]  # (N, 3) in the solid's frame [m]
+    closing: NDArray[np.float64]  # (N, 3) motion foreseen, relative to the solid [m], its frame
+    ahead: NDArray[np.float64]  # (N,) least gap that is foreseen in this step [m]
+    asked: NDArray[np.float64]  # (N, 3) where in the solid's frame the distance was asked last [m]
+    told: NDArray[np.float64]  # (N,) and what it was [m]
+    near: NDArray[np.int64]  # (N,) candidates whose distance is asked in this step
+    where: NDArray[np.float64]  # (N, 3) these in the solid's frame [m]
+    gap: NDArray[np.float64]  # (N,) their distance to the solid [m]
+    normal: NDArray[np.float64]  # (N, 3) out of the solid, in its frame
+    force: NDArray[np.float64]  # (N, 3) of the last step [N], world axes: where the next one starts
+
+
+class Found(NamedTuple):
+    """The contacts of a step, probe by probe: up to c."""
+
+    first: NDArray[np.int64]  # (1,) of them among the contacts of all detectors
+    # shadows tuple.count, which nobody asks of a state
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,)
+    candidate: NDArray[np.int64]  # (c,)
+    gap: NDArray[np.float64]  # (c,) [m]
+
+
+class FieldContacts(NamedTuple):
+    """All that finding contacts reads and writes."""
+
+    probe: Probe  # the first; the layout of all
+    probes: NDArray[np.int64]  # (p,) addresses of their handles
+    solid: Solid
+    field: DistanceField
+    scratch: DistanceScratch
+    settings: NDArray[np.void]  # (1,) of SETTINGS
+    candidates: Candidates
+    found: Found
+    active: NDArray[np.int64]  # (1,) points that touch, before clustering
+    begun: NDArray[np.bool_]  # (1,) whether it has looked for contacts in this step
+
+
+def make_probe(body: Body, number: int, points: SurfacePoints, first: int) -> Probe:
+    """A body whose points are the nodes, and whose candidates come after `first` others.
+
+    number: of the body among the engine's.
+    """
+    size, nodes = len(points.nodes), body.kind.points(body.state)
+    batch = make_batch(nodes)
+    batch.count[0] = nodes
+    batch.slots[:, 0], batch.weights[:, 0] = np.arange(nodes), 1.0
+    return Probe(
+        _addresses(body), number, points, first, batch, np.zeros((nodes, 3)),
+        make_clusters(MOST_CLUSTERS, size),
+        np.zeros(2, np.int64), np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size),
+    )  # fmt: skip
+
+
+def make_solid(body: Body, number: int) -> Solid:
+    """A rigid body, whose slot 0 is the origin of its distance's frame; number: among the engine's."""
+    pose = make_batch(2)
+    pose.count[0], pose.weights[:, 0], pose.what[1] = 2, 1.0, ROTATION
+    return Solid(_addresses(body), number, pose, np.eye(3), np.zeros((2, 3)))
+
+
+def make_field_contacts(
+    probes: list[Handle], solid: Solid, field: DistanceField, capacity: int
+) -> FieldContacts:
+    """Nothing found yet between the probes behind handles and a solid; at most `capacity` contacts.
+
+    The settings are the caller's to fill.
+    """
+    n = sum(len(handle.state.active) for handle in probes)
+    position, local, closing, asked, where, normal, force = (np.zeros((n, 3)) for _ in range(7))
+    one, candidate = [np.zeros(1, np.int64) for _ in range(3)], np.zeros(capacity, np.int64)
+    return FieldContacts(
+        probes[0].state, np.array([handle.address for handle in probes], np.int64), solid, field,
+        make_scratch(),
+        np.zeros(1, SETTINGS),
+        Candidates(
+            position, local, closing, np.zeros(n), asked, np.full(n, -np.inf), np.zeros(n, np.int64), where,
+            np.zeros(n), normal, force,
+        ),
+        Found(one[0], one[1], candidate, np.zeros(capacity)), one[2], np.zeros(1, np.bool_),
+    )  # fmt: skip
+
+
+def _addresses(body: Body) -> NDArray[np.int64]:
+    return np.array([body.kind.unit.address, body.handle.address], np.int64)
+
+
+@inlined
+def _ask(who, batch, stage, h):
+    """A stage of a probe's nodes or of the solid's pose; none of these touches the problem."""
+    return call_unit(who.address[0], stage, who.address[1], address_of(batch), 0, h)
+
+
+@inlined
+def _probe(s, k):
+    """Handle of probe k."""
+    return handle_like(s.probe, s.probes[k])
+
+
+@kernel
+def _locate(s, h):
+    """Where all are as the step starts, and how fast; NOT_FINITE for who is nowhere, and touches nothing."""
+    solid = s.solid
+    if _ask(solid, solid.pose, PLACE, h) != DONE or _ask(solid, solid.pose, FREE, h) != DONE:
+        return NOT_FINITE
+    quat_to_matrix(solid.pose.q[1], solid.axes)
+    well = all_finite(solid.pose.x[0]) and all_finite(solid.pose.q[1])
+    for k in range(s.probes.size):
+        probe = _probe(s, k)
+        if _ask(probe, probe.nodes, SHAPE, h) != DONE or _ask(probe, probe.nodes, FREE, h) != DONE:
+            return NOT_FINITE
+        well = well and all_finite(view_flat(probe.nodes.x))
+    s.candidates.ahead[:] = np.inf
+    return DONE if well else NOT_FINITE
+
+
+@kernel
+def _foresee(s, h):
+    """T (v+ + eps v) of nodes and pose under the forces pushed becomes their drift; its largest change."""
+    eps, way = h * s.settings[0].restitution, 0.0
+    _ask(s.solid, s.solid.pose, MOVED, h)
+    for k in range(2):
+        own = _drift(s.solid.pose, k, eps, s.solid.drift[k])
+        way = max(way, own if k == 0 else 0.0)
+    for p in range(s.probes.size):
+        probe = _probe(s, p)
+        _ask(probe, probe.nodes, MOVED, h)
+        for k in range(probe.drift.shape[0]):
+            way = max(way, _drift(probe.nodes, k, eps, probe.drift[k]))
+    return way**0.5
+
+
+@inlined
+def _drift(batch, k, eps, drift):
+    """drift (3,) = d + eps v of a point; its squared change."""
+    own = 0.0
+    for i in range(3):
+        ahead = batch.d[k, i] + eps * batch.v[k, i]
+        own += (ahead - drift[i]) ** 2
+        drift[i] = ahead
+    return own
+
+
+@kernel
+def _interpolate(s, probe):
+    """Candidate points of a probe: where they are, and how they close in under the forces foreseen."""
+    c, nodes, weights, first = s.candidates, probe.points.nodes, probe.points.weights, probe.first
+    x, drift, turn, origin = probe.nodes.x, probe.drift, s.solid.axes, s.solid.pose.x[0]
+    position, local, closing, along, about = (
+        c.position,
+        c.local,
+        c.closing,
+        s.solid.drift[0],
+        s.solid.drift[1],
+    )
+    for j in range(nodes.shape[0]):
+        p0, p1, p2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for a in range(3):
+            w, m = weights[j, a], nodes[j, a]
+            p0 += w * x[m, 0]
+            p1 += w * x[m, 1]
+            p2 += w * x[m, 2]
+            u0 += w * drift[m, 0]
+            u1 += w * drift[m, 1]
+            u2 += w * drift[m, 2]
+        k = first + j
+        position[k, 0], position[k, 1], position[k, 2] = p0, p1, p2
+        p0, p1, p2 = p0 - origin[0], p1 - origin[1], p2 - origin[2]
+        u0 -= along[0] + about[1] * p2 - about[2] * p1
+        u1 -= along[1] + about[2] * p0 - about[0] * p2
+        u2 -= along[2] + about[0] * p1 - about[1] * p0
+        for i in range(3):
+            local[k, i] = turn[0, i] * p0 + turn[1, i] * p1 + turn[2, i] * p2
+            closing[k, i] = turn[0, i] * u0 + turn[1, i] * u1 + turn[2, i] * u2
+
+
+@kernel
+def _find_near(s, probe, count):
+    """Candidates that could come within the margin in this step, after `count` of other probes."""
+    c, margin = s.candidates, s.settings[0].margin
+    local, asked, told, closing, near, where = c.local, c.asked, c.told, c.closing, c.near, c.where
+    probe.near[0] = count
+    for k in range(probe.first, probe.first + probe.points.nodes.shape[0]):
+        moved, way = 0.0, 0.0
+        for i in range(3):
+            moved += (local[k, i] - asked[k, i]) ** 2
+            way += closing[k, i] ** 2
+        if told[k] - moved**0.5 > margin + way**0.5:
+            continue
+        near[count] = k
+        for i in range(3):
+            where[count, i] = local[k, i]
+        count += 1
+    probe.near[1] = count
+    return count
+
+
+@inlined
+def _seen_gap(gap, correction):
+    """The gap as the law of contact sees it."""
+    return gap if gap > 0.0 else correction * gap
+
+
+@kernel
+def _activate(s, probe):
+    """Candidates that the motion foreseen would let come within the margin; how many."""
+    c, count, margin, correction = s.candidates, 0, s.settings[0].margin, s.settings[0].correction
+    for j in range(probe.near[0], probe.near[1]):
+        k = c.near[j]
+        c.told[k] = c.gap[j]
+        for i in range(3):
+            c.asked[k, i] = c.where[j, i]
+        n = c.normal[j]
+        if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
+            continue  # beyond the distance's band
+        c.ahead[k] = min(c.ahead[k], _seen_gap(c.gap[j], correction) + dot3(n, c.closing[k]))
+        if c.ahead[k] < margin:
+            probe.active[count] = j
+            probe.depth[count] = c.gap[j]
+            for i in range(3):
+                probe.where[count, i] = c.where[j, i]
+            count += 1
+    return count
+
+
+@kernel
+def _add_contact(s, contacts, probe, j):
+    """A contact at near candidate j, from that candidate's own force on; its number, -1 for none."""
+    c, i, settings = s.candidates, s.candidates.near[j], s.settings[0]
+    k = append(contacts, i, probe.body, s.solid.body)
+    if k < 0:
+        return k
+    found = s.found.count[0]
+    s.found.candidate[found], s.found.gap[found] = i, c.gap[j]
+    s.found.count[0] += 1
+    contacts.gap[k] = _seen_gap(c.gap[j], settings.correction)
+    contacts.mu[k], contacts.restitution[k] = settings.friction, settings.restitution
+    contacts.anchored[k] = True
+    for d in range(3):
+        contacts.slots[k, 0, d] = probe.points.nodes[i - probe.first, d]
+        contacts.weights[k, 0, d] = probe.points.weights[i - probe.first, d]
+        contacts.slots[k, 1, d], contacts.weights[k, 1, d] = 0, 1.0 if d == 0 else 0.0
+        contacts.arm[k, 1, d] = c.position[i, d] - s.solid.pose.x[0, d]
+        contacts.force[k, d] = c.force[i, d]
+    frame = contacts.frame[k]
+    matvec3(s.solid.axes, c.normal[j], frame[0])
+    tangent_basis(frame[0], frame[1], frame[2])
+    return k
+
+
+@kernel
+def _choose_clustered(s, contacts, probe, active, most):
+    """The deepest point of each cluster, from the forces of all its points."""
+    g, c, first = probe.clusters, s.candidates, contacts.count[0]
+    clusters = Clusters(g.centre[:most], g.count, g.label, g.offset2, g.deepest, g.members)
+    clusters.count[0] = min(clusters.count[0], most)
+    n = update_clusters(clusters, probe.where, probe.depth, active, LLOYD_SWEEPS)
+    for k in range(n):
+        if _add_contact(s, contacts, probe, probe.active[clusters.deepest[k]]) >= 0:
+            contacts.force[first + k] = 0.0
+    for a in range(active):
+        k = first + clusters.label[a]
+        if k < contacts.count[0]:
+            for d in range(3):
+                contacts.force[k, d] += c.force[c.near[probe.active[a]], d]
+
+
+@kernel
+def _choose_all(s, contacts, probe, active):
+    """Every active point; where there is no room, the deepest."""
+    chosen, n = s.found.candidate[s.found.count[0] :], 0
+    room = s.found.candidate.size // s.probes.size
+    for a in range(active):
+        if n < room:
+            chosen[n] = a
+            n += 1
+            continue
+        contacts.count[1] += 1
+        shallow = -1
+        for k in range(n):
+            if shallow < 0 or probe.depth[chosen[k]] > probe.depth[chosen[shallow]]:
+                shallow = k
+        if shallow >= 0 and probe.depth[a] < probe.depth[chosen[shallow]]:
+            chosen[shallow] = a
+    for k in range(n):
+        _add_contact(s, contacts, probe, probe.active[chosen[k]])
+
+
+@kernel
+def find(s, contacts, h):
+    """Contacts of all probes with the solid, as the newest forces let foresee them."""
+    if not s.begun[0]:
+        if _locate(s, h) != DONE:
+            return NOT_FINITE
+        _foresee(s, h)
+        s.begun[0] = True
+    c, near = s.candidates, 0
+    for k in range(s.probes.size):
+        probe = _probe(s, k)
+        _interpolate(s, probe)
+        near = _find_near(s, probe, near)
+    evaluate(s.field, c.where, near, c.gap, c.normal, s.scratch)
+    s.found.first[0], s.found.count[0], s.active[0] = contacts.count[0], 0, 0
+    for k in range(s.probes.size):
+        probe = _probe(s, k)
+        active = _activate(s, probe)
+        s.active[0] += active
+        if s.settings[0].clusters > 0:
+            _choose_clustered(s, contacts, probe, active, s.settings[0].clusters)
+        else:
+            _choose_all(s, contacts, probe, active)
+    return DONE
+
+
+@kernel
+def _remember(s, contacts):
+    """Where the next solve starts from."""
+    s.candidates.force[:] = 0.0
+    for k in range(s.found.count[0]):
+        for i in range(3):
+            s.candidates.force[s.found.candidate[k], i] = contacts.force[s.found.first[0] + k, i]
+
+
+@kernel
+def missed(s, contacts, h):
+    """AGAIN where the forces found let a node or the solid move on by more than the margin that FIND left."""
+    if _foresee(s, h) <= s.settings[0].margin:
+        return DONE
+    _remember(s, contacts)
+    return AGAIN
+
+
+def smallest_field_contacts() -> FieldContacts:
+    """One point of nobody near nothing: the least that the detector can be laid out for."""
+    field = DistanceField(
+        EXACT, everywhere(np.zeros((1, 3))), no_exact_distance(), no_grid_distance(), no_learned_distance()
+    )
+    points = SurfacePoints(np.zeros((1, 3), np.int64), np.zeros((1, 3)))
+    body = FIXED.bind(make_fixed(np.zeros((1, 3))))
+    return make_field_contacts([Handle(make_probe(body, 0, points, 0))], make_solid(body, 1), field, 1)
+
+
+@detector(smallest_field_contacts())
+def field_contacts_detector(stage, s, contacts, h):
+    """`int32 f(stage, state *, contacts *, h)`: one stage of a FieldContacts."""
+    if stage == FIND:
+        return find(s, contacts, h)
+    if stage == MISSED:
+        return missed(s, contacts, h)
+    if stage == KEEP:
+        _remember(s, contacts)
+        s.begun[0] = False
+        return DONE
+    return NOT_OFFERED
