@@ -165,7 +165,8 @@ class HeldBody(TetBody):
         self.turn = turn
         self.load = np.zeros((n, 3))
         self._force = np.zeros((n, 3))
-        self._needed = 0
+        self._needed = self._before = 0
+        """Most nodes whose compliance was asked for since the present factor was made, and before that."""
         self._factor: CholeskyFactor | None = None
         self._carried: NDArray[np.float64] | None = None
         self.handle: Handle | None = None
@@ -233,13 +234,14 @@ class HeldBody(TetBody):
 
     def compliance(self, count: int, h: float) -> NDArray[np.float64]:
         """h^2 A^-1 [m/N] of at least `count` nodes, those at the end of `last`, shape (3 c, 3 c)."""
-        self._needed = count
+        self._needed = max(self._needed, count)
         if count > self._sizes[self._level]:
             # the same matrix once more, in another order: what was solved with it stays valid
             self._use_level(self._level_of(count))
             self._factor = super().factor(h)
         assert isinstance(self._factor, TrailingFactor)
-        c = min(self._sizes[self._level], -(-count // BATCH) * BATCH)
+        size = self._sizes[self._level]
+        c = min(size, -(-max(count, min(self._before, size)) // BATCH) * BATCH)
         compliance = self._factor.compliance(h * h, c)
         if self.handle is None or self.handle.driven:
             return compliance
@@ -309,7 +311,9 @@ class HeldBody(TetBody):
 
     def factor(self, h: float) -> CholeskyFactor:
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
-        self._use_level(self._level_of(self._needed))
+        # a step asks more than once, and not for as many each time
+        self._use_level(self._level_of(max(self._needed, self._before)))
+        self._needed, self._before = 0, self._needed
         self._factor = super().factor(h)
         self._carried = None
         if self.handle is not None:

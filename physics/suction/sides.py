@@ -58,7 +58,11 @@ class Side(Protocol):
         """Note the rows of the body of that number."""
         ...
 
-    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+    def find_compliance(self, h: float) -> None:
+        """What `add_compliance` adds, for the rows taken; two sides may find theirs at once."""
+        ...
+
+    def add_compliance(self, w: NDArray[np.float64]) -> None:
         """w += h^2 H A^-1 H^T [m/N] of the rows taken."""
         ...
 
@@ -98,6 +102,7 @@ class SoftSide:
         self._points: Points = make_points(capacity)
         self._scratch: GatherScratch = gather_scratch(max(1, body.last.size), capacity)
         self._least = 0
+        self._compliance = np.zeros((0, 0))
 
     @property
     def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -119,13 +124,17 @@ class SoftSide:
         """See Side."""
         self._least = points_of_body(rows, number, self.place, self._points)
 
-    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+    def find_compliance(self, h: float) -> None:
         """See Side."""
-        points, count = self._points, int(self._points.count[0])
         touched = self.body.last.size - self._least
-        if count == 0 or touched <= 0:
+        needed = touched > 0 and self._points.count[0] > 0
+        self._compliance = self.body.compliance(touched, h) if needed else np.zeros((0, 0))
+
+    def add_compliance(self, w: NDArray[np.float64]) -> None:
+        """See Side."""
+        points, count, compliance = self._points, int(self._points.count[0]), self._compliance
+        if not compliance.size:
             return
-        compliance = self.body.compliance(touched, h)
         skipped = self.body.last.size - len(compliance) // 3
         slots = np.maximum(points.slots[:count] - np.int32(skipped), 0)
         add_delassus(compliance, count, points.contact, slots, points.yielding, points.axes, self._scratch, w)
@@ -170,6 +179,7 @@ class RigidSide:
         self.target = target(self.surface)
         self.rotation = np.eye(3)
         self._rows = np.zeros((3 * capacity, 6))
+        self._half = np.zeros((6, 0))
         self._count = 0
 
     @property
@@ -198,11 +208,14 @@ class RigidSide:
         self._count = 3 * int(rows.size[0])
         wrench_rows(rows, number, self.body.x[0], self._rows[: self._count])
 
-    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+    def find_compliance(self, h: float) -> None:
+        """See Side."""
+        self._half = h * self._factor.half_solve_many(np.ascontiguousarray(self._rows[: self._count].T))
+
+    def add_compliance(self, w: NDArray[np.float64]) -> None:
         """See Side."""
         n = self._count
-        half = h * self._factor.half_solve_many(np.ascontiguousarray(self._rows[:n].T))
-        w[:n, :n] += half.T @ half
+        w[:n, :n] += self._half.T @ self._half
 
     def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
         """See Side."""
@@ -254,7 +267,10 @@ class FixedSide:
     def take_rows(self, rows: Rows, number: int) -> None:
         """They do not move it."""
 
-    def add_compliance(self, w: NDArray[np.float64], h: float) -> None:
+    def find_compliance(self, h: float) -> None:
+        """It has none."""
+
+    def add_compliance(self, w: NDArray[np.float64]) -> None:
         """It has none."""
 
     def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:

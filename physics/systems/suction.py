@@ -16,9 +16,11 @@ Only rows that may matter are made: those whose gap the free motion all but clos
 If the solution then closes another one, its row is added and the problem solved again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +63,7 @@ SLACK = 0.01
 STOP = Stop(1e-6, 300)
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +118,7 @@ class Suction:
             raise InputError("the partner's surface is open, and air would pass through it: close it.")
         self.cups = [SoftSide(spec.body, capacity) for spec in cups]
         self.partner = partner
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
         self.sides: list[Side] = [*self.cups, partner]
         self.limits, self.air, self.h, self.ground = limits, air, h, ground
         self.leak, self.gauge, self.stop, self.accelerated = leak, gauge, stop, accelerated
@@ -144,6 +148,10 @@ class Suction:
         self.problem = np.zeros((0, 0)), np.zeros(0)
         self.gas_error = 0.0
         self._forget_cavities()
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self._pool.shutdown()
 
     def step(self) -> None:
         """One step of h. Raises FloatingPointError when a state is no longer finite."""
@@ -191,7 +199,13 @@ class Suction:
 
     def move_freely(self) -> None:
         """The motion of all bodies without contact and pressure, `free`, under their present loads."""
-        self.free = [side.free_motion(self.h) for side in self.sides]
+        self.free = self._side_by_side(lambda side: side.free_motion(self.h))
+
+    def _side_by_side(self, work: Callable[[Side], T]) -> list[T]:
+        """work(side) of all sides, on two threads where two have much to do: soft ones."""
+        if sum(isinstance(side, SoftSide) for side in self.sides) < 2:
+            return [work(side) for side in self.sides]
+        return list(self._pool.map(work, self.sides))
 
     def _collide(self) -> None:
         """Gaps of cups' and partner's vertices, and all rows that could be made."""
@@ -294,7 +308,9 @@ class Suction:
         b[:n] = self._offset.reshape(-1, 3)[self._wanted].ravel()
         for number, side in enumerate(self.sides):
             side.take_rows(rows, number)
-            side.add_compliance(w, h)
+        self._side_by_side(lambda side: side.find_compliance(h))
+        for side in self.sides:
+            side.add_compliance(w)
         last = len(self.cups)
         for j in range(k):
             i = int(self.cavity_cup[j])

@@ -264,4 +264,5 @@ class SuctionLoop:
         """Nothing is left to find: a step raises what keeps it from going on."""
 
     def close(self) -> None:
-        """There are no worker threads."""
+        """End the worker threads."""
+        self.suction.close()

@@ -88,10 +88,12 @@ def grouped(held: HeldProblem, most: int) -> HeldProblem:
     shared[group, np.arange(n)] = 1.0 / size[group]
     axes = _upright_axes(shared @ held.axes[:, 0])
     # u_g = mean of A_g A_i^T u_i
-    turned = np.einsum("gi,gab,icb->gaic", shared, axes, held.axes).reshape(3 * len(size), 3 * n)
+    blocks = axes[group] @ held.axes.transpose(0, 2, 1) / size[group][:, None, None]
     gather = np.zeros((3 * len(size) + k, 3 * n + k))
-    gather[: 3 * len(size), : 3 * n] = turned
+    for c in range(3):
+        gather[(3 * group + c)[:, None], 3 * np.arange(n)[:, None] + np.arange(3)] = blocks[:, c]
     gather[3 * len(size) :, 3 * n :] = np.eye(k)
+    turned = gather[: 3 * len(size), : 3 * n]
     whole = size[group][:, None] * held.start.reshape(n, 3)
     return replace(
         held,
