@@ -7,6 +7,7 @@ import pytest
 
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.anderson import DIVERGED
 from palpo.physics.errors import InputError
@@ -48,6 +49,25 @@ def touchable(of: Cup):
 
 def on_plane(body, h=H, **options) -> Suction:
     return Suction([CupSpec(body)], FixedSide(slab(0.2, 1, 0.02)), LIMITS, AIR, h, **options)
+
+
+def test_a_held_body_makes_one_factor_for_all_that_a_step_asks_of_it(monkeypatch):
+    """Each step asks for few nodes, then for more, and moves on; no step but the first makes two."""
+    body, made = small_cup(turn=0.0), []
+    make = TetBody.factor
+    monkeypatch.setattr(TetBody, "factor", lambda *args: made.append(1) or make(*args))
+    few, many = body.last.size // 4, body.last.size
+    counts = []
+    for _ in range(5):
+        before = len(made)
+        motion = body.free_motion(H)
+        exact = body.compliance(few, H)[-3 * few :, -3 * few :].copy()
+        whole = body.compliance(many, H)
+        np.testing.assert_allclose(whole[-3 * few :, -3 * few :], exact, atol=1e-9 * np.abs(exact).max())
+        body.finish(motion, H)
+        counts.append(len(made) - before)
+    assert counts[0] == 2, "or the test shows nothing"
+    assert counts[1:] == [1, 1, 1, 1]
 
 
 def cube(mass, gravity=G) -> RigidSide:
