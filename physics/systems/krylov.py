@@ -75,6 +75,8 @@ class Krylov(LowRate):
         """How long a step is expected to take [s]."""
         self._pairs_until = np.inf
         """Reading of the odometer up to which no pair without candidate can touch."""
+        self._without_slot = 0
+        """Points of candidates that the last frame had no room for."""
         self._bearing, self._pace = 0, 0.0
         """Contacts under load when the last step began, and how quickly the odometer went [m/s]."""
 
@@ -96,7 +98,10 @@ class Krylov(LowRate):
             self.read_tool()
             self.place_points(self.servo_tool())
             self.find_pairs(0.0, self._reach_of_candidates())
+            used_up, without = self.odometer > self._pairs_until, self._without_slot
             self.chosen, self.near = self.choose_slots()
+            # far points may go without a slot: what counts is whether they came near before the next frame
+            self._without_slot, self.lost_slots = self.lost_slots, without if used_up else 0
         with self.timed("L3-L5 tangent and columns"):
             for reduction, (_, local) in zip(self.reductions, self.member_slots(self.chosen), strict=True):
                 reduction.prepare(local, self.pool)

@@ -96,6 +96,7 @@ class LowRate:
         """Ticks behind the tool state that was read last, and its odometer [m]: its slot may be written again
         during a step, once the picture has read too."""
         self.lost_slots = 0
+        """Points that found no room in a frame and may have been needed there."""
         self.left_out = np.inf
         """Reading of the odometer at which a pair that found no slots in the last frame may be in reach."""
         self.lost_pairs = 0

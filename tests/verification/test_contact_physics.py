@@ -211,6 +211,24 @@ def test_a_low_loop_with_time_to_spare_is_asked_for_the_candidates_of_a_hand_tha
     assert run.low.frame_id > frames + 2
 
 
+def test_points_without_a_slot_count_as_lost_only_where_the_hand_came_near_them_before_the_next_frame():
+    """Six slots for a block's surface: none is missed by a hand that stands still, some by a quick one."""
+    scene = small_scene(
+        BALL_ON_BLOCK, "rates.low_hz=20", "bodies.ball.placement.position=[0.003, 0.04, -0.002]"
+    )
+    scene.capacity = scene.capacity._replace(slots=6, near=6)
+    run = LockStep(scene)
+    lost, without = [], []
+    run.starting = lambda: lost.append(run.low.lost_slots) or without.append(run.low._without_slot)
+    start = run.high.port.position.copy()
+    proceed(run, resting(start, 400))
+    assert without[-1] > 6 and not any(lost)
+    end = start - [0.0, 0.037, 0.0]
+    proceed(run, np.vstack([straight(start, end, 37), resting(end, 200)]))
+    run.close()
+    assert any(lost)
+
+
 def test_a_landing_before_late_frames_goes_no_deeper_than_the_contact_distance():
     """The coarse wire's cylinder is dropped, every frame 1.5 to 5 periods late."""
     spec = load_scene("wire", (*COARSE, "rates.low_hz=200"))
