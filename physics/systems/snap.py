@@ -54,6 +54,7 @@ def step(s, target_position, target_orientation):
     copy(target_position, s.aim.position)
     copy(target_orientation, s.aim.orientation)
     if engine.step(s.engine) != DONE:
+        s.search.begun[0] = False
         return NOT_FINITE
     book(s)
     return OK

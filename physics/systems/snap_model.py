@@ -8,13 +8,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.distance_field import DistanceField, exact_field
-from palpo.physics.collision.field_contacts import (
-    FieldContacts,
-    field_contacts_detector,
-    make_field_contacts,
-    make_probe,
-    make_solid,
-)
+from palpo.physics.collision.field_contacts import field_contacts_detector
+from palpo.physics.collision.field_search import FieldContacts, make_field_contacts, make_probe, make_solid
 from palpo.physics.collision.surface_points import surface_points
 from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Detector, make_engine

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.field_contacts import MOST_CLUSTERS
+from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import MAXIMAL_DISSIPATION, VALUES
 from palpo.physics.mesh.connectors.connector import Connector, Prong

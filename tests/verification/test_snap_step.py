@@ -8,6 +8,7 @@ import pytest
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.surface_points import surface_points
 from palpo.physics.errors import InputError
+from palpo.physics.exchange.port import NOT_FINITE, OK
 from palpo.physics.exchange.snap_frame import GAUSS_SEIDEL
 from palpo.physics.mesh.connectors.registry import generate
 from palpo.physics.systems.click import click
@@ -187,6 +188,19 @@ def test_detection_is_repeated_in_the_click_and_prongs_do_not_leap_through_the_p
     assert np.count_nonzero(np.array(rounds[:80]) > 1) <= 2 and max(rounds) > 1
     # what a step of the target makes, not the millimetres that a free prong would leap
     assert deepest < 0.5e-3
+
+
+def test_a_step_that_failed_leaves_nothing_of_its_search_to_the_next():
+    made = model()
+    push, plug = Insertion(made, SPEED), made.state.plug
+    push.run(PRESSED)
+    inverse, moved = plug.model.inverse.copy(), plug.motion.position + 2e-4 * connector().push
+    plug.model.inverse[:] = np.nan
+    assert step(made.handle, moved, push.axes) == NOT_FINITE
+    plug.model.inverse[:] = inverse
+    made.place(moved, push.axes)
+    assert step(made.handle, moved, push.axes) == OK
+    assert np.array_equal(made.state.search.solid.pose.x[0], moved)
 
 
 def test_a_misaligned_plug_is_pushed_back_and_turned():

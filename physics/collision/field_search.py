@@ -1,0 +1,154 @@
+"""What finding contacts with a solid's distance field reads and writes (`collision.field_contacts`)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.collision.clusters import Clusters, make_clusters
+from palpo.physics.collision.distance_field import EXACT, DistanceField, DistanceScratch, make_scratch
+from palpo.physics.collision.grid_distance import no_grid_distance
+from palpo.physics.collision.learned_distance import no_learned_distance
+from palpo.physics.collision.near_band import everywhere
+from palpo.physics.collision.signed_distance import no_exact_distance
+from palpo.physics.collision.surface_points import SurfacePoints
+from palpo.physics.engine.contract import ROTATION, Batch, Body, make_batch
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.yields.fixed import FIXED, make_fixed
+
+MOST_CLUSTERS = 32
+"""Of one probe."""
+
+SETTINGS = np.dtype(
+    [("margin", np.float64), ("clusters", np.int64), ("correction", np.float64), ("friction", np.float64),
+     ("restitution", np.float64)]
+)  # fmt: skip
+"""Points that would come nearer than the margin [m] within the step may be contacts; most contacts of a
+probe, chosen by k-means, 0 for every touching point; share of a penetration that the law of contact takes
+away in a step [-]; mu and eps of the contacts."""
+
+
+class Probe(NamedTuple):
+    """One body of k surface nodes and N candidate points between them."""
+
+    address: NDArray[np.int64]  # (2,) of its unit and of its state
+    body: int  # its number
+    points: SurfacePoints
+    first: int  # of its candidates among those of all probes
+    nodes: Batch  # (k,) where they are at the step's start, and how they move
+    drift: NDArray[np.float64]  # (k, 3) T (v+ + eps v) as it was foreseen when contacts were found last [m]
+    clusters: Clusters
+    near: NDArray[np.int64]  # (2,) first of its near candidates, and that of the next probe
+    active: NDArray[np.int64]  # (N,) near candidates that may become contacts
+    where: NDArray[np.float64]  # (N, 3) where these are, in the solid's frame [m]
+    depth: NDArray[np.float64]  # (N,) and their gaps [m]
+
+
+class Solid(NamedTuple):
+    """The body whose distance is asked."""
+
+    address: NDArray[np.int64]  # (2,) of its unit and of its state
+    body: int  # its number
+    pose: Batch  # its origin, and its turning
+    axes: NDArray[np.float64]  # (3, 3) from its frame to the world
+    drift: NDArray[np.float64]  # (2, 3) of origin and turning, as probes' [m], [rad]
+
+
+class Candidates(NamedTuple):
+    """The N points of all probes at the step's start."""
+
+    position: NDArray[np.float64]  # (N, 3) [m]
+    local: NDArray[np.float64]  # (N, 3) in the solid's frame [m]
+    closing: NDArray[np.float64]  # (N, 3) motion foreseen, relative to the solid [m], its frame
+    ahead: NDArray[np.float64]  # (N,) least gap that is foreseen in this step [m]
+    asked: NDArray[np.float64]  # (N, 3) where in the solid's frame the distance was asked last [m]
+    told: NDArray[np.float64]  # (N,) and what it was [m]
+    near: NDArray[np.int64]  # (N,) candidates whose distance is asked in this step
+    where: NDArray[np.float64]  # (N, 3) these in the solid's frame [m]
+    gap: NDArray[np.float64]  # (N,) their distance to the solid [m]
+    normal: NDArray[np.float64]  # (N, 3) out of the solid, in its frame
+    force: NDArray[np.float64]  # (N, 3) of the last step [N], world axes: where the next one starts
+
+
+class Found(NamedTuple):
+    """The contacts of a step, probe by probe: up to c."""
+
+    first: NDArray[np.int64]  # (1,) of them among the contacts of all detectors
+    # shadows tuple.count, which nobody asks of a state
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,)
+    candidate: NDArray[np.int64]  # (c,)
+    gap: NDArray[np.float64]  # (c,) [m]
+
+
+class FieldContacts(NamedTuple):
+    """All that finding contacts reads and writes."""
+
+    probe: Probe  # the first; the layout of all
+    probes: NDArray[np.int64]  # (p,) addresses of their handles
+    solid: Solid
+    field: DistanceField
+    scratch: DistanceScratch
+    settings: NDArray[np.void]  # (1,) of SETTINGS
+    candidates: Candidates
+    found: Found
+    active: NDArray[np.int64]  # (1,) points that touch, before clustering
+    begun: NDArray[np.bool_]  # (1,) whether it has looked for contacts in this step
+
+
+def make_probe(body: Body, number: int, points: SurfacePoints, first: int) -> Probe:
+    """A body whose points are the nodes, and whose candidates come after `first` others.
+
+    number: of the body among the engine's.
+    """
+    size, nodes = len(points.nodes), body.kind.points(body.state)
+    batch = make_batch(nodes)
+    batch.count[0] = nodes
+    batch.slots[:, 0], batch.weights[:, 0] = np.arange(nodes), 1.0
+    return Probe(
+        _addresses(body), number, points, first, batch, np.zeros((nodes, 3)),
+        make_clusters(MOST_CLUSTERS, size),
+        np.zeros(2, np.int64), np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size),
+    )  # fmt: skip
+
+
+def make_solid(body: Body, number: int) -> Solid:
+    """A rigid body, whose slot 0 is the origin of its distance's frame; number: among the engine's."""
+    pose = make_batch(2)
+    pose.count[0], pose.weights[:, 0], pose.what[1] = 2, 1.0, ROTATION
+    return Solid(_addresses(body), number, pose, np.eye(3), np.zeros((2, 3)))
+
+
+def make_field_contacts(
+    probes: list[Handle], solid: Solid, field: DistanceField, capacity: int
+) -> FieldContacts:
+    """Nothing found yet between the probes behind handles and a solid; at most `capacity` contacts.
+
+    The settings are the caller's to fill.
+    """
+    n = sum(len(handle.state.active) for handle in probes)
+    position, local, closing, asked, where, normal, force = (np.zeros((n, 3)) for _ in range(7))
+    one, candidate = [np.zeros(1, np.int64) for _ in range(3)], np.zeros(capacity, np.int64)
+    return FieldContacts(
+        probes[0].state, np.array([handle.address for handle in probes], np.int64), solid, field,
+        make_scratch(),
+        np.zeros(1, SETTINGS),
+        Candidates(
+            position, local, closing, np.zeros(n), asked, np.full(n, -np.inf), np.zeros(n, np.int64), where,
+            np.zeros(n), normal, force,
+        ),
+        Found(one[0], one[1], candidate, np.zeros(capacity)), one[2], np.zeros(1, np.bool_),
+    )  # fmt: skip
+
+
+def _addresses(body: Body) -> NDArray[np.int64]:
+    return np.array([body.kind.unit.address, body.handle.address], np.int64)
+
+
+def smallest_field_contacts() -> FieldContacts:
+    """One point of nobody near nothing: the least that the detector can be laid out for."""
+    field = DistanceField(
+        EXACT, everywhere(np.zeros((1, 3))), no_exact_distance(), no_grid_distance(), no_learned_distance()
+    )
+    points = SurfacePoints(np.zeros((1, 3), np.int64), np.zeros((1, 3)))
+    body = FIXED.bind(make_fixed(np.zeros((1, 3))))
+    return make_field_contacts([Handle(make_probe(body, 0, points, 0))], make_solid(body, 1), field, 1)
