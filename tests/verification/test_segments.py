@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
 from palpo.physics.dynamics.passive_midpoint import LinearBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
+from palpo.physics.kernels import kernel
 from palpo.physics.mesh import generate
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map
@@ -44,7 +44,7 @@ PARTS = {
 NODES, WEIGHTS = np.array([[0, 1, 2]]), np.array([[0.2, 0.3, 0.5]])
 
 
-@njit(cache=True)
+@kernel
 def run(model, state, work, nodes, weights, forces, energy):
     """Steps under one contact force; (largest error of the books, largest energy, taken by damping)."""
     push = np.zeros_like(model.rest)

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 from palpo.physics.collision.distance_field import exact_field, grid_field
@@ -15,6 +14,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.port import INFO_HELD, INFO_SUM, OK, STATUS_CONTACTS, STATUS_FRAME
 from palpo.physics.exchange.snap_frame import publish_snap_settings
+from palpo.physics.kernels import kernel
 from palpo.physics.mesh.connectors.registry import generate
 from palpo.physics.systems.snap_insertion import Insertion
 from palpo.physics.systems.snap_model import SnapModel
@@ -124,7 +124,7 @@ def test_the_c_callback_is_the_tick():
         tick_data(one._replace(hand=one.hand.astype(np.float32)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def run_ticks(servo, positions):
     """A tick for each of positions (n, 3); how many were well."""
     for k in range(positions.shape[0]):
