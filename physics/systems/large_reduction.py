@@ -5,8 +5,10 @@ its columns'. Points have columns of their own at the servo's step only, where w
 their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`).
 """
 
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,26 +118,36 @@ class LargeReduction(TetReduction):
         self._spread, self.known = spread, wanted
 
     def follow(self, *args: Any) -> None:
-        """As that of any body, while other threads solve the columns, whose tangent is that before."""
-        solving = self._begin_columns(self._pool) if self._pool else []
-        super().follow(*args)
-        self._take_columns([job.result() for job in solving])
+        """As that of any body, while another thread solves the columns, whose tangent is that before."""
+        assert self._pool is not None
+        self._solve_beside(self._pool, lambda: super(LargeReduction, self).follow(*args))
 
     def solve(self, pool: Executor) -> None:
         """The columns that were chosen last, unless they are there; those that stay begin where they were."""
-        self._take_columns([job.result() for job in self._begin_columns(pool)])
+        self._solve_beside(pool, lambda: None)
 
     def write(self, page: Page, pool: Executor) -> None:
         """See TetReduction."""
         self.solve(pool)
         super().write(page, pool)
 
-    def _begin_columns(self, pool: Executor) -> list[Future[NDArray[np.float32]]]:
+    def _solve_beside(self, pool: Executor, work: Callable[[], object]) -> None:
+        """The columns on one other thread while this one does its work, then on both: a servo needs room."""
         jobs, self._jobs = self._jobs, []
-        return [pool.submit(_approach, job) for job in jobs]
+        left = deque(range(len(jobs)))
+        solved = [self._points] * len(jobs)
 
-    def _take_columns(self, solved: list[NDArray[np.float32]]) -> None:
-        if solved:
+        def solve() -> None:
+            while left:
+                with suppress(IndexError):  # the other thread may have taken the last one
+                    i = left.popleft()
+                    solved[i] = _approach(jobs[i])
+
+        beside = pool.submit(solve)
+        work()
+        solve()
+        beside.result()
+        if jobs:
             self._patches = solved[:2]
             self._points = np.hstack([solved[0][:, :0], *solved[2:]])
 
