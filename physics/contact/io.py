@@ -16,7 +16,7 @@ plane, rows (n, t), get a second tangent that nothing moves along: its force is 
 
 Files come from assemblies in single precision or by formulas that are not quite symmetric, as one of the
 public collection by 1.3e-3 of its largest entry. Such a W, M or R is read as its symmetric part; what is
-farther from symmetric than SKEW is another law.
+farther from symmetric than SKEW is another law, and so is a W with an eigenvalue below zero by more.
 """
 
 from collections.abc import Callable
@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from palpo.physics.contact.problem import UNSYMMETRIC, AnyProblem, ContactProblem, SparseProblem
+from palpo.physics.contact.semidefinite import ROUNDED, require_semidefinite
 from palpo.physics.errors import InputError
 
 HDF5 = (".hdf5", ".h5")
@@ -70,8 +71,16 @@ def read_problem(path: str | PathLike[str], say: Say = _nothing) -> AnyProblem:
         raise InputError(
             f"{path}: a contact problem is a .npz, .hdf5 or .h5 file, not {suffix or 'without suffix'}"
         )
+    changes: list[str] = []
+
+    def tell(change: str) -> None:
+        changes.append(change)
+        say(change)
+
     try:
-        return _read_archive(path, say) if suffix == ".npz" else _read_fclib(path, say)
+        problem = _read_archive(path, tell) if suffix == ".npz" else _read_fclib(path, tell)
+        require_semidefinite(problem.w, SKEW if changes else ROUNDED)
+        return problem
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     # h5py and zipfile report damage as OSError, KeyError, ValueError and more, by where it strikes

@@ -19,7 +19,7 @@ class ContactProblem:
     """u = W r + b with r in the product of Coulomb cones; rows (n, t1, t2) of each contact.
 
     Raises InputError for shapes that do not agree, values that are not finite, negative mu, and a W that is
-    not symmetric or has a negative diagonal; its eigenvalues are not computed.
+    not symmetric or has a negative diagonal; its eigenvalues are `semidefinite.require_semidefinite`'s.
     """
 
     w: NDArray[np.float64]

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
+from palpo.physics.contact.semidefinite import require_semidefinite
 from palpo.physics.contact.solvers.registry import find_solver
 
 
@@ -16,7 +17,7 @@ def solve(
     solver: str = "portfolio",
     *,
     tolerance: float = 1e-8,
-    max_iterations: int = 5000,
+    max_iterations: int = 10_000,
     seconds: float = float("inf"),
     guess: ArrayLike | None = None,
     **options: Any,
@@ -31,8 +32,8 @@ def solve(
     guess: a force to start from, shape (3 n,)
 
     Read `result.converged` before `result.r`: a solver that fails says so, and r is then the best it had.
-    Raises InputError, one sentence, for a problem that is none (shapes, NaN, mu < 0, W not symmetric or with
-    a negative diagonal), and for a solver or an option that there is not.
+    Raises InputError, one sentence, for a problem that is none (shapes, NaN, mu < 0, W not symmetric or, of
+    matrices, with a negative eigenvalue), and for a solver or an option that there is not.
     """
     if isinstance(problem, ContactProblem | SparseProblem):
         held = problem
@@ -40,6 +41,7 @@ def solve(
         w, b, mu = problem
         b, mu = np.asarray(b, float), np.asarray(mu, float)
         held = SparseProblem(sp.csr_array(w), b, mu) if sp.issparse(w) else _dense(w, b, mu)
+        require_semidefinite(held.w)
     if guess is not None:
         warm = np.array(guess, float)
         held = replace(held, warm=warm)

@@ -1,4 +1,4 @@
-"""Four solvers behind one name: whatever the problem, the one that suits it, and no clock in the choice.
+"""Five solvers behind one name: whatever the problem, the one that suits it, and no clock in the choice.
 
 Accelerated sweeps (`anderson`) are the cheapest where they converge, and cost next to nothing to try. An
 interior-point solve costs about the same for every problem: that is its price. So sweeps go on for as long as
@@ -6,7 +6,8 @@ they have cost less than that and have prospects; once hardly a contact changes 
 (`SETTLED`), semi-smooth Newton is tried from where they are, and given up at once where it does not bite.
 Then the interior point. What it leaves, a singular W without a centred path or a coupling of normal and
 tangent that is not monotone, goes round between alternating directions, sweeps on the problem scaled to
-equal diagonal blocks, and Newton, each from the best force so far and for longer each time.
+equal diagonal blocks, and Newton, each from the best force so far and for longer each time; after the first
+round the central path is walked round its folds (`homotopy`), which is slow and gets where no descent does.
 
 Every choice depends on residuals, statuses and counts alone, in work units: a unit is a product with W. So a
 replay repeats it bit for bit, and a larger budget, from eight sweeps on, gives a result that is no worse.
@@ -31,6 +32,7 @@ from palpo.physics.contact.residual import PLAUSIBLE, contact_statuses, judge, r
 from palpo.physics.contact.solvers import (
     admm,
     anderson,
+    homotopy,
     interior_point,
     semi_smooth_newton,
     sparse,
@@ -41,15 +43,15 @@ from palpo.physics.contact.solvers.relaxation import starting_force
 
 Array = NDArray[np.float64]
 
-FIRST, LOOK = 40, 32
+FIRST, LOOK = 56, 32
 """Sweeps before the first look at the residual, and between two more."""
 
 STEPS = 12
 """Factorisations of a usual interior-point solve."""
 
-OVERHEAD, FACTOR = 30.0, 12.0
-"""A step that factors N rows is worth OVERHEAD + N / FACTOR products with W, as measured from 25 to 380
-contacts with one thread; only the choice between solvers depends on it."""
+OVERHEAD, FACTOR = 2.0, 12.0
+"""A step that factors N rows is worth OVERHEAD + N / FACTOR sweeps, extrapolation included, as measured from
+16 to 400 contacts with one thread; only the choice between solvers depends on it."""
 
 SETTLED = 0.03
 """Share of the contacts that may change status between two looks for Newton to be tried."""
@@ -57,11 +59,15 @@ SETTLED = 0.03
 BITE, BITES = 0.1, 2
 """Newton is given up where that many steps do not bring the residual to this share."""
 
-NEARLY, MOST = 0.3, 3.0
+NEARLY, MOST = 0.3, 2.0
 """Sweeps that have cost the price go on while they promise to need this share of it, for MOST prices."""
 
-HOPELESS = 4.0
-"""Sweeps whose own rate promises to need that many times the price are left."""
+FORLORN, HOPELESS, SPAN = 0.95, 2.0, 0.125
+"""Sweeps are left where they promise to need so many times the price, at the first look and later; their rate
+is that of this share of the price, of two looks at least."""
+
+AGAIN = 3.0
+"""Prices for which sweeps are taken up again where the interior point has failed: tall stacks need that."""
 
 INTERIOR, POLISH = 100, 12
 """Most steps of an interior-point solve, and of Newton after it."""
@@ -195,9 +201,12 @@ def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> Contact
 def _try_all(run: _Run) -> None:
     if run.problem.warm is not None and run.problem.warm.any():
         _newton(run, POLISH)
-    _sweep_while_it_pays(run, STEPS * _step_price(run, run.problem.n_contacts))
+    price = STEPS * _step_price(run, run.problem.n_contacts)
+    _sweep_while_it_pays(run, price)
     attempts = iter(interior_point.ATTEMPTS)
     _interior(run, *next(attempts))
+    _newton(run, POLISH)
+    _sweep_on(run, int(AGAIN * price))
     _newton(run, POLISH)
     _alternate(run, ROUND)
     _newton(run, POLISH)
@@ -211,6 +220,8 @@ def _try_all(run: _Run) -> None:
         _newton(run, POLISH)
         _alternate(run, length)
         _newton(run, POLISH)
+        if length == ROUND:
+            _walk(run)
         length *= 2
 
 
@@ -229,6 +240,10 @@ def _sweep_while_it_pays(run: _Run, price: float) -> None:
     p, n, sweeps = run.problem, run.problem.n_contacts, run.sweeps
     status, before = np.zeros(n, np.int32), np.zeros(n, np.int32)
     contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, before)
+    if sweeps.done >= FIRST:  # so far from 1, and so on
+        gained = -math.log(min(sweeps.least, 1.0))
+        if sweeps.done * math.log(sweeps.least / run.stop.tolerance) > FORLORN * price * gained:
+            return
     code, seen, tried, left = anderson.CONTINUE, [sweeps.least], 0, 0.0
     while code == anderson.CONTINUE and not run.over:
         if sweeps.done > price and (left > NEARLY * price or sweeps.done > MOST * price):
@@ -242,20 +257,29 @@ def _sweep_while_it_pays(run: _Run, price: float) -> None:
         contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, status)
         changed = np.count_nonzero(status != before)
         before[:] = status
-        left = _sweeps_left(seen, run.stop.tolerance)
+        left = _sweeps_left(seen, run.stop.tolerance, max(2, int(SPAN * price / LOOK)))
         step = _step_price(run, int(np.count_nonzero(status)))
         if changed <= SETTLED * n and sweeps.done >= 2 * tried and left > 2.0 * step:
             tried = sweeps.done
             _newton(run, POLISH)
-        if left > HOPELESS * price and sweeps.done > 4 * LOOK:
+        if left > HOPELESS * price:
             return
 
 
-def _sweeps_left(seen: list[float], tolerance: float) -> float:
-    """How many more sweeps the rate of the last two looks promises."""
-    if len(seen) < 3 or not math.isfinite(seen[-3]):
+def _sweep_on(run: _Run, most: int) -> None:
+    """Sweeps from where they were left."""
+    code, last = anderson.CONTINUE, run.sweeps.done + most
+    while code == anderson.CONTINUE and not run.over and run.sweeps.done < last:
+        had = run.sweeps.done
+        code = run.sweeps.advance(run.whole(LOOK, anderson.OFTEN))
+        run.spend(run.sweeps.done - had, run.sweeps.least, run.sweeps.a.best)
+
+
+def _sweeps_left(seen: list[float], tolerance: float, looks: int) -> float:
+    """How many more sweeps the rate of the last looks promises; none where there are not as many."""
+    if len(seen) <= looks or not math.isfinite(seen[-1 - looks]):
         return 0.0
-    rate = math.log(seen[-3] / seen[-1]) / (2 * LOOK)
+    rate = math.log(seen[-1 - looks] / seen[-1]) / (looks * LOOK)
     return math.log(seen[-1] / tolerance) / rate if rate > 0.0 else math.inf
 
 
@@ -343,6 +367,17 @@ def _interior(run: _Run, ridge: float, lags: bool) -> None:
         had = int(a.count[s.STEPS])
         code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
         run.spend(int(a.count[s.STEPS]) - had, float(a.state[s.LEAST]), a.best)
+
+
+def _walk(run: _Run) -> None:
+    """The central path followed round its folds, from its beginning."""
+    if run.over:
+        return
+    seconds = run.stop.seconds - (perf_counter() - run.started)
+    part = replace(run.stop, max_iterations=run.left, seconds=seconds)
+    found = homotopy.solve(replace(run.problem, warm=None), part)
+    if relative_residual(run.problem, found.r) < math.inf and np.linalg.norm(found.r) <= run.bound:
+        run.spend(found.iterations, found.residual, found.r)
 
 
 def _alternate(run: _Run, length: int) -> None:

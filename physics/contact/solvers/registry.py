@@ -142,6 +142,12 @@ register(
         f"{_HERE}.admm:solve",
     ),
     Solver(
+        "homotopy",
+        "the central path by its arc length, round its folds (Allgower & Georg 2003)",
+        f"{_HERE}.homotopy:solve",
+        sure=False,
+    ),
+    Solver(
         "anderson",
         "Gauss-Seidel, extrapolated from its last sweeps (Anderson 1965)",
         f"{_HERE}.anderson:solve",

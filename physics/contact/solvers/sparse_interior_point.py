@@ -9,6 +9,7 @@ correctors. With `shift`, s of each contact [m], in place of mu |u_t|, it solves
 the problem of Acary, Cadoux, Lemarechal & Malick (ZAMM 91, 2011), the least of 1/2 r W r + r (b + s n) on K.
 """
 
+import math
 from time import perf_counter
 
 import numpy as np
@@ -27,8 +28,8 @@ from palpo.physics.contact.solvers.interior_point import (
     SHORT,
     SMALLEST,
 )
-from palpo.physics.contact.solvers.products import STIFFEST
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
+from palpo.physics.contact.solvers.scaling import unit_cones
 
 Array = NDArray[np.float64]
 
@@ -112,14 +113,9 @@ class Interior:
     def __init__(self, problem: AnyProblem, ridge: float, lags: bool, shift: Array | None = None) -> None:
         n, mu = problem.n_contacts, problem.mu
         self.problem, self.ridge, self.lags, self.n = problem, ridge, lags, n
-        own = problem.w.diagonal().reshape(n, 3).mean(axis=1)
-        mean = own.mean() if own.any() else 1.0
-        own = np.where(own > 0.0, np.maximum(own, STIFFEST * mean), mean)
-        unit = float((np.abs(problem.b).reshape(n, 3).max(axis=1) / np.sqrt(own)).max(initial=0.0)) or 1.0
-        force = unit / np.sqrt(own)
-        rubs = mu > 0.0
-        scale = np.stack([force / np.where(rubs, mu, 1.0), rubs * force, rubs * force], axis=1)
-        self.scale, self.unit = scale, unit * unit
+        scale, self.unit = unit_cones(problem)
+        rubs, unit = mu > 0.0, math.sqrt(self.unit)
+        self.scale = scale
         spread = sp.diags_array(scale.ravel() / unit)
         self.w = sp.csr_array(spread @ sp.csr_array(problem.w) @ spread)
         self.rubs, self.b = rubs, problem.b.reshape(n, 3) * scale / self.unit
