@@ -21,11 +21,12 @@ from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.engine.solve import CHUNK
 from palpo.physics.errors import InputError
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import publish_settings
 from palpo.physics.systems.hapco_multirate import (
-    CALLS,
     ContactLock,
     ContactLoop,
     MultirateServo,
@@ -35,15 +36,7 @@ from palpo.physics.systems.hapco_multirate import (
 from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
 from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
 from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic
-from palpo.physics.systems.hapco_tick import (
-    CHUNK,
-    DIVERGENCES,
-    LOST_CONTACTS,
-    SWEEP_CAPS,
-    TICK,
-    TIME_CAPS,
-    whole_matrix,
-)
+from palpo.physics.systems.hapco_tick import whole_matrix
 
 KIND = "none"
 """There is one rate, and no interface between two."""
@@ -90,8 +83,8 @@ class HapcoRig:
                 values,
                 partial(publish_settings, state.settings, state.settings_control),
                 state.settings_control,
-                lambda: int(state.counter[TICK]),
-                lambda: int(state.counter[LOST_CONTACTS]),
+                lambda: int(state.engine.now[0]),
+                lambda: int(state.engine.count["lost"][0]),
             )
             self.lock = PromptLock(self.low, self.ratio)
             tick, self._data = hapco_tick, tick_data(self.state)
@@ -116,12 +109,12 @@ class HapcoRig:
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return 0 if self.loops is None else int(self.loops.counter[CALLS] - self.state.counter[TICK])
+        return 0 if self.loops is None else int(self.loops.count["calls"][0] - self.state.engine.now[0])
 
     @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
-        return self.state.mobile.orientation
+        return self.state.mobile.frame.now.orientation
 
     def masses(self) -> dict[str, float]:
         """Mass of each body [kg]."""
@@ -140,7 +133,7 @@ class HapcoRig:
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """Ticks of a run in threads: where the clock cut a solve short, it is cut short again."""
-        clock = self.state.clock
+        clock = self.state.engine.solver.clock
         clock.address[0] = counted_clock.address
         done = 0
         for cut in np.flatnonzero(flags & TIME_SPENT):
@@ -155,27 +148,28 @@ class HapcoRig:
 
     def problem(self) -> ContactProblem:
         """The last tick's contact problem [m], [N], of all contacts found; InputError if there were none."""
-        p, n = self.state.problem, int(self.state.contacts.count[0])
+        e = self.state.engine
+        n = int(e.contacts.count[0])
         if n == 0:
             raise InputError("nothing is in contact in this tick, so that it has no contact problem")
         w = np.empty((3 * n, 3 * n))
-        whole_matrix(self.state, w)
-        return ContactProblem(w, p.b[: 3 * n].copy(), p.mu[:n].copy())
+        whole_matrix(Handle(self.state), w)
+        return ContactProblem(w, e.b[: 3 * n].copy(), e.contacts.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""
-        counter = self.state.counter
+        told = self.state.engine.solver.told
         return {
-            "sweeps used up": int(counter[SWEEP_CAPS]),
-            "time used up": int(counter[TIME_CAPS]),
-            "solves diverged": int(counter[DIVERGENCES]),
+            "sweeps used up": int(told["sweep_caps"][0]),
+            "time used up": int(told["time_caps"][0]),
+            "solves diverged": int(told["divergences"][0]),
         }
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on contacts without room and on solves that stopped short."""
         solver, counts, found = self.spec.solver, self.counts(), []
-        if self.state.counter[LOST_CONTACTS]:
-            found.append(f"{self.state.counter[LOST_CONTACTS]} contacts were dropped: capacity full.")
+        if lost := int(self.state.engine.count["lost"][0]):
+            found.append(f"{lost} contacts were dropped: capacity full.")
         if counts["sweeps used up"]:
             found.append(
                 f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach the solver's "

@@ -1,5 +1,6 @@
 """From bodies, joints and detectors to an engine, and its step as a C function."""
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ class Detector:
 
 @dataclass(frozen=True)
 class Built:
-    """An engine with all that its addresses point to."""
+    """An engine with all that its addresses point to, which lives as long as the engine does."""
 
     engine: Engine
     bodies: tuple[Body, ...]
@@ -115,7 +116,14 @@ def make_engine(
         count=np.zeros(1, COUNT),
         vectors=np.zeros((4, 4)),
     )
-    return Built(engine, tuple(bodies), tuple(detectors), tuple(batches), tuple(kept))
+    built = Built(engine, tuple(bodies), tuple(detectors), tuple(batches), tuple(kept))
+    # what the addresses point to lives as long as the engine, by an array of its own
+    weakref.finalize(engine.vectors, _release, (built.bodies, built.detectors, built.kept)).atexit = False
+    return built
+
+
+def _release(kept: object) -> None:
+    """Nothing to do: the reference goes."""
 
 
 def _room(body: Body, least: int, most: int) -> int:

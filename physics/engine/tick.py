@@ -147,9 +147,23 @@ def ask_held(e, stage):
 @kernel
 def begin(e):
     """The hands' poses become targets; every body moves as if nothing touched, and tells its points."""
+    if aim(e) != DONE:
+        return NOT_FINITE
+    return let_go(e)
+
+
+@kernel
+def aim(e):
+    """The hands' poses become targets."""
     e.count[0].rounds = 0
     e.count[0].sweeps = 0
-    if ask_held(e, AIM) != DONE or ask_all(e, BEGIN, e.bodies.batch) != DONE:
+    return ask_held(e, AIM)
+
+
+@kernel
+def let_go(e):
+    """Every body moves as if nothing touched, and tells its points."""
+    if ask_all(e, BEGIN, e.bodies.batch) != DONE:
         return NOT_FINITE
     return tell_shapes(e)
 
@@ -339,7 +353,7 @@ def _foresee(e):
 
 
 @kernel
-def _start(e):
+def warm_start(e):
     """The forces of the last step, in the contacts' present axes and in their cones; none on joints."""
     contacts, first = e.contacts, e.joints.what.shape[0]
     for i in range(3 * first):
@@ -361,7 +375,7 @@ def _copy_point(source, k, out, block):
 
 
 @kernel
-def _gather(e):
+def gather(e):
     """The working set's problem but for W: its rows, and the points of each body."""
     p, contacts, joints, first = e.problem, e.contacts, e.joints, e.joints.what.shape[0]
     m = members(contacts.count[0], e.inside, e.member)
@@ -397,7 +411,7 @@ def delassus(e):
 @kernel
 def assemble(e):
     """The problem of the working set, joints eliminated; NOT_FINITE where a number of it is none."""
-    _gather(e)
+    gather(e)
     if delassus(e) != DONE:
         return NOT_FINITE
     p, m, n = e.problem, e.problem.rows[0], e.problem.rows[1]
@@ -434,9 +448,9 @@ def solve(e):
 
 
 @kernel
-def push(e):
-    """The forces found, on every body; contacts outside the set have none."""
-    p, contacts, joints, first = e.problem, e.contacts, e.joints, e.joints.what.shape[0]
+def scatter(e):
+    """r and u of all blocks: the set's, and no force on the others, whose u stays."""
+    p, contacts, first = e.problem, e.contacts, e.joints.what.shape[0]
     for i in range(3 * (first + contacts.count[0])):
         e.r[i] = 0.0
     for k in range(p.rows[1] // 3):
@@ -445,6 +459,19 @@ def push(e):
             e.r[3 * block + i] = p.r[3 * k + i]
             if k >= first:
                 e.u[3 * block + i] = p.u[3 * k + i]
+
+
+@kernel
+def push(e):
+    """The forces found, on every body; contacts outside the set have none."""
+    scatter(e)
+    return push_all(e)
+
+
+@kernel
+def push_all(e):
+    """The forces r of all blocks, on both bodies of each."""
+    contacts, joints, first = e.contacts, e.joints, e.joints.what.shape[0]
     for k in range(first + contacts.count[0]):
         for side in range(2):
             body = joints.body[k, side] if k < first else contacts.body[k - first, side]
@@ -482,7 +509,7 @@ def _see_gaps(e):
 
 
 @kernel
-def _settled(e):
+def settled(e):
     """Whether what sinks in outside the set is within the solver's tolerance; the residual has it, too."""
     p, told = e.problem, e.solver.told[0]
     m, n = p.rows[0], p.rows[1]
@@ -499,7 +526,7 @@ def equilibrium(e):
     """Contact forces, and the bodies under them, of a working set that grows by what sinks in."""
     contacts, told = e.contacts, e.solver.told[0]
     n = contacts.count[0]
-    _start(e)
+    warm_start(e)
     open_step(e.solver)
     start_set(contacts.force, n, e.inside)
     if n <= e.solver.settings[0].at_once:
@@ -511,19 +538,25 @@ def equilibrium(e):
         if e.count[0].members < n:
             if _see_gaps(e) != DONE:
                 return NOT_FINITE
-            if not (_settled(e) or told.flags != 0 or left == 1):
+            if not (settled(e) or told.flags != 0 or left == 1):
                 admit(e.gap, n, e.inside)
                 continue
         break
     e.count[0].sweeps += told.sweeps
-    p, first = e.problem, e.problem.rows[0]
+    tell_statuses(e)
+    return DONE
+
+
+@kernel
+def tell_statuses(e):
+    """Which contacts are open, stick or slide under the forces found."""
+    p, first, contacts = e.problem, e.problem.rows[0], e.contacts
     size = (p.rows[1] - first) // 3
     judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
-    for k in range(n):
+    for k in range(contacts.count[0]):
         contacts.status[k] = OPEN
     for k in range(size):
         contacts.status[e.member[k]] = p.status[k]
-    return DONE
 
 
 @kernel

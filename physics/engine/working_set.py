@@ -53,6 +53,18 @@ def members(n, inside, member):
 
 
 @kernel
+def gather_matrix(whole, member, w):
+    """w (3 m, 3 m) of the contacts member out of that of all contacts found."""
+    m = w.shape[0] // 3
+    for p in range(m):
+        for i in range(3):
+            source, out = whole[3 * member[p] + i], w[3 * p + i]
+            for q in range(m):
+                k = 3 * member[q]
+                out[3 * q], out[3 * q + 1], out[3 * q + 2] = source[k], source[k + 1], source[k + 2]
+
+
+@kernel
 def sunk(w, r, first, last, gap, n, inside):
     """(|r - Proj(r - rho u)|, |r|) [N] over the contacts outside the set, of gaps (n,).
 

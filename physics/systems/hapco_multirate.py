@@ -22,19 +22,42 @@ two low periods.
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.physics.arrays import all_finite, copy, copy_rows
-from palpo.physics.bodies.boundary import place_surface
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.collision.contact_surface import weighted_point
+from palpo.physics.collision.tracked_contacts import find as find_tracked
+from palpo.physics.collision.tracked_contacts import separation, tell
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, STICK
 from palpo.physics.contact.solvers.block import set_offset
+from palpo.physics.engine.contacts import append
+from palpo.physics.engine.contract import DONE, END
+from palpo.physics.engine.solve import open_step
+from palpo.physics.engine.tick import (
+    aim,
+    ask_all,
+    begin,
+    delassus,
+    end,
+    free_motion,
+    gather,
+    let_go,
+    push,
+    push_all,
+    scatter,
+    set_rows,
+    settled,
+    solve,
+    tell_shapes,
+    tell_statuses,
+    warm_start,
+)
+from palpo.physics.engine.working_set import SOLVES, admit, gather_matrix, start_set
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import (
@@ -55,55 +78,35 @@ from palpo.physics.exchange.contact_frame import (
 )
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.lent_clock import read_clock
 from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, patience_of, renewed, wait
-from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, STATUS_SWEEPS, end_tick
-from palpo.physics.exchange.quasistatic_frame import SET_LIVE
+from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
 from palpo.physics.kernels import callback, inlined, kernel
-from palpo.physics.math3 import matvec3_transposed, quat_to_matrix
+from palpo.physics.math3 import dot3, matvec3, matvec3_transposed
 from palpo.physics.systems.hapco import Detection
 from palpo.physics.systems.hapco_servo import Hold, make_servo, smallest_servo
 from palpo.physics.systems.hapco_tick import (
-    LOST_CONTACTS,
-    SETTINGS_ID,
-    STEP,
-    TICK,
+    FIXED,
+    MOBILE,
     QuasistaticServo,
-    _delassus,
-    _detect,
-    _feedback,
-    _free_frame,
-    _free_motion,
-    _judge,
-    _matrix,
-    _pose,
-    _posed,
-    _publish,
-    _settled,
-    _shape,
-    _solve,
-    _start,
-    _yield_frame,
+    feedback,
+    pose,
+    publish_picture,
+    put_settings,
 )
-from palpo.physics.systems.working_set import (
-    SOLVES,
-    SPENT,
-    admit,
-    gather_matrix,
-    gather_rows,
-    scatter,
-    start_set,
-)
+from palpo.physics.yields.surface import HELD
 
-# Entries of MultirateServo.counter; the frame in force is the servo's SETTINGS_ID
-CALLS, ADOPTED_AT, WAITED, PATIENCE = range(4)
+COUNT = np.dtype(
+    [("calls", np.int64), ("adopted_at", np.int64), ("waited", np.int64), ("patience", np.int64)]
+)
+"""Calls of the tick; steps done when the frame in force was adopted; calls that have waited for the next; and
+how old it may become [ticks]. The frame in force is the servo's live_id."""
 
 
 class MultirateServo(NamedTuple):
     """Everything that a tick reads and writes."""
 
     servo: QuasistaticServo
-    counter: NDArray[np.int64]  # (4,)
+    count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
     frame: ContactFrame
     frame_control: NDArray[np.int64]
     state: Equilibrium
@@ -113,12 +116,9 @@ class MultirateServo(NamedTuple):
 @kernel
 def _separation(s, slots, weights, k, out):
     """out (3,) = mobile point less fixed point k of slots and weights (2, c, 3) [m], fixed body's axes."""
-    p, q = s.tracker.vectors[0], s.tracker.vectors[1]
-    weighted_point(s.mobile.x, slots[0, k], weights[0, k], p)
-    weighted_point(s.fixed.x, slots[1, k], weights[1, k], q)
-    for i in range(3):
-        p[i] -= q[i]
-    matvec3_transposed(s.fixed.rotation, p, out)
+    apart = s.tracked.vectors[0]
+    separation(s.tracked, slots, weights, k, apart)
+    matvec3_transposed(s.tracked.rotation_2, apart, out)
 
 
 @kernel
@@ -128,20 +128,17 @@ def _take_frame(m):
     if not is_fresh(m.frame_control):
         return f
     f, _ = acquire(m.frame_control)
-    frame, mobile, fixed = m.frame, s.mobile, s.fixed
+    frame, count = m.frame, m.count[0]
     copy(frame.settings[f], s.live)
-    for i in range(2):
-        s.port.live[i] = s.live[SET_LIVE + i]
-    s.counter[SETTINGS_ID] = frame.id[f]
-    m.counter[ADOPTED_AT] = s.counter[TICK]
-    m.counter[WAITED] = 0
+    put_settings(s)
+    s.live_id[0] = frame.id[f]
+    count.adopted_at, count.waited = s.engine.now[0], 0
     told = frame.patience[f]
-    m.counter[PATIENCE] = renewed(s.port, m.counter[PATIENCE], told[0], told[1])
-    copy_rows(frame.mobile_u[f], mobile.u)
-    copy_rows(frame.fixed_u[f], fixed.u)
-    s.tracker.gap[0] = frame.nearest[f]
-    place_surface(mobile.boundary.rest, mobile.u, mobile.position, mobile.rotation, mobile.x)
-    place_surface(fixed.boundary.rest, fixed.u, fixed.position, fixed.rotation, fixed.x)
+    count.patience = renewed(s.port, count.patience, told[0], told[1])
+    copy_rows(frame.mobile_u[f], s.mobile.u)
+    copy_rows(frame.fixed_u[f], s.fixed.u)
+    s.tracked.tracker.gap[0] = frame.nearest[f]
+    tell_shapes(s.engine)
     _take_contacts(s, frame, f)
     return f
 
@@ -149,8 +146,8 @@ def _take_frame(m):
 @kernel
 def _take_contacts(s, frame, f):
     """The frame's contacts; those that there were before keep their forces and their slips."""
-    contacts, anchors = s.contacts, s.anchors
-    now, then = s.tracker.vectors[2], s.tracker.vectors[3]
+    contacts, anchors = s.tracked.found, s.tracked.anchors
+    now, then = s.tracked.tracker.vectors[2], s.tracked.tracker.vectors[3]
     clear_anchors(anchors)
     for k in range(contacts.count[0]):
         add_anchor(anchors, contacts.identity[k])
@@ -160,7 +157,6 @@ def _take_contacts(s, frame, f):
             copy(contacts.slots[side, k], anchors.slots[side, k])
             copy(contacts.weights[side, k], anchors.weights[side, k])
     copy(frame.count[f], contacts.count)
-    s.counter[LOST_CONTACTS] += contacts.count[1]
     for k in range(contacts.count[0]):
         contacts.identity[k] = frame.identity[f, k]
         contacts.triangle[k] = frame.triangle[f, k]
@@ -183,81 +179,98 @@ def _take_contacts(s, frame, f):
 @kernel
 def _remember(s):
     """What each contact starts the next tick from: its force, and where it is anchored unless it sticks."""
-    contacts, p, rotation = s.contacts, s.problem, s.fixed.rotation
-    apart, local = s.tracker.vectors[0], s.tracker.vectors[1]
-    for k in range(contacts.count[0]):
-        matvec3_transposed(rotation, p.force[k], contacts.force[k])
-        if p.status[k] == STICK:
+    found, contacts, u, rotation = s.tracked.found, s.engine.contacts, s.engine.u, s.tracked.rotation_2
+    apart, local = s.tracked.tracker.vectors[0], s.tracked.tracker.vectors[1]
+    for k in range(found.count[0]):
+        matvec3_transposed(rotation, contacts.force[k], found.force[k])
+        if contacts.status[k] == STICK:
             continue
-        frame = contacts.frame[k]
+        frame = found.frame[k]
+        matvec3(rotation, found.remainder[k], apart)
         for i in range(3):
-            apart[i] = 0.0
-            for j in range(3):
-                apart[i] += rotation[i, j] * contacts.remainder[k, j]
-        for i in range(3):
-            local[i] = p.u[3 * k] * frame[0, i]
+            local[i] = u[3 * k] * frame[0, i]
             for d in range(1, 3):
-                along = p.u[3 * k + d]
-                for j in range(3):
-                    along += frame[d, j] * apart[j]
-                local[i] += along * frame[d, i]
-        matvec3_transposed(rotation, local, contacts.remainder[k])
+                local[i] += (u[3 * k + d] + dot3(frame[d], apart)) * frame[d, i]
+        matvec3_transposed(rotation, local, found.remainder[k])
 
 
 @kernel
 def _publish_state(m):
     """The equilibrium for the slow loop."""
     s, out, w = m.servo, m.state, writer_slot(m.state_control)
-    contacts, n = s.contacts, s.contacts.count[0]
-    out.calls[w] = m.counter[CALLS]
-    copy(s.mobile.position, out.position[w])
-    copy(s.mobile.orientation, out.orientation[w])
-    out.n_contacts[w] = n
-    for k in range(n):
-        out.identity[w, k], out.triangle[w, k] = contacts.identity[k], contacts.triangle[k]
-        copy(s.problem.force[k], out.force[w, k])
-        out.status[w, k] = s.problem.status[k]
+    found, contacts, at = s.tracked.found, s.engine.contacts, s.mobile.frame.now
+    out.calls[w] = m.count[0].calls
+    copy(at.position, out.position[w])
+    copy(at.orientation, out.orientation[w])
+    out.n_contacts[w] = found.count[0]
+    for k in range(found.count[0]):
+        out.identity[w, k], out.triangle[w, k] = found.identity[k], found.triangle[k]
+        copy(contacts.force[k], out.force[w, k])
+        out.status[w, k] = contacts.status[k]
         for side in range(2):
-            copy(contacts.slots[side, k], out.slots[w, side, k])
-            copy(contacts.weights[side, k], out.weights[w, side, k])
+            copy(found.slots[side, k], out.slots[w, side, k])
+            copy(found.weights[side, k], out.weights[w, side, k])
     publish(m.state_control)
 
 
 @inlined
 def frame_matrix(m, f):
     """W of the servo's present contacts, shape (3 n, 3 n), over the memory of the frame in slot f."""
-    n = 3 * m.servo.contacts.count[0]
+    n = 3 * m.servo.tracked.found.count[0]
     return view_square(m.frame.w[f], n)
 
 
 @kernel
-def _solve_set(s, whole):
-    """Forces of the working set, which grows by what sinks in, out of W of all contacts; the flags.
+def _see_offsets(e, whole):
+    """u of all contacts under the forces so far, by W of them all; False where it is no number."""
+    n = e.contacts.count[0]
+    set_offset(whole, e.b, e.r, e.u, 0, 3 * n)
+    for k in range(n):
+        e.gap[k] = e.u[3 * k]
+    return all_finite(e.u[: 3 * n])
 
-    Here the offsets under given forces cost no more than the columns of W that bear. -1 if not posed.
+
+@kernel
+def _solve_set(e, whole):
+    """Forces of the working set, which grows by what sinks in, out of W of all contacts.
+
+    Here the offsets under given forces cost no more than the columns of W that bear.
     """
-    p, part, n = s.problem, s.problem.part, s.contacts.count[0]
-    set_offset(whole, p.b, p.r, p.u, 0, 3 * n)
-    start_set(s.contacts.force, n, part)
-    admit(n, p.u, 3, part)
-    began, flags = read_clock(s.clock), 0
+    n = e.contacts.count[0]
+    warm_start(e)
+    start_set(e.contacts.force, n, e.inside)
+    if not _see_offsets(e, whole):
+        return NOT_FINITE
+    admit(e.gap, n, e.inside)
+    open_step(e.solver)
     for left in range(SOLVES, 0, -1):
-        gather_rows(n, p.b, p.mu, p.r, part)
-        w = _matrix(s)
-        gather_matrix(whole, part, w)
-        if not _posed(s):
-            return -1
-        flags = _solve(s, w, began)
-        scatter(n, part, p.r, p.u)
-        set_offset(whole, p.b, p.r, p.u, 0, 3 * n)
-        if not all_finite(p.u[: 3 * n]):
-            return -1
-        if _settled(s, w) or flags != 0 or left == 1:
+        gather(e)
+        rows = e.problem.rows[1]
+        gather_matrix(whole, e.member, view_square(e.problem.w, rows))
+        if not all_finite(e.problem.w[: rows * rows]) or solve(e) != DONE:
+            return NOT_FINITE
+        scatter(e)
+        if not _see_offsets(e, whole):
+            return NOT_FINITE
+        if settled(e) or e.solver.told[0].flags != 0 or left == 1:
             break
-        admit(n, p.u, 3, part)
-    s.port.status[STATUS_SWEEPS] = part.count[SPENT]
-    _judge(s, _matrix(s))
-    return flags
+        admit(e.gap, n, e.inside)
+    tell_statuses(e)
+    return push(e)
+
+
+@kernel
+def _step(m, f):
+    """From the frame's contacts to the equilibrium at the hand's present pose; DONE or NOT_FINITE."""
+    s, e = m.servo, m.servo.engine
+    if let_go(e) != DONE:
+        return NOT_FINITE
+    e.contacts.count[0] = 0
+    e.contacts.count[1] = 0
+    tell(s.tracked, e.contacts)
+    if free_motion(e) != DONE or _solve_set(e, frame_matrix(m, f)) != DONE:
+        return NOT_FINITE
+    return end(e)
 
 
 @kernel
@@ -266,36 +279,26 @@ def tick(m):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    s, counter = m.servo, m.counter
-    counter[CALLS] += 1
-    age = s.counter[TICK] - counter[ADOPTED_AT]
-    if s.counter[SETTINGS_ID] > 0 and is_overdue(age, counter[PATIENCE], m.frame_control):
-        counter[WAITED] += 1
-        return wait(s.port, age + counter[WAITED])
-    _pose(s)
-    f = _take_frame(m)
-    _free_frame(s)
-    _free_motion(s)
-    _start(s)
-    flags = _solve_set(s, frame_matrix(m, f))
-    if flags < 0:
+    s, e, count = m.servo, m.servo.engine, m.count[0]
+    count.calls += 1
+    age = e.now[0] - count.adopted_at
+    if s.live_id[0] > 0 and is_overdue(age, count.patience, m.frame_control):
+        count.waited += 1
+        return wait(s.port, age + count.waited)
+    pose(s)
+    if aim(e) != DONE or _step(m, _take_frame(m)) != DONE:
         return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
-    _yield_frame(s)
     _remember(s)
-    mobile = s.mobile
-    place_surface(mobile.boundary.rest, mobile.u, mobile.position, mobile.rotation, mobile.x)
-    status = _feedback(s, flags)
-    age = s.counter[TICK] - counter[ADOPTED_AT]
-    s.counter[TICK] += 1
-    _publish(s)
+    status = feedback(s)
+    publish_picture(s)
     _publish_state(m)
-    return end_tick(s.port, status, age)
+    return end_tick(s.port, status, e.now[0] - 1 - count.adopted_at)
 
 
 @kernel
-def _anchor(low, state, g):
+def _anchor(tracked, state, g):
     """What touches in the state of slot g holds on to the points of the last frame, or to the servo's own."""
-    anchors, contacts = low.anchors, low.contacts
+    anchors, found = tracked.anchors, tracked.found
     clear_anchors(anchors)
     for k in range(state.n_contacts[g]):
         if state.status[g, k] == OPEN:
@@ -304,58 +307,80 @@ def _anchor(low, state, g):
         anchors.sticks[new] = state.status[g, k] == STICK
         anchors.triangle[new] = state.triangle[g, k]
         for side in range(2):
-            anchors.slots[side, new] = state.slots[g, side, k]
-            anchors.weights[side, new] = state.weights[g, side, k]
-    for k in range(contacts.count[0]):
-        old = find_anchor(anchors, contacts.identity[k])
+            copy(state.slots[g, side, k], anchors.slots[side, new])
+            copy(state.weights[g, side, k], anchors.weights[side, new])
+    for k in range(found.count[0]):
+        old = find_anchor(anchors, found.identity[k])
         if old >= 0:
-            anchors.triangle[old] = contacts.triangle[k]
+            anchors.triangle[old] = found.triangle[k]
             for side in range(2):
-                anchors.slots[side, old] = contacts.slots[side, k]
-                anchors.weights[side, old] = contacts.weights[side, k]
+                copy(found.slots[side, k], anchors.slots[side, old])
+                copy(found.weights[side, k], anchors.weights[side, old])
+
+
+@kernel
+def _shape(low, state, g):
+    """The slow loop's own bodies in the equilibrium of slot g, the frame where it is."""
+    e, frame, contacts = low.engine, low.mobile.frame, low.engine.contacts
+    grip = frame.grip[0]
+    frame.grip[0] = HELD
+    copy(state.position[g], low.hand.position)
+    copy(state.orientation[g], low.hand.orientation)
+    contacts.count[0] = 0
+    contacts.count[1] = 0
+    for k in range(state.n_contacts[g]):
+        c = append(contacts, state.identity[g, k], MOBILE, FIXED)
+        copy(state.force[g, k], contacts.force[c])
+        contacts.anchored[c] = True
+        for side in range(2):
+            copy(state.slots[g, side, k], contacts.slots[c, side])
+            copy(state.weights[g, side, k], contacts.weights[c, side])
+        for i in range(3):
+            for j in range(3):
+                contacts.frame[c, i, j] = 1.0 if i == j else 0.0
+            e.r[3 * c + i] = contacts.force[c, i]
+    if begin(e) == DONE and set_rows(e) == DONE and push_all(e) == DONE:
+        ask_all(e, END, e.bodies.batch)
+    frame.grip[0] = grip
 
 
 @kernel
 def find_frame(m, low, g):
     """Contacts of the equilibrium in slot g, found on the slow loop's own bodies; the settings are theirs."""
-    state, contacts = m.state, low.contacts
+    state = m.state
+    put_settings(low)
     if state.calls[g] >= 0:
-        _anchor(low, state, g)
-        low.mobile.position[:] = state.position[g]
-        low.mobile.orientation[:] = state.orientation[g]
-        quat_to_matrix(low.mobile.orientation, low.mobile.rotation)
-        contacts.count[0] = state.n_contacts[g]
-        for k in range(contacts.count[0]):
-            low.problem.force[k] = state.force[g, k]
-            for side in range(2):
-                contacts.slots[side, k] = state.slots[g, side, k]
-                contacts.weights[side, k] = state.weights[g, side, k]
-        _shape(low)
-    _detect(low)
+        _anchor(low.tracked, state, g)
+        _shape(low, state, g)
+    tell_shapes(low.engine)
+    low.engine.contacts.count[0] = 0
+    low.engine.contacts.count[1] = 0
+    find_tracked(low.tracked, low.engine.contacts)
 
 
 @kernel
 def fill_frame(m, low):
     """The contacts that `find_frame` has found and their W, to the writer's slot."""
-    out, f, contacts = m.frame, writer_slot(m.frame_control), low.contacts
-    n = contacts.count[0]
+    out, f, found, e = m.frame, writer_slot(m.frame_control), low.tracked.found, low.engine
+    n = found.count[0]
     out.settings[f] = low.live
     out.mobile_u[f] = low.mobile.u
     out.fixed_u[f] = low.fixed.u
-    out.nearest[f] = low.tracker.gap[0]
-    out.count[f] = contacts.count
+    out.nearest[f] = low.tracked.tracker.gap[0]
+    out.count[f] = found.count
     for k in range(n):
-        out.identity[f, k], out.triangle[f, k] = contacts.identity[k], contacts.triangle[k]
-        out.axes[f, k] = contacts.frame[k]
+        out.identity[f, k], out.triangle[f, k] = found.identity[k], found.triangle[k]
+        out.axes[f, k] = found.frame[k]
         for side in range(2):
-            out.slots[f, side, k] = contacts.slots[side, k]
-            out.weights[f, side, k] = contacts.weights[side, k]
-    _free_frame(low)
-    _free_motion(low)
-    part = low.problem.part
-    part.inside[:n] = True
-    gather_rows(n, low.problem.b, low.problem.mu, low.problem.r, part)
-    _delassus(low, out.w[f, : 9 * n * n].reshape((3 * n, 3 * n)))
+            out.slots[f, side, k] = found.slots[side, k]
+            out.weights[f, side, k] = found.weights[side, k]
+    let_go(e)
+    free_motion(e)
+    for k in range(n):
+        e.inside[k] = True
+    gather(e)
+    delassus(e)
+    copy(e.problem.w, out.w[f, : 9 * n * n])
 
 
 def make_multirate(
@@ -377,11 +402,15 @@ def make_multirate(
 
 
 def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
-    capacity = servo.contacts.gap.size
+    """The servo's shapes come with the frames, and so do its contacts."""
+    servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
+    engine = servo.engine
+    servo = servo._replace(engine=engine._replace(detector=engine.detector[:0]))
+    capacity, count = servo.tracked.found.gap.size, np.zeros(1, COUNT)
+    count["patience"] = PATIENCE_PERIODS * ratio
     return MultirateServo(
-        servo, np.array([0, 0, 0, PATIENCE_PERIODS * ratio]),
-        make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity), make_control(),
-        make_equilibrium(capacity), make_control(),
+        servo, count, make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity),
+        make_control(), make_equilibrium(capacity), make_control(),
     )  # fmt: skip
 
 
@@ -395,6 +424,7 @@ class ContactLoop:
 
     def __init__(self, m: MultirateServo, low: QuasistaticServo, ratio: int) -> None:
         self.high, self.side, self.values = m, low, low.live.copy()
+        self._high, self._low = Handle(m), Handle(low)
         self.budget, self._wished = Budget(ratio), ratio
         self.times = StepTimes("detection", "W")
         self.frame_id = self.tick = self.present = self.lost_slots = 0
@@ -409,11 +439,10 @@ class ContactLoop:
         start = perf_counter()
         self._slot = int(acquire(self.high.state_control)[0])
         self.side.live[:] = self.values
-        lost = int(self.side.counter[LOST_CONTACTS])
-        find_frame(self.high, self.side, self._slot)
-        self.lost_slots = int(self.side.counter[LOST_CONTACTS]) - lost
+        find_frame(self._high, self._low, self._slot)
+        self.lost_slots = int(self.side.tracked.found.count[1])
         found = perf_counter()
-        fill_frame(self.high, self.side)
+        fill_frame(self._high, self._low)
         self.times.add("detection", found - start)
         self.times.add("W", perf_counter() - found)
 
@@ -423,14 +452,15 @@ class ContactLoop:
 
     def complete(self) -> int:
         """Ticks done by now."""
-        return int(self.high.servo.counter[TICK])
+        return int(self.high.servo.engine.now[0])
 
     def finish(self, until: int, present: int | None = None) -> None:
         """Publish the frame."""
         self.frame_id += 1
         frame, w = self.high.frame, writer_slot(self.high.frame_control)
         frame.id[w] = self.frame_id
-        frame.patience[w] = patience_of(self.budget.period, self._wished, self.high.servo.value[STEP])
+        step = float(self.high.servo.engine.step[0])
+        frame.patience[w] = patience_of(self.budget.period, self._wished, step)
         publish(self.high.frame_control)
         self.tick = until
         self.present = until if present is None else present

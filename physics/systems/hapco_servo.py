@@ -11,16 +11,16 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.boundary import gather_scratch
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface
-from palpo.physics.collision.mobile_vertices import locate, make_contacts, make_tracker, mobile_features
-from palpo.physics.contact.anchors import make_anchors
-from palpo.physics.contact.solvers.anderson import make_acceleration
+from palpo.physics.collision.mobile_vertices import mobile_features
+from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
+from palpo.physics.engine.build import Detector, make_engine
+from palpo.physics.engine.contract import make_hand
+from palpo.physics.engine.relaxing import anderson_unit, uzawa_global_unit, uzawa_local_unit
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.lent_clock import make_clock
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.quasistatic_frame import (
     SET_COLLISION,
@@ -43,8 +43,8 @@ from palpo.physics.fem.material import Material
 from palpo.physics.kernels import callback
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
-from palpo.physics.systems.hapco_tick import Coupling, Problem, QuasistaticServo, Side, tick
-from palpo.physics.systems.working_set import make_working_set
+from palpo.physics.systems.hapco_tick import Grip, QuasistaticServo, tick
+from palpo.physics.yields.surface import COUPLED, HELD, SURFACE, make_surface
 
 
 @dataclass(frozen=True)
@@ -119,91 +119,50 @@ def make_servo(
     detection, hold = detection or Detection(), hold or Hold()
     if settings is None:
         settings = default_settings(collision=detection.tolerance, gains=hold.gains)
-    surface = contact_surface(fixed.surface, fixed.slot, detection.crease)
     features = mobile_features(
         contact_surface(mobile.surface, mobile.slot), contact_slots(mobile, detection.vertices),
         detection.edges,
     )  # fmt: skip
-    vertices = features.vertices.size
-    capacity = vertices + (EDGE_CONTACTS if detection.edges else 0)
-    servo = QuasistaticServo(
+    capacity = features.vertices.size + (EDGE_CONTACTS if detection.edges else 0)
+    bodies = (
+        SURFACE.bind(make_surface(mobile, capacity, HELD if hold.direct else COUPLED)),
+        SURFACE.bind(make_surface(fixed, capacity)),
+    )
+    for body, of in zip(bodies, (mobile, fixed), strict=True):
+        body.whole.x[:] = of.positions(of.surface_nodes)
+    tracked = make_tracked(
+        features, bodies[0].whole.x, contact_surface(fixed.surface, fixed.slot, detection.crease),
+        bodies[1].whole.x, bodies[1].state.frame.now.rotation, capacity,
+    )  # fmt: skip
+    tracked.settings["edge_reach"] = edge_reach(fixed, detection.tolerance) if detection.edges else 0.0
+    tracked.settings["faceted"] = detection.normals == "faceted"
+    hand = make_hand()
+    hand.position[:], hand.orientation[:] = mobile.position, hold.rest
+    built = make_engine(
+        bodies, (anderson_unit, uzawa_global_unit, uzawa_local_unit), capacity, dt,
+        [Detector.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
+    )  # fmt: skip
+    rest = np.array(hold.rest, float)
+    return QuasistaticServo(
         port=port or make_port(),
-        counter=np.zeros(9, np.int64),
-        value=np.array([dt, edge_reach(fixed, detection.tolerance) if detection.edges else 0.0]),
         live=np.array(settings, float),
-        mobile=_side(mobile, capacity),
-        fixed=_side(fixed, capacity),
-        surface=surface,
-        features=features,
-        tracker=make_tracker(features),
-        anchors=make_anchors(vertices, capacity),
-        contacts=make_contacts(capacity),
-        coupling=_coupling(mobile, hold, capacity),
-        problem=_problem(capacity),
+        live_id=np.zeros(1, np.int64),
+        engine=built.engine,
+        mobile=bodies[0].state,
+        fixed=bodies[1].state,
+        mobile_x=bodies[0].whole.x,
+        fixed_x=bodies[1].whole.x,
+        points=built.batches[0],
+        tracked=tracked,
+        hand=hand,
+        grip=Grip(
+            np.array([hold.turns]), rest / np.linalg.norm(rest), mobile.position.copy(), np.zeros((2, 4))
+        ),
         settings=make_settings(settings),
         settings_control=make_control(),
         picture=make_picture(mobile.surface_nodes.size + fixed.surface_nodes.size, capacity),
         picture_control=make_control(),
-        clock=make_clock(clock),
     )
-    servo.counter[5:8] = hold.direct, hold.turns, detection.normals == "faceted"
-    locate(features, servo.mobile.x, surface, servo.fixed.x, servo.anchors, servo.tracker, vertices)
-    return servo
-
-
-def _side(body: QuasistaticBody, capacity: int) -> Side:
-    s = body.surface_nodes.size
-    flat = np.zeros(3 * s)
-    u = flat.reshape(s, 3)
-    u[:] = body.u[body.surface_nodes]
-    quaternion = np.zeros(4)
-    _quaternion(body.rotation, quaternion)
-    loaded = min(s, 3 * capacity)
-    return Side(
-        boundary=body.boundary,
-        gravity=body.gravity.copy(),
-        position=body.position.copy(),
-        orientation=quaternion,
-        rotation=np.ascontiguousarray(body.rotation),
-        flat=flat,
-        u=u,
-        x=np.ascontiguousarray(body.positions(body.surface_nodes)),
-        loaded=np.zeros(loaded, np.int32),
-        push=np.zeros((loaded, 3)),
-        axes=np.zeros((capacity, 3, 3)),
-        free=np.zeros((capacity, 3)),
-        gather=gather_scratch(s, capacity),
-    )
-
-
-def _quaternion(rotation: NDArray, out: NDArray) -> None:
-    """out = (w, x, y, z) of a rotation matrix: the eigenvector of Davenport's matrix."""
-    r = rotation
-    skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-    matrix = np.empty((4, 4))
-    matrix[0, 0] = np.trace(r)
-    matrix[0, 1:] = matrix[1:, 0] = skew
-    matrix[1:, 1:] = r + r.T - np.trace(r) * np.eye(3)
-    vector = np.linalg.eigh(matrix)[1][:, -1]
-    out[:] = vector if vector[0] >= 0.0 else -vector
-
-
-def _coupling(mobile: QuasistaticBody, hold: Hold, capacity: int) -> Coupling:
-    rest = np.array(hold.rest, float)
-    return Coupling(
-        rest / np.linalg.norm(rest), mobile.position.copy(), rest.copy(), mobile.position.copy(), np.zeros(6),
-        np.zeros(6), np.zeros(6), np.zeros((6, 3 * capacity)), np.zeros(6), np.zeros((6, 4)),
-    )  # fmt: skip
-
-
-def _problem(capacity: int) -> Problem:
-    c = capacity
-    return Problem(
-        np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c), np.zeros(3 * c),
-        np.zeros(c, np.int32), np.arange(c, dtype=np.int32), np.zeros((c, 3)), make_working_set(c),
-        make_acceleration(c),
-        np.zeros((15, 3)),
-    )  # fmt: skip
 
 
 def smallest_servo() -> QuasistaticServo:

@@ -80,7 +80,7 @@ class Frame(NamedTuple):
     grip: NDArray[np.int64]  # (1,) STANDS, HELD or COUPLED
     gain: NDArray[np.float64]  # (4,) [N/m], [N s/m], [N m/rad], [N m s/rad]
     now: Pose
-    then: Pose  # under the pushed forces
+    then: Pose  # under the pushed forces; after END, the one at the step's start
     target: NDArray[np.float64]  # (3,) [m]
     target_q: NDArray[np.float64]  # (4,)
     error: NDArray[np.float64]  # (6,) [m], [rad] target less frame at the end of the last step
@@ -105,7 +105,9 @@ class Surface(NamedTuple):
     load_of: NDArray[np.int32]  # (s,) the load on each slot, -1 for none
     loads: NDArray[np.int64]  # (1,) slots under load
     loaded: NDArray[np.int32]  # (m,)
-    push: NDArray[np.float64]  # (m, 3) their loads times the softness [N], body axes
+    push: NDArray[np.float64]  # (m, 3) their loads [N], world axes
+    local: NDArray[np.float64]  # (m, 3) the same times the softness, body axes
+    frozen: NDArray[np.bool_]  # (1,) whether the shape comes from elsewhere, and the frame alone moves here
     axes: NDArray[np.float64]  # (c, 3, 3) rows of H, body axes
     gather: GatherScratch
     vectors: NDArray[np.float64]  # (6, 4) scratch
@@ -132,7 +134,8 @@ def make_surface(
     return Surface(
         body.boundary, body.gravity.copy(), np.ones(1), frame, np.zeros(3), flat, flat.reshape(s, 3),
         flat_then, flat_then.reshape(s, 3), np.ones(1, np.bool_), np.full(s, -1, np.int32),
-        np.zeros(1, np.int64), np.zeros(loads, np.int32), np.zeros((loads, 3)), np.zeros((capacity, 3, 3)),
+        np.zeros(1, np.int64), np.zeros(loads, np.int32), np.zeros((loads, 3)), np.zeros((loads, 3)),
+        np.zeros(1, np.bool_), np.zeros((capacity, 3, 3)),
         gather_scratch(s, capacity), np.zeros((6, 4)),
     )  # fmt: skip
 
@@ -167,13 +170,19 @@ def aim(s, hand, first):
     quat_to_matrix(frame.now.orientation, frame.now.rotation)
 
 
+@inlined
+def _weigh(s, rotation):
+    """s.weight = gravity over the modulus in the axes of that rotation."""
+    matvec3_transposed(rotation, s.gravity, s.weight)
+    for i in range(3):
+        s.weight[i] *= s.softness[0]
+
+
 @kernel
 def begin(s, h):
     """How far the frame would move, and how much it yields, without contact from here on; the weight."""
     frame, gain, turn = s.frame, s.frame.gain, s.vectors[0]
-    matvec3_transposed(frame.now.rotation, s.gravity, s.weight)
-    for i in range(3):
-        s.weight[i] *= s.softness[0]
+    _weigh(s, frame.now.rotation)
     s.stale[0] = True
     frame.free[:] = 0.0
     frame.give[:] = 0.0
@@ -206,19 +215,23 @@ def _placed(s, batch, k, pose, u, out):
 
 
 @inlined
+def _sag(s, a, j):
+    """Displacement of slot a along axis j of the body under the weight alone [m]."""
+    sag = s.boundary.sag
+    return s.weight[0] * sag[0, a, j] + s.weight[1] * sag[1, a, j] + s.weight[2] * sag[2, a, j]
+
+
+@inlined
 def _free_arm(s, batch, k, out):
     """out (3,) = from the frame's centre to point k under the weight alone."""
-    local, sag = s.vectors[5], s.boundary.sag
+    local = s.vectors[5]
     for j in range(3):
         local[j] = 0.0
     for c in range(3):
         weight, a = batch.weights[k, c], batch.slots[k, c]
         if weight != 0.0:
             for j in range(3):
-                u = 0.0
-                for i in range(3):
-                    u += s.weight[i] * sag[i, a, j]
-                local[j] += weight * (s.boundary.rest[a, j] + u)
+                local[j] += weight * (s.boundary.rest[a, j] + _sag(s, a, j))
     matvec3(s.frame.now.rotation, local, out)
 
 
@@ -233,13 +246,22 @@ def place(s, batch):
 @kernel
 def free(s, batch):
     """d of the batch if nothing touched: to where the weight alone leaves it, on a frame that is let go."""
-    x, arm, turned, frame = s.vectors[0], s.vectors[1], s.vectors[2], s.frame
+    local, arm, turned, frame = s.vectors[0], s.vectors[1], s.vectors[2], s.frame
     for k in range(batch.count[0]):
-        _placed(s, batch, k, frame.now, s.u, x)
-        _free_arm(s, batch, k, arm)
-        cross3(frame.free[3:6], arm, turned)
+        for j in range(3):
+            local[j] = 0.0
+        for c in range(3):
+            weight, a = batch.weights[k, c], batch.slots[k, c]
+            if weight != 0.0:
+                for j in range(3):
+                    local[j] += weight * (_sag(s, a, j) - s.u[a, j])
+        matvec3(frame.now.rotation, local, batch.d[k])
+        if frame.grip[0] == COUPLED:
+            _free_arm(s, batch, k, arm)
+            cross3(frame.free[3:6], arm, turned)
+            for i in range(3):
+                batch.d[k, i] += frame.free[i] + turned[i]
         for i in range(3):
-            batch.d[k, i] = frame.now.position[i] + arm[i] - x[i] + frame.free[i] + turned[i]
             batch.v[k, i] = 0.0
 
 
@@ -259,13 +281,19 @@ def respond(s):
         quat_to_matrix(frame.then.orientation, frame.then.rotation)
     else:
         copy_rows(frame.now.rotation, frame.then.rotation)
+    if s.frozen[0]:
+        copy(s.flat, s.flat_then)
+        return
+    _weigh(s, frame.then.rotation)
     for a in range(s.u.shape[0]):
         for j in range(3):
-            total = 0.0
-            for i in range(3):
-                total += s.weight[i] * s.boundary.sag[i, a, j]
-            s.u_then[a, j] = total
-    add_surface_displacement(s.boundary.compliance, s.loaded[:n], s.push[:n], s.flat_then)
+            s.u_then[a, j] = _sag(s, a, j)
+    _weigh(s, frame.now.rotation)
+    for m in range(n):
+        matvec3_transposed(frame.then.rotation, s.push[m], s.local[m])
+        for j in range(3):
+            s.local[m, j] *= s.softness[0]
+    add_surface_displacement(s.boundary.compliance, s.loaded[:n], s.local[:n], s.flat_then)
 
 
 @kernel
@@ -320,13 +348,12 @@ def clear(s):
 @kernel
 def push(s, batch):
     """The batch's forces on the nodes, and on the frame."""
-    arm, moment, local, wrench = s.vectors[0], s.vectors[1], s.vectors[2], s.frame.wrench
+    arm, moment, wrench = s.vectors[0], s.vectors[1], s.frame.wrench
     n, place_of = s.loads[0], s.load_of
     for k in range(batch.count[0]):
         f = batch.f[k]
         if f[0] == 0.0 and f[1] == 0.0 and f[2] == 0.0:
             continue
-        matvec3_transposed(s.frame.now.rotation, f, local)
         for c in range(3):
             weight, a = batch.weights[k, c], batch.slots[k, c]
             if weight == 0.0:
@@ -337,7 +364,7 @@ def push(s, batch):
                 s.push[n] = 0.0
                 n += 1
             for j in range(3):
-                s.push[place_of[a], j] += s.softness[0] * weight * local[j]
+                s.push[place_of[a], j] += weight * f[j]
         if s.frame.grip[0] == COUPLED:
             _free_arm(s, batch, k, arm)
             cross3(arm, f, moment)
@@ -349,6 +376,18 @@ def push(s, batch):
 
 
 @kernel
+def swap_poses(frame):
+    """The pose now and the one under the pushed forces change places."""
+    one, two = frame.now, frame.then
+    for i in range(3):
+        one.position[i], two.position[i] = two.position[i], one.position[i]
+        for j in range(3):
+            one.rotation[i, j], two.rotation[i, j] = two.rotation[i, j], one.rotation[i, j]
+    for i in range(4):
+        one.orientation[i], two.orientation[i] = two.orientation[i], one.orientation[i]
+
+
+@kernel
 def end(s, batch):
     """Frame and shape are those under the pushed forces; False where the frame is nowhere."""
     frame, total = s.frame, 0.0
@@ -356,9 +395,7 @@ def end(s, batch):
         moved(s, batch)
     respond(s)
     copy(s.flat_then, s.flat)
-    copy(frame.then.position, frame.now.position)
-    copy(frame.then.orientation, frame.now.orientation)
-    copy_rows(frame.then.rotation, frame.now.rotation)
+    swap_poses(frame)
     for i in range(3):
         frame.error[i] = frame.target[i] - frame.now.position[i] if frame.grip[0] == COUPLED else 0.0
         total += abs(frame.now.position[i])

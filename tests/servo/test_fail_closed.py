@@ -246,10 +246,10 @@ def multirate() -> Ride:
 
 def hapco() -> Ride:
     state, handle = test_hapco_tick.servo(hold=test_hapco_tick.Hold(gains=test_hapco_tick.GAINS))
-    start = state.port.position + state.mobile.position
+    start = state.port.position + state.mobile.frame.now.position
 
     def pose():
-        state.coupling.error[:] = np.nan
+        state.mobile.frame.error[:] = np.nan
 
     def compliance():
         state.mobile.boundary.compliance[:] = np.nan

@@ -15,7 +15,6 @@ from palpo.physics.exchange.quasistatic_frame import SET_FRICTION
 from palpo.physics.systems import hapco_tick as one_rate
 from palpo.physics.systems.hapco import Detection
 from palpo.physics.systems.hapco_multirate import (
-    CALLS,
     ContactLock,
     make_multirate,
     multirate_tick,
@@ -23,6 +22,7 @@ from palpo.physics.systems.hapco_multirate import (
     tick_data,
 )
 from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco_servo import tick_data as one_rate_data
 from tests.verification.hapco_bench import bodies, bottom
 
 SPEED = 1e-2
@@ -65,18 +65,20 @@ def lead(state, step, point):
 def servo_run(mu, hold, speed=SPEED):
     """Feedback of the one loop (n, 6)."""
     state = make_servo(*setup(mu, hold))
-    return np.array([lead(state, lambda: one_rate.tick(state), p) for p in path(speed)[0]])
+    data = one_rate_data(state)
+    return np.array([lead(state, lambda: one_rate.tick(data), p) for p in path(speed)[0]])
 
 
 def multirate_run(mu, hold, ratio, speed=SPEED, points=None):
     """Feedback of the two loops (n, 6), frame and age of each tick (n, 2), and the servo's side."""
     m, low = make_multirate(*setup(mu, hold), ratio=ratio)
+    data = tick_data(m)
     lock, rows, seen = ContactLock(low, ratio), [], []
     points = iter(path(speed)[0] if points is None else points)
 
     def ticks(n):
         for _ in range(n):
-            rows.append(lead(m.servo, lambda: tick(m), next(points)))
+            rows.append(lead(m.servo, lambda: tick(data), next(points)))
             seen.append(m.servo.port.status[[STATUS_FRAME, STATUS_AGE]].copy())
 
     lock.advance(len(path(speed)[0]), ticks)
@@ -139,16 +141,16 @@ def test_action_is_reaction(hold):
     """The hand feels the contacts' sum and moment; and the bodies, shaped by opposite forces, touch."""
     two, _, m = multirate_run(0.3, hold, 10)
     s, picture = m.servo, m.servo.picture
-    slot, n = acquire(s.picture_control)[0], int(m.servo.contacts.count[0])
+    slot, n = acquire(s.picture_control)[0], int(m.servo.engine.contacts.count[0])
     forces, points = picture.contact_force[slot, :n], picture.contact_point[slot, :n]
     np.testing.assert_allclose(two[-1, :3], forces.sum(axis=0), atol=1e-15)
     moment = np.cross(points - picture.position[slot], forces).sum(axis=0)
     np.testing.assert_allclose(two[-1, 3:], moment, atol=1e-15)
-    c = s.contacts
+    c = s.tracked.found
     apart = [
         c.frame[k, 0] @ (
-            c.weights[0, k] @ s.mobile.x[c.slots[0, k]] - c.weights[1, k] @ s.fixed.x[c.slots[1, k]]
-        ) for k in range(n) if s.problem.r[3 * k] > 0.0
+            c.weights[0, k] @ s.mobile_x[c.slots[0, k]] - c.weights[1, k] @ s.fixed_x[c.slots[1, k]]
+        ) for k in range(n) if s.engine.r[3 * k] > 0.0
     ]  # fmt: skip
     assert len(apart) > 1
     np.testing.assert_allclose(apart, 0.0, atol=1e-6 * DEPTH)
@@ -161,7 +163,8 @@ def test_what_sticks_holds_on_across_frames():
     points = points.copy()
     points[marks[2] + 1 :] = points[marks[2]] + aside
     state = make_servo(*setup(0.8, Hold()))
-    one = np.array([lead(state, lambda: one_rate.tick(state), p) for p in points])
+    data = one_rate_data(state)
+    one = np.array([lead(state, lambda: one_rate.tick(data), p) for p in points])
     two = multirate_run(0.8, Hold(), 10, points=points)[0]
     early, late = two[marks[2] + 100], two[-1]
     assert abs(late[0] - two[marks[2], 0]) > 1e-3
@@ -181,11 +184,13 @@ def _turned(ratio):
     """Feedback of a hand that presses and turns (200, 6), in the one loop or the two."""
     if ratio is None:
         state = make_servo(*setup(0.0, Hold()))
-        return np.array([_turn(state, lambda: one_rate.tick(state), k) for k in range(200)])
+        data = one_rate_data(state)
+        return np.array([_turn(state, lambda: one_rate.tick(data), k) for k in range(200)])
     m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
+    data = tick_data(m)
     lock, rows = ContactLock(low, ratio), []
     for _ in range(200):
-        lock.advance(1, lambda _: rows.append(_turn(m.servo, lambda: tick(m), len(rows))))
+        lock.advance(1, lambda _: rows.append(_turn(m.servo, lambda: tick(data), len(rows))))
     return np.array(rows)
 
 
@@ -199,34 +204,36 @@ def test_time_stands_still_while_a_frame_is_overdue():
     """The force stays, the frame's age goes on, and the next frame ends the wait."""
     ratio, here = 4, bodies()[0].centre
     m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
+    data = tick_data(m)
     low.begin()
     low.finish(0)
     patience, _ = patience_of(ratio, ratio, 1e-3)
     for k in range(patience):
-        force = lead(m.servo, lambda: tick(m), here - np.array([0.0, 1e-5 * k, 0.0]))
+        force = lead(m.servo, lambda: tick(data), here - np.array([0.0, 1e-5 * k, 0.0]))
     for k in range(1, 4):
-        np.testing.assert_array_equal(lead(m.servo, lambda: tick(m), here), force)
+        np.testing.assert_array_equal(lead(m.servo, lambda: tick(data), here), force)
         assert m.servo.port.status[STATUS_AGE] == patience + k
         assert m.servo.port.status[STATUS_FLAGS] == WAITING
     assert m.servo.port.status[STATUS_CONTACTS] > 0
     low.begin()
     assert low.begun() == patience and low.complete() == patience
     low.finish(patience)
-    assert not lead(m.servo, lambda: tick(m), here + np.array([0.0, 1e-3, 0.0])).any()
+    assert not lead(m.servo, lambda: tick(data), here + np.array([0.0, 1e-3, 0.0])).any()
     assert m.servo.port.status[STATUS_AGE] == 0 and low.adopted()
-    assert m.counter[CALLS] - m.servo.counter[one_rate.TICK] == 3
+    assert m.count["calls"] - m.servo.engine.now == 3
 
 
 def test_settings_come_with_the_frame():
     m, low = make_multirate(*setup(0.3, Hold()), ratio=2)
+    data = tick_data(m)
     low.begin()
     low.finish(0)
     low.values[SET_FRICTION] = 0.7
-    lead(m.servo, lambda: tick(m), bodies()[0].centre)
+    lead(m.servo, lambda: tick(data), bodies()[0].centre)
     assert m.servo.live[SET_FRICTION] == 0.3
     low.begin()
     low.finish(1)
-    lead(m.servo, lambda: tick(m), bodies()[0].centre)
+    lead(m.servo, lambda: tick(data), bodies()[0].centre)
     assert m.servo.live[SET_FRICTION] == 0.7 and m.frame.id[reader_slot(m.frame_control)] == 2
 
 

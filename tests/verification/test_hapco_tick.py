@@ -55,7 +55,7 @@ from palpo.physics.exchange.quasistatic_frame import (
 from palpo.physics.fem.material import Material
 from palpo.physics.systems.hapco import Detection, Interaction
 from palpo.physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
-from palpo.physics.systems.hapco_tick import DIVERGENCES, TIME_CAPS, run_ticks, tick
+from palpo.physics.systems.hapco_tick import run_ticks, tick
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf
@@ -84,7 +84,7 @@ def lead(state, handle, position, orientation=(1.0, 0.0, 0.0, 0.0)):
 
 
 def start(state):
-    return state.mobile.position.copy()
+    return state.mobile.frame.now.position.copy()
 
 
 def press_and_slide(centre, n=40, depth=1e-3, way=3e-3):
@@ -113,8 +113,8 @@ def test_the_tick_is_the_flexibility_method_for_a_direct_hold(gravity):
         largest = max(largest, np.linalg.norm(s.force))
         np.testing.assert_allclose(force, s.force, atol=1e-8 * largest + 1e-15)
         np.testing.assert_allclose(state.port.torque, s.torque, atol=1e-9 * largest + 1e-15)
-        np.testing.assert_allclose(state.mobile.x, above.positions(above.surface_nodes), atol=1e-11)
-        np.testing.assert_allclose(state.fixed.x, below.positions(below.surface_nodes), atol=1e-11)
+        np.testing.assert_allclose(state.mobile_x, above.positions(above.surface_nodes), atol=1e-11)
+        np.testing.assert_allclose(state.fixed_x, below.positions(below.surface_nodes), atol=1e-11)
         assert state.port.status[STATUS_CONTACTS] == s.n_contacts - s.n_open
     assert largest > 0.1 and not s.force.any()
 
@@ -141,9 +141,9 @@ def test_a_coupling_adds_its_compliance_in_series():
         # pressed off its axis the vertex slides by some 1e-7 m, of the 6e-3 m to the next node
         assert force[1] / depth == pytest.approx(stiffness, rel=1e-5)
         # the coupling's own force is what the hand feels
-        pull = GAINS[0] * (state.coupling.target - state.mobile.position)
+        pull = GAINS[0] * (state.hand.position - state.mobile.frame.now.position)
         np.testing.assert_allclose(pull, -force, atol=1e-9 * force[1])
-        turn = GAINS[2] * state.coupling.error[3:]
+        turn = GAINS[2] * state.mobile.frame.error[3:]
         np.testing.assert_allclose(turn, -state.port.torque, atol=1e-5 * force[1] * max(arm, 1e-3))
 
 
@@ -157,14 +157,14 @@ def test_the_damping_is_that_of_backward_euler():
     state, handle = servo(hold=Hold(direct=False, gains=GAINS))
     high = start(state) + np.array([0.0, 5e-3, 0.0])
     lead(state, handle, high)
-    state.coupling.error[:3] = 1e-4, 0.0, -2e-4
-    state.coupling.error[3:] = 0.0
-    state.mobile.position[:] = state.coupling.target - state.coupling.error[:3]
+    state.mobile.frame.error[:3] = 1e-4, 0.0, -2e-4
+    state.mobile.frame.error[3:] = 0.0
+    state.mobile.frame.now.position[:] = state.hand.position - state.mobile.frame.error[:3]
     share = (GAINS[1] / DT) / (GAINS[0] + GAINS[1] / DT)
     for k in range(1, 6):
         lead(state, handle, high)
         np.testing.assert_allclose(
-            state.coupling.error[:3], np.array([1e-4, 0.0, -2e-4]) * share**k, rtol=1e-9, atol=1e-17
+            state.mobile.frame.error[:3], np.array([1e-4, 0.0, -2e-4]) * share**k, rtol=1e-9, atol=1e-17
         )
 
 
@@ -181,7 +181,7 @@ def test_the_coupled_hand_feels_the_contacts_sum_and_moment():
     moment = np.cross(points - picture.position[slot], forces).sum(axis=0)
     np.testing.assert_allclose(state.port.torque, moment, atol=1e-15)
     np.testing.assert_array_equal(state.port.info[INFO_HELD : INFO_HELD + 3], picture.position[slot])
-    np.testing.assert_array_equal(picture.surface[slot], np.concatenate([state.mobile.x, state.fixed.x]))
+    np.testing.assert_array_equal(picture.surface[slot], np.concatenate([state.mobile_x, state.fixed_x]))
     # nothing sinks in beyond what the linearised rotation of a tick leaves
     assert state.port.info[INFO_DEPTH] < 1e-9
 
@@ -223,7 +223,7 @@ def test_a_tick_whose_time_ran_out_is_repeated_by_its_sweeps(solver):
         lived[:, -STATUSES + STATUS_SWEEPS].astype(int),
     )
     capped = (flags & TIME_SPENT) != 0
-    assert capped.any() and not capped.all() and state.counter[TIME_CAPS] == capped.sum()
+    assert capped.any() and not capped.all() and state.engine.solver.told["time_caps"] == capped.sum()
     state, handle = servo(tolerance=1e-10, live={SET_SOLVER: solver})
     for p, row, count, cut in zip(path, lived, sweeps, capped, strict=True):
         state.live[SET_SWEEPS] = count if cut else 100000
@@ -267,8 +267,8 @@ def sweeps_of_first_touch(live, tolerance=1e-8):
 
 def test_an_imposed_rho_is_that_rho_and_the_computed_one_is_the_least_stiffness():
     sweeps, force, state = sweeps_of_first_touch({SET_SOLVER: UZAWA_GLOBAL})
-    n = int(state.contacts.count[0])
-    rho_min = 1.0 / state.problem.w[: 9 * n * n].reshape(3 * n, 3 * n).diagonal().max()
+    n = int(state.engine.contacts.count[0])
+    rho_min = 1.0 / state.engine.problem.w[: 9 * n * n].reshape(3 * n, 3 * n).diagonal().max()
     imposed = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO: rho_min}
     assert np.array_equal(sweeps_of_first_touch(imposed)[1], force)
     for share in (0.5, 0.25, 0.125):
@@ -291,7 +291,7 @@ def test_one_frictionless_contact_loses_1_minus_rho_w_nn_of_its_error_a_sweep():
             live={SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: times},
         )  # fmt: skip
         lead(state, handle, start(state) - np.array([0.0, 1e-5, 0.0]))
-        diagonal = state.problem.w[:9].reshape(3, 3).diagonal()
+        diagonal = state.engine.problem.w[:9].reshape(3, 3).diagonal()
         left = 1.0 - times * diagonal[0] / diagonal.max()
         # from r = 0: r = (1 - left^k) r*, and the residual is W_nn / mean(W_ii) left^k r* over it
         share = tolerance / (diagonal[0] / diagonal.mean())
@@ -326,11 +326,11 @@ def test_a_rho_past_all_stability_is_reported_and_the_hand_keeps_the_last_equili
     before = lead(state, handle, start(state) - press)
     state.live[SET_RHO_FACTOR] = times
     after = lead(state, handle, state.port.position - press * 0.1 + side)
-    assert state.port.status[STATUS_FLAGS] & SOLVE_DIVERGED and state.counter[DIVERGENCES] == 1
+    assert state.port.status[STATUS_FLAGS] & SOLVE_DIVERGED and state.engine.solver.told["divergences"] == 1
     # the contacts' axes may have turned between the two
     np.testing.assert_allclose(after, before, atol=0.02 * before[1])
-    for k in range(state.contacts.count[0]):
-        own, image = state.problem.r[3 * k : 3 * k + 3], np.empty(3)
+    for k in range(state.engine.contacts.count[0]):
+        own, image = state.engine.r[3 * k : 3 * k + 3], np.empty(3)
         project_cone(own, 0.3, image)
         np.testing.assert_allclose(image, own, atol=1e-12)
     state.live[SET_RHO_FACTOR] = 1.0
@@ -345,7 +345,7 @@ def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
     state, handle = servo(tolerance=1e-6, sweeps=2000, live=live)
     for p in press_and_slide(start(state))[::4]:
         assert np.linalg.norm(lead(state, handle, p)) < 1.0
-    assert state.counter[DIVERGENCES] > 0
+    assert state.engine.solver.told["divergences"] > 0
 
 
 def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
@@ -418,24 +418,24 @@ def test_the_zoom_shrinks_the_hands_way_near_contact_continuously_and_gives_it_b
     for k in range(60):
         lead(state, handle, top - np.array([0.0, step * k, 0.0]))
         if before is not None:
-            shares.append((before - state.coupling.target[1]) / step)
-        before = state.coupling.target[1]
+            shares.append((before - state.hand.position[1]) / step)
+        before = state.hand.position[1]
     shares = np.array(shares)
     assert shares[0] == pytest.approx(1.0) and shares[-1] == pytest.approx(0.25, abs=0.02)
     # the share follows the gap: no step of the hand changes it by more than 0.75 step / range
     assert np.abs(np.diff(shares)).max() < 1.1 * 0.75 * step / 2e-3
-    ahead = top[1] - 59 * step - state.coupling.target[1]
+    ahead = top[1] - 59 * step - state.hand.position[1]
     assert ahead < -5e-4
     for k in range(200):
         lead(state, handle, top - np.array([0.0, step * (59 - k), 0.0]))
-    assert abs(state.port.position[1] - state.coupling.target[1]) < 1e-3 * abs(ahead)
+    assert abs(state.port.position[1] - state.hand.position[1]) < 1e-3 * abs(ahead)
 
 
 def test_without_zoom_the_frame_is_exactly_where_the_hand_is():
     state, handle = servo()
     for p in press_and_slide(start(state)):
         lead(state, handle, p)
-        np.testing.assert_allclose(state.mobile.position, p, atol=1e-17, rtol=0)
+        np.testing.assert_allclose(state.mobile.frame.now.position, p, atol=1e-17, rtol=0)
 
 
 @pytest.mark.parametrize("solver", [ANDERSON, UZAWA_LOCAL])
@@ -467,7 +467,7 @@ def test_the_c_callback_is_the_tick():
         assert function(other.address) == OK
         assert np.array_equal(one.port.force, two.port.force)
     with pytest.raises(TypeError, match="not laid out as the compiled tick expects"):
-        tick_data(one._replace(value=one.value.astype(np.float32)))
+        tick_data(one._replace(live=one.live.astype(np.float32)))
     assert isinstance(handle, Handle)
 
 

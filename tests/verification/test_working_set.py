@@ -7,14 +7,15 @@ import pytest
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.port import INFO_RESIDUAL, OK
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco import Detection, Interaction
 from palpo.physics.systems.hapco_multirate import ContactLock, make_multirate
 from palpo.physics.systems.hapco_multirate import tick as multirate_tick
-from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
+from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo, tick_data
 from palpo.physics.systems.hapco_tick import tick
-from palpo.physics.systems.working_set import NEWCOMERS, SIZE, admit, make_working_set
 from tests.verification.hapco_bench import ABOVE, BELOW, STIFF, TISSUE, WEIGHTLESS, side
 
 TOLERANCE = 1e-10
@@ -50,21 +51,22 @@ def test_the_tick_gives_the_forces_of_all_contacts_and_nothing_sinks_in_outside_
     state = make_servo(
         above, below, detection, settings=default_settings(MU, TOLERANCE, 100000, collision=np.inf)
     )
+    data = tick_data(state)
     (above, below), _ = blocks()
     whole = Interaction(above, below, detection, MU, stop=Stop(TOLERANCE, 100000))
-    start, sizes, largest = state.mobile.position.copy(), [], 0.0
+    start, sizes, largest = state.mobile.frame.now.position.copy(), [], 0.0
     for p in start + way():
         state.port.position[:] = p
-        assert tick(state) == OK
-        step, n = whole.step(p), int(state.contacts.count[0])
+        assert tick(data) == OK
+        step, n = whole.step(p), int(state.engine.contacts.count[0])
         largest = max(largest, float(np.linalg.norm(step.force)))
         np.testing.assert_allclose(state.port.force, step.force, atol=1e-7 * largest + 1e-15)
         assert n == bottom.size and state.port.info[INFO_RESIDUAL] <= 1.5 * TOLERANCE
-        outside = ~state.problem.part.inside[:n]
-        gaps = state.problem.u[: 3 * n : 3][outside]
+        outside = ~state.engine.inside[:n]
+        gaps = state.engine.u[: 3 * n : 3][outside]
         compliance = np.diag(step.problem.w).mean()
-        assert gaps.min(initial=0.0) >= -TOLERANCE * np.linalg.norm(state.problem.r[: 3 * n]) * compliance
-        sizes.append(int(state.problem.part.count[SIZE]))
+        assert gaps.min(initial=0.0) >= -TOLERANCE * np.linalg.norm(state.engine.r[: 3 * n]) * compliance
+        sizes.append(int(state.engine.count["members"][0]))
     assert largest > 0.05 and np.median(sizes) < 0.6 * bottom.size
 
 
@@ -76,16 +78,16 @@ def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
     m, low = make_multirate(
         above, below, Detection(bottom, tolerance=np.inf, edges=False), hold, settings, ratio=5
     )
-    lock, points = ContactLock(low, 5), iter(m.servo.mobile.position + way(60))
-    sizes, n = [], bottom.size
+    lock, points = ContactLock(low, 5), iter(m.servo.mobile.frame.now.position + way(60))
+    sizes, n, data = [], bottom.size, multirate_data(m)
 
     def ticks(count):
         for _ in range(count):
             m.servo.port.position[:] = next(points)
-            assert multirate_tick(m) == OK
-            sizes.append(int(m.servo.problem.part.count[SIZE]))
+            assert multirate_tick(data) == OK
+            sizes.append(int(m.servo.engine.count["members"][0]))
             assert m.servo.port.info[INFO_RESIDUAL] <= 1.5 * TOLERANCE
-            u = m.servo.problem.u[: 3 * n : 3]
+            u = m.servo.engine.u[: 3 * n : 3]
             assert u.min() >= -1e-6 * np.abs(u).max()
 
     lock.advance(240, ticks)
@@ -94,9 +96,9 @@ def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
 
 def test_of_many_that_sink_in_at_once_some_join_evenly():
     n = 5 * NEWCOMERS
-    part, gap = make_working_set(n), np.full(n, -1.0)
+    inside, gap = np.zeros(n, bool), np.full(n, -1.0)
     gap[::2] = 1.0
-    admit(n, gap, 1, part)
-    joined = np.flatnonzero(part.inside)
+    admit(gap, n, inside)
+    joined = np.flatnonzero(inside)
     assert joined.size == NEWCOMERS and (gap[joined] < 0.0).all()
     assert np.diff(joined).max() <= 2 * (n // 2 // NEWCOMERS + 1)
