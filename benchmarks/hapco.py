@@ -27,27 +27,24 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.haptics.device import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
+from palpo.physics.engine.contacts import AGAIN
+from palpo.physics.engine.tick import (
+    assemble,
+    begin,
+    end,
+    find,
+    free_motion,
+    open_set,
+    push,
+    respond,
+    solve,
+    tell_statuses,
+)
+from palpo.physics.engine.working_set import SOLVES
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
 from palpo.physics.kernels import kernel
-from palpo.physics.systems.hapco_tick import (
-    TICK,
-    _assemble,
-    _detect,
-    _feedback,
-    _free_frame,
-    _free_motion,
-    _hold,
-    _matrix,
-    _open_set,
-    _pose,
-    _publish,
-    _respond,
-    _solve,
-    _start,
-    _take_settings,
-    tick,
-)
-from palpo.physics.systems.working_set import SIZE, SOLVES
+from palpo.physics.systems.hapco_tick import feedback, pose, publish_picture, take_settings, tick
 from palpo.studies.runs import scene_path
 
 SCENES = {16: "hapco-16", 36: "hapco-block", 66: "hapco-66", 256: "hapco-many"}
@@ -75,7 +72,8 @@ def hapco(every: int = 1) -> Figures:
 
 
 def rig_of(spec: HapcoScene, path: NDArray[np.float64]) -> HapcoRig:
-    """The scene in lock-step, its simulated hand led along a path (n, 3) [m] in the scene's axes."""
+    """The scene in lock-step and one loop, its simulated hand led along a path (n, 3) [m] in its axes."""
+    spec = spec.model_copy(update={"loops": "servo"})
     device = DEVICES[spec.device.model]
     return HapcoRig(
         spec, lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
@@ -90,10 +88,10 @@ def timed_path(
     met, shape (n, 4), and their residuals, shape (n,)."""
     ns, met = np.zeros((rounds, len(path)), np.int64), np.zeros((len(path), 4), np.int64)
     residuals = np.zeros(len(path))
-    time_ticks(rig_of(spec, path).state, path[:1], ns[0, :1], met[:1], residuals[:1], make_scratch())
+    time_ticks(Handle(rig_of(spec, path).state), path[:1], ns[0, :1], met[:1], residuals[:1], make_scratch())
     for row in ns:
         state = rig_of(spec, path).state
-        if time_ticks(state, path, row, met, residuals, make_scratch()) < len(path):
+        if time_ticks(Handle(state), path, row, met, residuals, make_scratch()) < len(path):
             raise RuntimeError(f"a tick of {spec.title} failed")
     return ns, met, residuals
 
@@ -107,9 +105,9 @@ def _measured(scene: str, every: int, bare: Figures) -> Figures:
     first = np.flatnonzero(touching & ~np.roll(touching, 1))
     full = met[:, ROWS] == met[:, ROWS].max()
     stages = np.zeros((len(path), len(STAGES)), np.int64)
-    state = rig_of(spec, path).state
+    state = Handle(rig_of(spec, path).state)
     time_stages(state, path[:1], stages[:1], make_scratch())
-    if time_stages(rig_of(spec, path).state, path, stages, make_scratch()) < len(path):
+    if time_stages(Handle(rig_of(spec, path).state), path, stages, make_scratch()) < len(path):
         raise RuntimeError(f"a tick of {scene} failed")
     step, own = microseconds(ns.ravel()), ns.min(axis=0)
     return {
@@ -149,7 +147,7 @@ def time_ticks(s, positions, ns, met, residuals, scratch):
         met[k, CONTACTS] = s.port.status[STATUS_CONTACTS]
         met[k, ROWS] = s.port.status[STATUS_ROWS]
         met[k, SWEEPS] = s.port.status[STATUS_SWEEPS]
-        met[k, SET] = s.problem.part.count[SIZE]
+        met[k, SET] = s.engine.count[0].members
         residuals[k] = s.port.info[INFO_RESIDUAL]
     return ns.shape[0]
 
@@ -160,31 +158,32 @@ def time_stages(s, positions, ns, scratch):
     for k in range(ns.shape[0]):
         _place(s, positions[k])
         at, now = ns[k], now_ns(scratch)
-        _take_settings(s)
-        _pose(s)
-        _free_frame(s)
+        e = s.engine
+        take_settings(s)
+        pose(s)
+        begin(e)
         now = lap(at, 0, now, scratch)
-        _detect(s)
+        find(e)
         now = lap(at, 1, now, scratch)
-        _free_motion(s)
+        free_motion(e)
         now = lap(at, 2, now, scratch)
-        _start(s)
-        began = _open_set(s)
+        open_set(e)
         for left in range(SOLVES, 0, -1):
-            _assemble(s)
+            assemble(e)
             now = add_lap(at, 3, now, scratch)
-            flags = _solve(s, _matrix(s), began)
+            solve(e)
             now = add_lap(at, 4, now, scratch)
-            done = _respond(s, flags != 0 or left == 1)
+            push(e)
+            code = respond(e, left == 1)
             now = add_lap(at, 5, now, scratch)
-            if done:
+            if code != AGAIN:
                 break
-        _hold(s)
+        tell_statuses(e)
+        end(e)
         now = add_lap(at, 5, now, scratch)
-        if _feedback(s, flags) != OK:
+        if feedback(s) != OK:
             return k
-        s.counter[TICK] += 1
         now = lap(at, 6, now, scratch)
-        _publish(s)
+        publish_picture(s)
         lap(at, 7, now, scratch)
     return ns.shape[0]

@@ -522,29 +522,45 @@ def settled(e):
 
 
 @kernel
-def equilibrium(e):
-    """Contact forces, and the bodies under them, of a working set that grows by what sinks in."""
-    contacts, told = e.contacts, e.solver.told[0]
-    n = contacts.count[0]
+def open_set(e):
+    """The forces to start from, and the first working set of a step."""
+    contacts, n = e.contacts, e.contacts.count[0]
     warm_start(e)
     open_step(e.solver)
     start_set(contacts.force, n, e.inside)
     if n <= e.solver.settings[0].at_once:
         e.inside[:n] = True
     admit(e.gap, n, e.inside)
+
+
+@kernel
+def respond(e, last):
+    """Whether the forces pushed stand: DONE, or AGAIN where the working set has grown; NOT_FINITE."""
+    n = e.contacts.count[0]
+    if e.count[0].members == n:
+        return DONE
+    if _see_gaps(e) != DONE:
+        return NOT_FINITE
+    if settled(e) or e.solver.told[0].flags != 0 or last:
+        return DONE
+    admit(e.gap, n, e.inside)
+    return AGAIN
+
+
+@kernel
+def equilibrium(e):
+    """Contact forces, and the bodies under them, of a working set that grows by what sinks in."""
+    code = AGAIN
+    open_set(e)
     for left in range(SOLVES, 0, -1):
         if assemble(e) != DONE or solve(e) != DONE or push(e) != DONE:
             return NOT_FINITE
-        if e.count[0].members < n:
-            if _see_gaps(e) != DONE:
-                return NOT_FINITE
-            if not (settled(e) or told.flags != 0 or left == 1):
-                admit(e.gap, n, e.inside)
-                continue
-        break
-    e.count[0].sweeps += told.sweeps
+        code = respond(e, left == 1)
+        if code != AGAIN:
+            break
+    e.count[0].sweeps += e.solver.told[0].sweeps
     tell_statuses(e)
-    return DONE
+    return code
 
 
 @kernel

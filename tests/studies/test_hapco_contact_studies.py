@@ -12,6 +12,7 @@ from palpo.benchmarks.hapco import SCENES, STAGES, rig_of, time_stages, time_tic
 from palpo.config.load import load_scene
 from palpo.haptics.clock import make_scratch
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.exchange.handle import Handle
 from palpo.studies.hapco_benches import BENCHES, lead, make_interaction
 from palpo.studies.hapco_contacts import AT_ONE_RESIDUAL, TOLERANCE, build, fit_order, problems_along, refined
 from palpo.studies.hapco_delassus import _with_w, _without_w, assembled, unassembled
@@ -183,11 +184,12 @@ def test_a_tick_in_timed_stages_is_the_tick():
     spec = load_scene("hapco-16")
     path = scene_path(spec)[900:1500:10]
     states = [rig_of(spec, path).state for _ in range(2)]
+    one, other = (Handle(state) for state in states)
     n = len(path)
     whole = time_ticks(
-        states[0], path, np.zeros(n, np.int64), np.zeros((n, 3), np.int64), np.zeros(n), make_scratch()
+        one, path, np.zeros(n, np.int64), np.zeros((n, 4), np.int64), np.zeros(n), make_scratch()
     )
-    parts = time_stages(states[1], path, np.zeros((n, len(STAGES)), np.int64), make_scratch())
+    parts = time_stages(other, path, np.zeros((n, len(STAGES)), np.int64), make_scratch())
     assert whole == parts == n
     # the same operations in the same order
     for one, other in zip(states[0].fixed, states[1].fixed, strict=True):

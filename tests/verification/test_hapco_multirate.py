@@ -241,7 +241,7 @@ def test_the_compiled_function_takes_this_servo_only():
     m, _ = make_multirate(*setup(0.3, Hold()))
     assert tick_data(m).address and multirate_tick.address
     with pytest.raises(TypeError, match="multi-rate servo"):
-        tick_data(m._replace(counter=m.counter.astype(float)))
+        tick_data(m._replace(count=m.count["calls"].astype(float)))
 
 
 # Pressed, dragged and lifted on the coarser mesh.
