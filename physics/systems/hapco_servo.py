@@ -128,8 +128,8 @@ def make_servo(
         SURFACE.bind(make_surface(mobile, capacity, HELD if hold.direct else COUPLED)),
         SURFACE.bind(make_surface(fixed, capacity)),
     )
-    for body, of in zip(bodies, (mobile, fixed), strict=True):
-        body.whole.x[:] = of.positions(of.surface_nodes)
+    for bound, body in zip(bodies, (mobile, fixed), strict=True):
+        bound.whole.x[:] = body.positions(body.surface_nodes)
     tracked = make_tracked(
         features, bodies[0].whole.x, contact_surface(fixed.surface, fixed.slot, detection.crease),
         bodies[1].whole.x, bodies[1].state.frame.now.rotation, capacity,
