@@ -1,4 +1,4 @@
-"""From bodies, joints and detectors to an engine, and its step as a C function."""
+"""From bodies, joints and detectors to an engine."""
 
 import weakref
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import typeof, types
+from numba import typeof
 
 from palpo.physics.engine.contacts import Contacts, make_contacts
 from palpo.physics.engine.contract import WANTS, Batch, Body, Hand, make_batch, make_problem
 from palpo.physics.engine.joints import Joint, make_joints
 from palpo.physics.engine.memory import make_memory
 from palpo.physics.engine.solve import make_solver
-from palpo.physics.engine.tick import COUNT, Bodies, Engine, step
+from palpo.physics.engine.tick import COUNT, Bodies, Engine
 from palpo.physics.errors import InputError
-from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.kernels import callback, layout
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.kernels import layout
 
 
 @dataclass(frozen=True)
@@ -134,18 +134,3 @@ def _room(body: Body, least: int, most: int) -> int:
     if room < least:
         raise InputError(f"a body of kind {body.kind.name} has room for {room} points, but may need {least}")
     return min(room, most)
-
-
-def _smallest() -> Engine:
-    from palpo.physics.yields.fixed import FIXED, make_fixed
-
-    return make_engine([FIXED.bind(make_fixed(np.zeros((1, 3))))], [], 1, 1e-3).engine
-
-
-ENGINE = typeof(_smallest())
-
-
-@callback(types.int32(HandleType(ENGINE)))
-def engine_step(e):
-    """`int32 f(void *)`: one step of the engine behind the handle; DONE or NOT_FINITE."""
-    return step(e)

@@ -46,8 +46,8 @@ def solve_anderson(p, s):
 
 
 @kernel
-def solve_uzawa(p, s, rule):
-    """Uzawa's method on contacts that are all there is; rule: ONCE or DISPLACEMENT a visit."""
+def solve_uzawa(p, s):
+    """Uzawa's method on contacts that are all there is."""
     n, a, told, settings = p.rows[1], s.acceleration, s.told[0], s.settings[0]
     w, mu, before = view_square(p.w, n), p.mu[: n // 3], told.sweeps
     begin(w, p.b, mu, p.r, p.u, 0, a)
@@ -57,6 +57,7 @@ def solve_uzawa(p, s, rule):
         length = max(length, abs(p.b[i]))  # L: the largest free gap or slip [m]
     rho = settings.rho if settings.rho > 0.0 else least_stiffness(w)
     a.step[: n // 3] = settings.rho_factor * rho
+    rule = DISPLACEMENT if settings.local == 1 else ONCE
     local = Local(UZAWA, BIPOTENTIAL, rule, settings.uzawa_error * length, False, LOCAL_STEPS)
     kind, error = settings.error_kind, settings.gauss_seidel_error
     error = error * length if kind == PHYSICAL else error
@@ -125,14 +126,7 @@ def anderson_unit(p, s):
 
 
 @solver
-def uzawa_global_unit(p, s):
-    """Uzawa's method, one step a visit."""
-    solve_uzawa(p, s, ONCE)
-    return DONE
-
-
-@solver
-def uzawa_local_unit(p, s):
-    """Uzawa's method, steps to a stop at each visit."""
-    solve_uzawa(p, s, DISPLACEMENT)
+def uzawa_unit(p, s):
+    """Uzawa's method: one step a visit, or steps to a stop."""
+    solve_uzawa(p, s)
     return DONE

@@ -33,14 +33,15 @@ CHUNK = 16
 
 SETTINGS = np.dtype(
     [("method", np.int64), ("sweeps", np.int64), ("tolerance", np.float64), ("seconds", np.float64),
-     ("at_once", np.int64), ("rho", np.float64), ("rho_factor", np.float64), ("error_kind", np.int64),
-     ("gauss_seidel_error", np.float64), ("uzawa_error", np.float64)]
+     ("at_once", np.int64), ("local", np.int64), ("rho", np.float64), ("rho_factor", np.float64),
+     ("error_kind", np.int64), ("gauss_seidel_error", np.float64), ("uzawa_error", np.float64)]
 )  # fmt: skip
 """Which solver (its place in the engine's list), the most sweeps and time of a step (seconds 0: no limit),
 the natural map's residual; up to how many contacts all are solved for at once, without a working set; and of
-Uzawa's method: rho [N/m], 0 for rho_min of W, and what multiplies either; the stop of its sweeps, RESIDUAL,
-RELATIVE or PHYSICAL of palpo.physics.contact.solvers.relaxation, and the error of the last two; the stop of
-its local method, in shares of the largest free gap or slip."""
+Uzawa's method: whether a visit makes steps to a stop, and not one; rho [N/m], 0 for rho_min of W, and what
+multiplies either; the stop of its sweeps, RESIDUAL, RELATIVE or PHYSICAL of
+palpo.physics.contact.solvers.relaxation, and the error of the last two; the stop of a visit, in shares of the
+largest free gap or slip."""
 
 TOLD = np.dtype(
     [("tolerance", np.float64), ("sweeps", np.int64), ("flags", np.int64), ("residual", np.float64),

@@ -3,8 +3,8 @@
 Detection and the gathering of W grow with the square of the number of contacts, and change slowly. So the
 slow loop does both at the newest equilibrium and publishes them as a frame. The servo moves the frame of the
 mobile body with the hand, takes the free gaps of the frame's contacts at its present pose, and solves on the
-frame's W, from the forces of the last tick. The rest is `physics.systems.hapco_tick`: both loops are engines of
-the same bodies, whose shapes are frozen in the servo, and whose frame stays where it is in the slow loop.
+frame's W, from the forces of the last tick. The rest is `physics.systems.hapco_tick`: both loops are engines
+of the same bodies, whose shapes are frozen in the servo, and whose frame stays where it is in the slow loop.
 
 **What is frozen** for a frame's life: the pairs, their material points and normals; W, with the coupling's
 columns, about the pose in which they were found; and the shape of the bodies where the arms of the moment and

@@ -17,7 +17,7 @@ from palpo.physics.collision.mobile_vertices import mobile_features
 from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import make_hand
-from palpo.physics.engine.relaxing import anderson_unit, uzawa_global_unit, uzawa_local_unit
+from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -139,7 +139,7 @@ def make_servo(
     hand = make_hand()
     hand.position[:], hand.orientation[:] = mobile.position, hold.rest
     built = make_engine(
-        bodies, (anderson_unit, uzawa_global_unit, uzawa_local_unit), capacity, dt,
+        bodies, (anderson_unit, uzawa_unit), capacity, dt,
         [Detector.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
     )  # fmt: skip
     rest = np.array(hold.rest, float)

@@ -47,6 +47,7 @@ from palpo.physics.exchange.port import (
     end_tick,
 )
 from palpo.physics.exchange.quasistatic_frame import (
+    ANDERSON,
     SET_COLLISION,
     SET_ERROR_KIND,
     SET_FRICTION,
@@ -65,6 +66,7 @@ from palpo.physics.exchange.quasistatic_frame import (
     SET_UZAWA_ERROR,
     SET_ZOOM_RANGE,
     SET_ZOOM_SCALE,
+    UZAWA_LOCAL,
     Picture,
     Settings,
 )
@@ -127,7 +129,8 @@ def put_settings(s):
     copy(live[SET_HOLD : SET_HOLD + 4], s.mobile.frame.gain)
     s.mobile.softness[0], s.fixed.softness[0] = 1.0 / live[SET_MODULUS], 1.0 / live[SET_MODULUS + 1]
     detection.tolerance, detection.mu = live[SET_COLLISION], live[SET_FRICTION]
-    solver.method, solver.sweeps = int(live[SET_SOLVER]), int(live[SET_SWEEPS])
+    solver.method, solver.local = live[SET_SOLVER] != ANDERSON, live[SET_SOLVER] == UZAWA_LOCAL
+    solver.sweeps = int(live[SET_SWEEPS])
     solver.tolerance, solver.seconds = live[SET_TOLERANCE], live[SET_TIME_CAP]
     solver.rho, solver.rho_factor = live[SET_RHO], live[SET_RHO_FACTOR]
     solver.error_kind = int(live[SET_ERROR_KIND])

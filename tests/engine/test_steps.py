@@ -9,12 +9,13 @@ import pytest
 from palpo.physics.bodies.chain import rest_state, rigid_model
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.engine.build import Built, Detector, engine_step, make_engine
+from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.contacts import Contacts, append, make_contacts
 from palpo.physics.engine.contract import DONE, NOT_FINITE, ROTATION, Batch, Body, make_hand
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
+from palpo.physics.engine.whole_step import engine_step
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.systems.hold import make_hold

@@ -26,7 +26,7 @@ from palpo.haptics.servo import (
     servo_loop,
     servo_run,
 )
-from palpo.physics.engine import build, relaxing, sweeping
+from palpo.physics.engine import relaxing, sweeping, whole_step
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.port import OK, Port, make_port, port_addresses, port_view
 from palpo.physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
@@ -138,13 +138,12 @@ CALLBACKS = {
     "hapco at two rates": hapco_multirate.multirate_tick,
     "snap": snap_servo.snap_tick,
     "suction": suction_servo.suction_tick,
-    "engine": build.engine_step,
+    "engine": whole_step.engine_step,
     "fixed bodies": fixed.fixed_unit,
     "chains": chain.chain_unit,
     "surfaces": surface.surface_unit,
     "anderson": relaxing.anderson_unit,
-    "uzawa, one step a visit": relaxing.uzawa_global_unit,
-    "uzawa, steps to a stop": relaxing.uzawa_local_unit,
+    "uzawa": relaxing.uzawa_unit,
     "gauss-seidel": sweeping.gauss_seidel_unit,
     "touch": openhaptics_tick.touch_callback,
     "sampled wall": sampled_wall._wall_tick,
