@@ -113,9 +113,9 @@ def test_a_scene_is_felt_along_its_path_and_its_solver_keeps_its_tolerance_or_is
     left = []
 
     def look():
-        state, n = session.rig.state, int(session.rig.state.contacts.count[0])
+        state, n = session.rig.state, int(session.rig.state.engine.contacts.count[0])
         if int(state.port.status[STATUS_FLAGS]) & SWEEPS_SPENT:
-            r, frames = state.problem.r[: 3 * n].copy(), state.contacts.frame[:n].copy()
+            r, frames = state.engine.r[: 3 * n].copy(), state.engine.contacts.frame[:n].copy()
             left.append((session.rig.problem(), r, frames))
 
     done = watched(session, look)
@@ -331,7 +331,7 @@ def test_an_exported_problem_is_the_servos_own_and_its_force_solves_it(tmp_path)
     session.prepare()
     held = []
     take = session._take_problem
-    session._take_problem = lambda: (take(), held.append(session.rig.state.problem.r.copy()))
+    session._take_problem = lambda: (take(), held.append(session.rig.state.engine.r.copy()))
     done = session.run()
     assert done.result["export"] == f"{path}: 16 contacts at 0.3 s"
     problem = read_problem(path)
