@@ -175,6 +175,15 @@ def test_four_slow_steps_are_too_many_among_fifty_and_not_among_sixty(every: int
     assert pacer.misses == 0
 
 
+def test_it_goes_to_the_rate_that_all_but_the_three_slowest_steps_keep() -> None:
+    """Three stops of a tenth of a second, each alone, and a step without room: one rate lower."""
+    pacer = Pacer(RUNGS, DT)
+    steps = np.full(43, 0.012)
+    steps[[0, 14, 28, 42]] = 0.1, 0.1, 0.1, 0.019
+    assert [pacer.note(took) for took in steps] == [*[False] * 42, True]
+    assert pacer.rung == RUNGS[1]
+
+
 def test_two_late_steps_in_a_row_are_too_many_and_two_apart_are_not() -> None:
     """A step that takes its period exactly is not late."""
     for steps, changes in (((0.03, 0.03), 1), ((0.03, 0.012, 0.03), 0), ((0.03, 0.02, 0.03), 0)):

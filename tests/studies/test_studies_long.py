@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from palpo.studies.claims import Skipped
+from palpo.studies.multirate_accuracy import FEWER, LATENESS
 from palpo.studies.recording import data_folder
 from palpo.studies.registry import run_study
 
@@ -29,7 +30,9 @@ def test_krylov_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
         rows = [row for row in csv.DictReader(file) if row["kind"] == "krylov"]
     # a landing is among them; each is punctual and late, and beside each stands what its reference is worth
     assert {row["low_hz"] for row in rows if row["landing"] == "True"} == {"50", "200"}
-    assert [row["late"] for row in rows] == ["False", "True"] * (len(rows) // 2)
+    every = [row for row in rows if row["fewer_columns"] == "False"]
+    assert [row["late"] for row in every] == [*LATENESS] * (len(every) // len(LATENESS))
+    assert {int(row["columns"]) for row in rows if row["fewer_columns"] == "True"} == set(FEWER)
     assert all(float(row["reference_1kHz_off_percent"]) > 0.0 for row in rows)
 
 
