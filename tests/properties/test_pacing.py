@@ -247,8 +247,10 @@ def test_what_was_kept_for_long_was_no_failure() -> None:
 
 @pytest.mark.parametrize("wish", [60.0, 30.0, 20.0, 5.0])
 def test_pictures_only_get_fewer(wish: float) -> None:
-    """From the wish down, each rung with fewer than the one before."""
-    rates = [rung.pictures_hz for rung in rungs_of(WISH, 1000.0, wish)]
+    """From the wish down, each rung with fewer than the one before; no rung is there twice."""
+    rungs = rungs_of(WISH, 1000.0, wish)
+    assert len(set(rungs)) == len(rungs)
+    rates = [rung.pictures_hz for rung in rungs]
     fewer = rates[rates.index(wish) + rates.count(wish) :]
     assert rates[0] == wish and all(b < a for a, b in pairwise([wish, *fewer]))
 
