@@ -52,6 +52,7 @@ class InterfaceState(NamedTuple):
     z: NDArray[np.float64]  # (modes,)
     rate: NDArray[np.float64]  # (modes,)
     free_rate: NDArray[np.float64]  # (modes,) rate after the tick's free motion
+    end_rate: NDArray[np.float64]  # (modes,) rate under the forces of the tick
     force: NDArray[np.float64]  # (modes,) V^T R^T f of the tick
     centre: NDArray[np.float64]  # (L, 3)
     q: NDArray[np.float64]  # (L, 4)
@@ -60,9 +61,12 @@ class InterfaceState(NamedTuple):
     spin: NDArray[np.float64]  # (L, 3)
     free_velocity: NDArray[np.float64]  # (L, 3)
     free_spin: NDArray[np.float64]  # (L, 3)
+    end_velocity: NDArray[np.float64]  # (L, 3)
+    end_spin: NDArray[np.float64]  # (L, 3)
     wrench: NDArray[np.float64]  # (L, 6) force and torque about the centre, world axes
     clock: NDArray[np.float64]  # (1,) time since the frame was adopted [s]
     join: NDArray[np.float64]  # (slots, 3) where the frame before had a slot, less where this one has it
+    weighed: NDArray[np.float64]  # (modes,) scratch
     scratch: NDArray[np.float64]  # (6, 3)
 
 
@@ -72,10 +76,9 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
     q = np.zeros((n, 4))
     q[:, 0] = 1.0
     return InterfaceState(
-        np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
-        np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)),
-        np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)), np.zeros(1), np.zeros((capacity.slots, 3)),
-        np.zeros((6, 3)),
+        *(np.zeros(m) for _ in range(5)),
+        np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), *(np.zeros((n, 3)) for _ in range(6)),
+        np.zeros((n, 6)), np.zeros(1), np.zeros((capacity.slots, 3)), np.zeros(m), np.zeros((6, 3)),
     )  # fmt: skip
 
 
@@ -113,8 +116,8 @@ def _angular_rate(frame, f, b, state, h, torque, out):
 
 
 @kernel
-def _free_rates(stiffness, first, load, damping, z, rate, free_rate, force, h):
-    """free_rate = V^T M V rate + h (load - S z) over one body's modes, and force = 0.
+def _free_rates(stiffness, first, load, damping, z, rate, free_rate, weighed, h):
+    """free_rate = V^T M V rate + h (load - S z) over one body's modes; weighed: scratch.
 
     S is symmetric: whole rows are added, several columns an instruction, because every index starts at 0 and
     every array is an argument. One pass over S serves both terms that have it.
@@ -124,13 +127,11 @@ def _free_rates(stiffness, first, load, damping, z, rate, free_rate, force, h):
     held = h * (damping[1] + h) * kept
     for k in range(n):
         free_rate[k] = kept * rate[k] + h * load[k]
-        force[k] = h * z[k] + held * rate[k]
+        weighed[k] = h * z[k] + held * rate[k]
     for j in range(n):
-        row, w = stiffness[j, first : first + n], force[j]
+        row, w = stiffness[j, first : first + n], weighed[j]
         for k in range(n):
             free_rate[k] -= w * row[k]
-    for k in range(n):
-        force[k] = 0.0
 
 
 @kernel
@@ -153,7 +154,7 @@ def _product(a, b):
 
 @kernel
 def free_motion(frame, f, state, h):
-    """Velocities at the tick's end without contact force; clears the forces of the tick."""
+    """Velocities at the tick's end without contact force."""
     if frame.head[f, MOTION] != REDUCED:
         return
     s = state.scratch
@@ -162,10 +163,8 @@ def free_motion(frame, f, state, h):
         _free_rates(
             frame.stiffness[f, first:last], first, frame.modes[f, MODE_FORCE, first:last],
             frame.damping[f, b], state.z[first:last], state.rate[first:last],
-            state.free_rate[first:last], state.force[first:last], h,
+            state.free_rate[first:last], state.weighed[first:last], h,
         )  # fmt: skip
-        for i in range(6):
-            state.wrench[b, i] = 0.0
         if frame.floating[f, b] == 0:
             continue
         damped = 1.0 / (1.0 + h * frame.damping[f, b, 0])
@@ -178,6 +177,34 @@ def free_motion(frame, f, state, h):
         _angular_rate(frame, f, b, state, h, s[3], s[5])
         for i in range(3):
             state.free_spin[b, i] = state.spin[b, i] * damped + s[5, i]
+
+
+@kernel
+def clear_forces(frame, f, state):
+    """No force acts in the tick so far."""
+    for k in range(frame.head[f, N_MODES]):
+        state.force[k] = 0.0
+    for b in range(frame.mass.shape[1]):
+        for i in range(6):
+            state.wrench[b, i] = 0.0
+
+
+@kernel
+def pushed_motion(frame, f, state, h):
+    """Velocities at the tick's end under the tick's forces so far."""
+    if frame.head[f, MOTION] != REDUCED:
+        return
+    for k in range(frame.head[f, N_MODES]):
+        state.end_rate[k] = state.free_rate[k] + h * state.force[k]
+    s = state.scratch
+    for b in range(frame.mass.shape[1]):
+        if frame.floating[f, b] == 0:
+            continue
+        scale = h / ((1.0 + h * frame.damping[f, b, 0]) * frame.mass[f, b])
+        _angular_rate(frame, f, b, state, h, state.wrench[b, 3:6], s[5])
+        for i in range(3):
+            state.end_velocity[b, i] = state.free_velocity[b, i] + scale * state.wrench[b, i]
+            state.end_spin[b, i] = state.free_spin[b, i] + s[5, i]
 
 
 @inlined
@@ -226,37 +253,67 @@ def _model_position(frame, f, state, slot, x):
 @kernel
 def slot_step(frame, f, state, slot, x, h, step):
     """step = displacement of a slot at present position x over the tick's free motion."""
+    _step(frame, f, state, slot, x, h, state.free_rate, state.free_velocity, state.free_spin, step)
+
+
+@kernel
+def slot_pushed_step(frame, f, state, slot, x, h, step):
+    """As `slot_step`, under the tick's forces, after `pushed_motion`."""
+    _step(frame, f, state, slot, x, h, state.end_rate, state.end_velocity, state.end_spin, step)
+
+
+@kernel
+def _step(frame, f, state, slot, x, h, rate, velocity, spin, step):
+    """step = displacement of a slot at present position x in h at these velocities."""
     if frame.head[f, MOTION] != REDUCED:
         clock = state.clock[0]
         time = _extrapolated_time(frame, f, slot, clock + h) - _extrapolated_time(frame, f, slot, clock)
         for i in range(3):
             step[i] = frame.slot_step[f, slot, i] + time * frame.slot_v[f, slot, i]
         return
+    clock = state.clock[0]
+    left = max(0.0, 1.0 - (clock + h) / JOIN_TIME) - max(0.0, 1.0 - clock / JOIN_TIME)
+    for i in range(3):
+        step[i] = left * state.join[slot, i]
+    _add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step)
+
+
+@kernel
+def slot_velocity(frame, f, state, slot, x, v):
+    """v = velocity of a slot at present position x [m/s] or [rad/s]; 0 where a frame tells none."""
+    for i in range(3):
+        v[i] = 0.0
+    if frame.head[f, MOTION] == REDUCED:
+        _add_motion(frame, f, state, slot, x, 1.0, state.rate, state.velocity, state.spin, v)
+    elif frame.head[f, MOTION] == EXTRAPOLATED:
+        for i in range(3):
+            v[i] = frame.slot_v[f, slot, i]
+
+
+@kernel
+def _add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step):
+    """step += h times the velocity of a slot of the reduced model at these velocities."""
     b = frame.slot_body[f, slot]
     first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
     p = state.scratch[0]
     for i in range(3):
         row = frame.slot_modes[f, slot, i, first:last]
-        p[i] = h * _product(row, state.free_rate[first:last])
-    clock = state.clock[0]
-    left = max(0.0, 1.0 - (clock + h) / JOIN_TIME) - max(0.0, 1.0 - clock / JOIN_TIME)
-    for i in range(3):
-        step[i] = left * state.join[slot, i]
+        p[i] = h * _product(row, rate[first:last])
     if frame.floating[f, b] == 0:
         for i in range(3):
             step[i] += p[i]
         return
     if frame.slot_turns[f, slot] == 1:
         for i in range(3):
-            step[i] += h * state.free_spin[b, i]
+            step[i] += h * spin[b, i]
         return
     arm, turn, along = state.scratch[1], state.scratch[2], state.scratch[3]
     matvec3(state.axes[b], p, along)
     for i in range(3):
         arm[i] = x[i] - state.centre[b, i]
-    cross3(state.free_spin[b], arm, turn)
+    cross3(spin[b], arm, turn)
     for i in range(3):
-        step[i] += along[i] + h * (state.free_velocity[b, i] + turn[i])
+        step[i] += along[i] + h * (velocity[b, i] + turn[i])
 
 
 @kernel
@@ -350,18 +407,17 @@ def advance(frame, f, state, h):
     state.clock[0] += h
     if frame.head[f, MOTION] != REDUCED:
         return
+    pushed_motion(frame, f, state, h)
     for k in range(frame.head[f, N_MODES]):
-        state.rate[k] = state.free_rate[k] + h * state.force[k]
+        state.rate[k] = state.end_rate[k]
         state.z[k] += h * state.rate[k]
     s = state.scratch
     for b in range(frame.mass.shape[1]):
         if frame.floating[f, b] == 0:
             continue
-        scale = h / ((1.0 + h * frame.damping[f, b, 0]) * frame.mass[f, b])
-        _angular_rate(frame, f, b, state, h, state.wrench[b, 3:6], s[5])
         for i in range(3):
-            state.velocity[b, i] = state.free_velocity[b, i] + scale * state.wrench[b, i]
-            state.spin[b, i] = state.free_spin[b, i] + s[5, i]
+            state.velocity[b, i] = state.end_velocity[b, i]
+            state.spin[b, i] = state.end_spin[b, i]
             state.centre[b, i] += h * state.velocity[b, i]
             s[4, i] = h * state.spin[b, i]
         rotate_by(s[4], state.q[b])
@@ -372,6 +428,7 @@ def advance(frame, f, state, h):
 def replay(frame, f, state, log, entry, h):
     """One tick of the model under the logged forces of an entry of the force log."""
     free_motion(frame, f, state, h)
+    clear_forces(frame, f, state)
     for k in range(log.used[entry]):
         slot = frame.slot_of[f, log.point[entry, k]]
         if slot >= 0:

@@ -58,6 +58,7 @@ from palpo.physics.math3 import quat_difference, quat_multiply
 from palpo.physics.reduction.interface_model import (
     add_slot_force,
     advance,
+    clear_forces,
     free_motion,
 )
 from palpo.physics.systems.frame_adoption import take_frame
@@ -115,6 +116,7 @@ def h3_violation(s, f):
     h = s.settings.step[0]
     s.seen[0] = 0.0
     free_motion(s.frame, f, s.interface, h)
+    clear_forces(s.frame, f, s.interface)
     see_tool(s)
     if s.frame.head[f, GEOMETRY] == FROZEN:
         frozen_contacts(s, f)

@@ -1,0 +1,450 @@
+"""Soft, rigid and beam bodies whose model a low loop sends in frames: modes and rigid motions, or offered
+positions and compliances (palpo.physics.exchange.constraint_frame).
+
+One state has all bodies of one low loop. A slot of the engine is a number that the frames call a point; a
+frame carries only some. A point that it lacks has no place (NaN): nothing may touch it.
+
+A new frame is brought to the present under the forces that the log has for the ticks since it was made. With
+modes, points leave the old frame's positions smoothly; offered points jump, which ADOPT tells.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import typeof
+from numpy.typing import NDArray
+
+from palpo.physics.engine.contract import (
+    ADOPT,
+    BEGIN,
+    CLEAR,
+    DELASSUS,
+    DONE,
+    END,
+    FREE,
+    MOVED,
+    NOT_FINITE,
+    NOT_OFFERED,
+    PLACE,
+    PUSH,
+    ROTATION,
+    Kind,
+    unit,
+)
+from palpo.physics.exchange.atomics import view_square
+from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, reader_slot
+from palpo.physics.exchange.constraint_frame import (
+    BASE_TICK,
+    EXACT,
+    ID,
+    MOTION,
+    N_MODES,
+    N_NEAR,
+    N_SLOTS,
+    REDUCED,
+    TOLD_PATIENCE,
+    TOLD_STRETCH,
+    Capacity,
+    ConstraintFrame,
+    make_frame,
+)
+from palpo.physics.exchange.force_log import ForceLog, make_force_log
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import quat_difference
+from palpo.physics.reduction.interface_model import (
+    InterfaceState,
+    add_slot_force,
+    adopt,
+    advance,
+    clear_forces,
+    free_motion,
+    make_interface_state,
+    pushed_motion,
+    replay,
+    slot_compliance,
+    slot_orientation,
+    slot_position,
+    slot_pushed_step,
+    slot_step,
+    slot_velocity,
+)
+from palpo.physics.yields.points import add_pair
+
+
+class Looked(NamedTuple):
+    """Points that were looked up in this step; each is, once, for all batches."""
+
+    stamp: NDArray[np.int64]  # (2,) number of the present positions, and of the present free motion
+    x_stamp: NDArray[np.int64]  # (points,)
+    step_stamp: NDArray[np.int64]  # (points,)
+    x: NDArray[np.float64]  # (points, 3) [m], or the rotation vector since the slot's reference
+    q: NDArray[np.float64]  # (points, 4), of rotations
+    step: NDArray[np.float64]  # (points, 3) displacement in the free motion
+
+
+class Modal(NamedTuple):
+    """The bodies of one low loop, in up to c points of a batch."""
+
+    frame: ConstraintFrame
+    control: NDArray[np.int64]  # of the frames' triple buffer
+    log: ForceLog  # that frames are brought to the present with
+    now: InterfaceState
+    looked: Looked
+    axes: NDArray[np.float64]  # (c, 3, 3) the batch's rows in the axes of their bodies
+    near: NDArray[np.int64]  # (c,) 1 where the frame knows the compliance of all of a point's slots
+    yielding: NDArray[np.float64]  # (2, 3, 3 near) scratch, and how the near slots yield to one point's rows
+    part: NDArray[np.float64]  # (2, 3, 3) scratch
+    vectors: NDArray[np.float64]  # (4, 4) scratch
+
+
+def make_modal(
+    capacity: Capacity, frame: ConstraintFrame, control: NDArray[np.int64], log: ForceLog, points: int
+) -> Modal:
+    """Bodies that wait for their first frame; room for that many points in a batch."""
+    p = capacity.points
+    return Modal(
+        frame, control, log, make_interface_state(capacity),
+        Looked(
+            np.ones(2, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros((p, 3)),
+            np.zeros((p, 4)), np.zeros((p, 3)),
+        ),
+        np.zeros((points, 3, 3)), np.zeros(points, np.int64), np.zeros((2, 3, 3 * capacity.near)),
+        np.zeros((2, 3, 3)), np.zeros((4, 4)),
+    )  # fmt: skip
+
+
+@inlined
+def _look(s, p):
+    """Make looked.x[p] (and q) present; returns the frame's slot, -1 without."""
+    f, at = reader_slot(s.control), s.looked
+    slot = s.frame.slot_of[f, p]
+    if at.x_stamp[p] != at.stamp[0]:
+        at.x_stamp[p] = at.stamp[0]
+        x = at.x[p]
+        if slot < 0:
+            for i in range(3):
+                x[i] = np.nan
+        else:
+            slot_position(s.frame, f, s.now, slot, x)
+            if s.frame.slot_turns[f, slot] == 1:
+                slot_orientation(s.frame, f, s.now, slot, x, s.vectors[0], at.q[p])
+    return slot
+
+
+@kernel
+def place(s, batch):
+    """x and q of the batch."""
+    at = s.looked
+    for k in range(batch.count[0]):
+        for i in range(3):
+            batch.x[k, i] = 0.0
+        for c in range(3):
+            weight, p = batch.weights[k, c], batch.slots[k, c]
+            if weight != 0.0:
+                _look(s, p)
+                for i in range(3):
+                    batch.x[k, i] += weight * at.x[p, i]
+        for i in range(4):
+            turned = batch.what[k] == ROTATION
+            batch.q[k, i] = at.q[batch.slots[k, 0], i] if turned else (1.0 if i == 0 else 0.0)
+
+
+@kernel
+def adopt_newest(s, batch, h):
+    """The newest frame, if one waits, brought to the present; d of the batch is how far its points jump."""
+    told, at, control, tick = batch.frame[0], s.looked, s.control, batch.now[0]
+    told.fresh, told.replayed = 0, 0
+    for k in range(batch.count[0]):
+        for i in range(3):
+            batch.d[k, i] = 0.0
+    if not is_fresh(control):
+        return
+    had = told.id > 0
+    if had:
+        place(s, batch)
+    before = at.stamp[0]
+    at.stamp[0] += 1
+    at.stamp[1] += 1
+    f, _ = acquire(control)
+    adopt(s.frame, f, s.now)
+    mask = s.log.tick.shape[0] - 1
+    for past in range(s.frame.head[f, BASE_TICK], tick):
+        entry = past & mask
+        if s.log.tick[entry] == past:
+            replay(s.frame, f, s.now, s.log, entry, h)
+            told.replayed += 1
+    clear_forces(s.frame, f, s.now)
+    s.now.clock[0] = 0.0
+    motion = s.frame.head[f, MOTION]
+    if had and motion == REDUCED:
+        _join(s, f, before)
+    elif had and motion != EXACT:
+        _jump(s, f, batch)
+    told.fresh, told.id = 1, s.frame.head[f, ID]
+    told.base_tick = s.frame.head[f, BASE_TICK]
+    told.patience, told.stretch = s.frame.head[f, TOLD_PATIENCE], s.frame.head[f, TOLD_STRETCH]
+
+
+@kernel
+def _join(s, f, before):
+    """now.join of every point that was looked up last and that the new frame carries too."""
+    x, q, at = s.vectors[1], s.vectors[2], s.looked
+    for slot in range(s.frame.head[f, N_SLOTS]):
+        p = s.frame.slot_point[f, slot]
+        if at.x_stamp[p] != before or not np.isfinite(at.x[p, 0]):
+            continue
+        slot_position(s.frame, f, s.now, slot, x)
+        if s.frame.slot_turns[f, slot] == 1:
+            slot_orientation(s.frame, f, s.now, slot, x, s.vectors[0], q)
+            quat_difference(at.q[p], q, s.now.join[slot])
+        else:
+            for i in range(3):
+                s.now.join[slot, i] = at.x[p, i] - x[i]
+
+
+@kernel
+def _jump(s, f, batch):
+    """d of the batch: where its points are, less where they were, for those that the new frame carries."""
+    x, at = s.vectors[1], s.looked
+    for k in range(batch.count[0]):
+        for c in range(3):
+            weight, p = batch.weights[k, c], batch.slots[k, c]
+            slot = s.frame.slot_of[f, p]
+            if weight == 0.0 or slot < 0 or not np.isfinite(at.x[p, 0]):
+                continue
+            slot_position(s.frame, f, s.now, slot, x)
+            for i in range(3):
+                batch.d[k, i] += weight * (x[i] - at.x[p, i])
+
+
+@kernel
+def free(s, batch, h):
+    """d of the batch in the free motion, and v at its start."""
+    f, at, v = reader_slot(s.control), s.looked, s.vectors[1]
+    for k in range(batch.count[0]):
+        for i in range(3):
+            batch.d[k, i] = 0.0
+            batch.v[k, i] = 0.0
+        for c in range(3):
+            weight, p = batch.weights[k, c], batch.slots[k, c]
+            if weight == 0.0:
+                continue
+            slot = _look(s, p)
+            if slot < 0:
+                continue
+            if at.step_stamp[p] != at.stamp[1]:
+                at.step_stamp[p] = at.stamp[1]
+                slot_step(s.frame, f, s.now, slot, at.x[p], h, at.step[p])
+            slot_velocity(s.frame, f, s.now, slot, at.x[p], v)
+            for i in range(3):
+                batch.d[k, i] += weight * at.step[p, i]
+                batch.v[k, i] += weight * v[i]
+
+
+@kernel
+def moved(s, batch, h):
+    """d of the batch under the pushed forces."""
+    f, d = reader_slot(s.control), s.vectors[1]
+    pushed_motion(s.frame, f, s.now, h)
+    for k in range(batch.count[0]):
+        for i in range(3):
+            batch.d[k, i] = 0.0
+        for c in range(3):
+            weight, p = batch.weights[k, c], batch.slots[k, c]
+            if weight == 0.0:
+                continue
+            slot = _look(s, p)
+            if slot < 0:
+                continue
+            slot_pushed_step(s.frame, f, s.now, slot, s.looked.x[p], h, d)
+            for i in range(3):
+                batch.d[k, i] += weight * d[i]
+
+
+@kernel
+def delassus(s, batch, w, h):
+    """w += J C J^T, from the compliance that the frame knows among its near slots where it can be."""
+    f = reader_slot(s.control)
+    width = _prepare(s, f, batch)
+    for m in range(batch.count[0]):
+        if s.near[m] == 1:
+            _yield(s, f, batch, m, width)
+        for k in range(m + 1):
+            part = s.part[0]
+            if s.near[k] == 1 and s.near[m] == 1:
+                _near_part(s, f, batch, k, part)
+            else:
+                _slot_part(s, f, batch, k, m, h, part)
+            add_pair(w, batch, m, k, part)
+
+
+@kernel
+def _prepare(s, f, batch):
+    """Fill axes and near; returns how many columns of the frame's compliance the near slots in use span."""
+    frame, width = s.frame, 0
+    for k in range(batch.count[0]):
+        s.near[k] = 1
+        body = -1
+        for c in range(3):
+            if batch.weights[k, c] == 0.0:
+                continue
+            slot = frame.slot_of[f, batch.slots[k, c]]
+            if slot < 0 or slot >= frame.head[f, N_NEAR]:
+                s.near[k] = 0
+            else:
+                width = max(width, 3 * slot + 3)
+            if slot >= 0:
+                body = frame.slot_body[f, slot]
+        turned = body >= 0 and frame.head[f, MOTION] == REDUCED and frame.floating[f, body] == 1
+        for d in range(3):
+            row, axis = batch.axes[k, d], s.axes[k, d]
+            for i in range(3):
+                axis[i] = row[i]
+                if turned:
+                    axis[i] = (
+                        row[0] * s.now.axes[body, 0, i]
+                        + row[1] * s.now.axes[body, 1, i]
+                        + row[2] * s.now.axes[body, 2, i]
+                    )
+    return width
+
+
+@kernel
+def _add_scaled(scale, x, out):
+    for q in range(out.size):
+        out[q] += scale * x[q]
+
+
+@kernel
+def _yield(s, f, batch, m, width):
+    """yielding[1] (3, width) = displacement of the near slots under unit forces along the rows of point m.
+
+    One pass for a point, so that each of its products with the others reads a third of the compliance.
+    """
+    push, out, known = s.yielding[0], s.yielding[1], s.frame.compliance[f]
+    for i in range(3):
+        push[i, :width] = 0.0
+        out[i, :width] = 0.0
+    for c in range(3):
+        weight = batch.weights[m, c]
+        if weight != 0.0:
+            slot = s.frame.slot_of[f, batch.slots[m, c]]
+            for i in range(3):
+                _add_scaled(weight, known[3 * slot + i, :width], push[i, :width])
+    for d in range(3):
+        for i in range(3):
+            _add_scaled(s.axes[m, d, i], push[i, :width], out[d, :width])
+
+
+@inlined
+def _near_part(s, f, batch, k, part):
+    """part = how much point k yields along its rows, columns, to what is in `yielding`, rows."""
+    for j in range(3):
+        y, c0, c1, c2 = s.yielding[1, j], 0.0, 0.0, 0.0
+        for c in range(3):
+            weight = batch.weights[k, c]
+            if weight != 0.0:
+                first = 3 * s.frame.slot_of[f, batch.slots[k, c]]
+                c0 += weight * y[first]
+                c1 += weight * y[first + 1]
+                c2 += weight * y[first + 2]
+        for i in range(3):
+            axis = s.axes[k, i]
+            part[j, i] = axis[0] * c0 + axis[1] * c1 + axis[2] * c2
+
+
+@kernel
+def _slot_part(s, f, batch, k, m, h, part):
+    """part = how point m yields along its rows, rows, to point k, columns: sums over their slots."""
+    frame, between = s.frame, s.part[1]
+    for i in range(3):
+        for j in range(3):
+            part[i, j] = 0.0
+    for a in range(3):
+        slot_a = frame.slot_of[f, batch.slots[m, a]]
+        if batch.weights[m, a] == 0.0 or slot_a < 0:
+            continue
+        for b in range(3):
+            slot_b = frame.slot_of[f, batch.slots[k, b]]
+            weight = batch.weights[m, a] * batch.weights[k, b]
+            if weight == 0.0 or slot_b < 0 or frame.slot_body[f, slot_a] != frame.slot_body[f, slot_b]:
+                continue
+            slot_compliance(frame, f, s.now, slot_a, slot_b, h, between)
+            for i in range(3):
+                left = s.axes[m, i]
+                for j in range(3):
+                    give = left[0] * between[0, j] + left[1] * between[1, j] + left[2] * between[2, j]
+                    for e in range(3):
+                        part[i, e] += weight * give * s.axes[k, e, j]
+
+
+@kernel
+def push(s, batch):
+    """The batch's forces on the model, at its own arms: the full bodies must get the same torques."""
+    f, force = reader_slot(s.control), s.vectors[1]
+    for k in range(batch.count[0]):
+        for c in range(3):
+            weight, p = batch.weights[k, c], batch.slots[k, c]
+            slot = s.frame.slot_of[f, p]
+            if weight == 0.0 or slot < 0:
+                continue
+            for i in range(3):
+                force[i] = weight * batch.f[k, i]
+            add_slot_force(s.frame, f, s.now, slot, force[:3])
+
+
+@kernel
+def end(s, batch, h):
+    """The step under the pushed forces; False where a coordinate is no number."""
+    f, total = reader_slot(s.control), 0.0
+    if batch.count[0] > 0:
+        moved(s, batch, h)
+    advance(s.frame, f, s.now, h)
+    s.looked.stamp[0] += 1
+    s.looked.stamp[1] += 1
+    for k in range(s.frame.head[f, N_MODES]):
+        total += abs(s.now.rate[k])
+    for b in range(s.now.centre.shape[0]):
+        for i in range(3):
+            total += abs(s.now.centre[b, i])
+    return total < np.inf
+
+
+def _smallest() -> Modal:
+    capacity = Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1)
+    return make_modal(capacity, make_frame(capacity), make_control(), make_force_log(2, 1), 1)
+
+
+_SMALLEST = _smallest()
+
+
+@unit(_SMALLEST)
+def modal_unit(stage, s, batch, problem, h):
+    """The stages of palpo.physics.engine.contract."""
+    f = reader_slot(s.control)
+    if stage == ADOPT:
+        adopt_newest(s, batch, h)
+    elif stage == BEGIN:
+        free_motion(s.frame, f, s.now, h)
+        s.looked.stamp[1] += 1
+        batch.speed[0] = s.frame.soft_speed[f]
+    elif stage == PLACE:
+        place(s, batch)
+    elif stage == FREE:
+        free(s, batch, h)
+    elif stage == MOVED:
+        moved(s, batch, h)
+    elif stage == DELASSUS:
+        delassus(s, batch, view_square(problem.w, problem.rows[1]), h)
+    elif stage == CLEAR:
+        clear_forces(s.frame, f, s.now)
+    elif stage == PUSH:
+        push(s, batch)
+    elif stage == END:
+        return DONE if end(s, batch, h) else NOT_FINITE
+    else:
+        return NOT_OFFERED
+    return DONE
+
+
+MODAL = Kind("modal", modal_unit, typeof(_SMALLEST))

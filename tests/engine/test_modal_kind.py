@@ -1,0 +1,196 @@
+"""Bodies behind a low loop, as the engine sees them, against the full bodies at the servo's step."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.engine.contract import (
+    ADOPT,
+    BEGIN,
+    CLEAR,
+    DELASSUS,
+    DONE,
+    END,
+    FREE,
+    MOVED,
+    PLACE,
+    POINT,
+    PUSH,
+    ROTATION,
+    Batch,
+    Body,
+    make_batch,
+    make_problem,
+)
+from palpo.physics.exchange.atomics import CACHE_LINE
+from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.systems.lock_step import make_exchange
+from palpo.physics.systems.multirate import make_low_rate
+from palpo.physics.yields.modal import MODAL, make_modal
+from tests.contact.test_delassus import dense_body
+from tests.verification.small_scenes import (
+    BALL_ON_BLOCK,
+    BOX_ON_PLANE,
+    RIGID_BOX,
+    SOFT_BOX,
+    small_scene,
+)
+
+BALL_ON_FREE_BOX = BOX_ON_PLANE.replace("[0, 0.5, 0]", "[0.004, 0.0293, 0.003]")
+SCENES = {
+    "clamped block": BALL_ON_BLOCK,
+    "free soft box": BALL_ON_FREE_BOX.format(box=SOFT_BOX),
+    "free rigid box": BALL_ON_FREE_BOX.format(box=RIGID_BOX),
+}
+# krylov: columns below 3e-6 of their norm are dropped; monolithic: a factorisation's rounding
+TOLERANCE = {"krylov": 1e-5, "monolithic": 1e-9}
+
+MODELLED = 12
+"""Slots that have columns of their own in the basis; what others yield alone is not in the modes."""
+UNIT = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_double)
+
+
+class Loop:
+    """One low-rate body, its low loop, and the kind that stands for it at the servo."""
+
+    def __init__(self, text: str, kind: str, *overrides: str) -> None:
+        self.scene = small_scene(text, "gravity=[0,0,0]", "interface.shifts=2", *overrides)
+        self.member, self.h = self.scene.members[0], self.scene.numbers.dt
+        self.high = make_exchange(self.scene)
+        self.low = make_low_rate(kind, self.scene, self.high)
+        self.batch, self.problem = make_batch(12), make_problem(12)
+
+    def body(self) -> Body:
+        high = self.high
+        return MODAL.bind(make_modal(self.scene.capacity, high.frame, high.frame_control, high.log, 12))
+
+    def send(self) -> None:
+        """One frame, of now."""
+        self.low.begin()
+        if self.low.kind != "monolithic":
+            self.low.finish(self.low.tick)
+
+    def ask(self, body: Body, stage: int) -> None:
+        handles = body.handle, Handle(self.batch), Handle(self.problem)
+        assert UNIT(MODAL.unit.address)(stage, *(handle.address for handle in handles), self.h) == DONE
+
+    def carried(self) -> NDArray[np.intp]:
+        """Points that the newest frame has modes for, as the member numbers them."""
+        slot_of = self.high.frame.slot_of[int(reader_slot(self.high.frame_control))]
+        own = slot_of[self.member.first : self.member.first + self.member.count]
+        return np.flatnonzero((own >= 0) & (own < MODELLED))
+
+
+def random_batch(loop: Loop, n: int = 6, seed: int = 1) -> tuple[Batch, NDArray[np.float64]]:
+    """n random points of three of the body's own each, and their J (3 n, n_dof) along random axes."""
+    generator, batch, member = np.random.default_rng(seed), loop.batch, loop.member
+    local = loop.carried()
+    turns = member.turns(local) == 1
+    points, rotations = local[~turns], local[turns]
+    batch.count[0] = n
+    jacobian = np.zeros((3 * n, member.body.n_dof))
+    for k in range(n):
+        chosen = generator.choice(points, 3, replace=False)
+        batch.what[k], batch.weights[k] = POINT, generator.dirichlet((1.0, 1.0, 1.0))
+        if len(rotations) and k % 2:
+            chosen[0] = rotations[0]
+            batch.what[k], batch.weights[k] = ROTATION, (1.0, 0.0, 0.0)
+        batch.slots[k] = chosen + member.first
+        batch.block[k] = k // 2  # two points of this body in every block
+        batch.axes[k] = np.linalg.qr(generator.standard_normal((3, 3)))[0]
+        for p, weight in zip(chosen, batch.weights[k], strict=True):
+            jacobian[3 * k : 3 * k + 3] += weight * batch.axes[k] @ member.columns(np.array([p])).T
+    return batch, jacobian
+
+
+def started(name: str, kind: str) -> tuple[Loop, Body]:
+    """A loop whose body moves a little, and its kind with the first frame."""
+    loop = Loop(SCENES[name], kind)
+    body, generator = loop.member.body, np.random.default_rng(0)
+    if isinstance(body, RigidBody):
+        body.state.v[:], body.state.w[:] = 1e-4 * generator.standard_normal((2, 1, 3))
+    else:
+        body.v[:] = 1e-4 * generator.standard_normal(body.v.shape)
+    loop.send()
+    servo = loop.body()
+    loop.ask(servo, ADOPT)
+    return loop, servo
+
+
+@pytest.mark.parametrize("kind", ["krylov", "monolithic"])
+@pytest.mark.parametrize("name", SCENES)
+def test_compliance_is_that_of_the_full_body(name, kind):
+    """W = h^2 J A_h^-1 J^T, with both sides of each block on the one body."""
+    loop, servo = started(name, kind)
+    _, jacobian = random_batch(loop)
+    loop.problem.rows[:] = 0, 9
+    loop.ask(servo, BEGIN)
+    loop.ask(servo, DELASSUS)
+    loop.low.close()
+    w = loop.problem.w[:81].reshape(9, 9)
+    sides = np.kron(np.eye(3), np.hstack([np.eye(3), np.eye(3)])) @ jacobian
+    expected = loop.h**2 * sides @ np.linalg.solve(dense_body(loop.member.body, loop.h), sides.T)
+    lower = np.kron(np.tril(np.ones((3, 3))), np.ones((3, 3))) == 1
+    np.testing.assert_allclose(w[lower], expected[lower], atol=TOLERANCE[kind] * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_step_under_forces_is_that_of_the_full_body(name):
+    """What a force adds to the free motion is h^2 J A_h^-1 J^T f, and where END leaves points is MOVED."""
+    loop, servo = started(name, "krylov")
+    batch, jacobian = random_batch(loop)
+    for stage in (PLACE, BEGIN, FREE):
+        loop.ask(servo, stage)
+    x, free = batch.x[:6].copy(), batch.d[:6].copy()
+    batch.f[:6] = 1e-3 * np.random.default_rng(2).standard_normal((6, 3))
+    for stage in (CLEAR, PUSH, MOVED):
+        loop.ask(servo, stage)
+    pushed = batch.d[:6].copy()
+    loop.ask(servo, END)
+    np.testing.assert_array_equal(batch.d[:6], pushed)
+    loop.ask(servo, PLACE)
+    moved = batch.x[:6] - x
+    loop.low.close()
+    world = np.zeros((18, 18))
+    for k in range(6):
+        world[3 * k : 3 * k + 3, 3 * k : 3 * k + 3] = batch.axes[k]
+    jacobian = world.T @ jacobian
+    force = batch.f[:6].reshape(-1)
+    answer = loop.h**2 * jacobian @ np.linalg.solve(dense_body(loop.member.body, loop.h), jacobian.T @ force)
+    size = np.abs(answer).max()
+    np.testing.assert_allclose((pushed - free).reshape(-1), answer, atol=TOLERANCE["krylov"] * size)
+    # turning by an angle a carries points along an arc, off the tangent by a^2: 1e-4 rad
+    kept = batch.what[:6] == POINT
+    np.testing.assert_allclose(moved[kept], pushed[kept], atol=1e-4 * np.abs(pushed).max())
+    assert np.abs(free).max() > 1e-8
+
+
+def test_a_late_frame_is_brought_to_the_present_bit_for_bit():
+    """ADOPT under logged forces leaves the state of whoever had the frame from the start."""
+    loop, servo = started("free soft box", "krylov")
+    batch, _ = random_batch(loop)
+    batch.slots[:6, 0] = loop.carried()[:6] + loop.member.first
+    batch.weights[:6], batch.what[:6] = (1.0, 0.0, 0.0), POINT
+    generator = np.random.default_rng(3)
+    for tick in range(7):
+        batch.f[:6] = 1e-2 * generator.standard_normal((6, 3))
+        entry = open_entry(loop.high.log, tick)
+        for k in range(6):
+            add_force(loop.high.log, entry, batch.slots[k, 0], batch.f[k], 1.0)
+        close_entry(loop.high.log)
+        for stage in (BEGIN, CLEAR, PUSH, END):
+            loop.ask(servo, stage)
+    late, reader = loop.body(), 2 * CACHE_LINE
+    control = late.state.control  # the frame that was taken is handed out once more
+    control[0], control[reader] = 4 | control[reader], control[0] & 3
+    batch.now[0], batch.count[0], batch.frame[0]["id"] = 7, 0, 0
+    loop.ask(late, ADOPT)
+    loop.low.close()
+    assert batch.frame[0]["replayed"] == 7
+    for name in ("z", "rate", "centre", "q", "velocity", "spin"):
+        np.testing.assert_array_equal(getattr(late.state.now, name), getattr(servo.state.now, name))
