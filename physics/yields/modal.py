@@ -36,6 +36,8 @@ from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, reade
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXACT,
+    EXTRAPOLATED,
+    HELD,
     ID,
     MOTION,
     N_MODES,
@@ -90,6 +92,9 @@ class Modal(NamedTuple):
     log: ForceLog  # that frames are brought to the present with
     now: InterfaceState
     looked: Looked
+    loads: NDArray[np.int64]  # (1,) slots under load, where they stay as they were offered
+    loaded: NDArray[np.int32]  # (slots,)
+    load: NDArray[np.float64]  # (slots, 3) [N]
     axes: NDArray[np.float64]  # (c, 3, 3) the batch's rows in the axes of their bodies
     near: NDArray[np.int64]  # (c,) 1 where the frame knows the compliance of all of a point's slots
     yielding: NDArray[np.float64]  # (2, 3, 3 near) scratch, and how the near slots yield to one point's rows
@@ -108,6 +113,7 @@ def make_modal(
             np.ones(2, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros((p, 3)),
             np.zeros((p, 4)), np.zeros((p, 3)),
         ),
+        np.zeros(1, np.int64), np.zeros(capacity.slots, np.int32), np.zeros((capacity.slots, 3)),
         np.zeros((points, 3, 3)), np.zeros(points, np.int64), np.zeros((2, 3, 3 * capacity.near)),
         np.zeros((2, 3, 3)), np.zeros((4, 4)),
     )  # fmt: skip
@@ -150,6 +156,13 @@ def place(s, batch):
 
 
 @kernel
+def clear(s, f):
+    """No force is pushed."""
+    clear_forces(s.frame, f, s.now)
+    s.loads[0] = 0
+
+
+@kernel
 def adopt_newest(s, batch, h):
     """The newest frame, if one waits, brought to the present; d of the batch is how far its points jump."""
     told, at, control, tick = batch.frame[0], s.looked, s.control, batch.now[0]
@@ -173,7 +186,7 @@ def adopt_newest(s, batch, h):
         if s.log.tick[entry] == past:
             replay(s.frame, f, s.now, s.log, entry, h)
             told.replayed += 1
-    clear_forces(s.frame, f, s.now)
+    clear(s, f)
     s.now.clock[0] = 0.0
     motion = s.frame.head[f, MOTION]
     if had and motion == REDUCED:
@@ -181,6 +194,7 @@ def adopt_newest(s, batch, h):
     elif had and motion != EXACT:
         _jump(s, f, batch)
     told.fresh, told.id = 1, s.frame.head[f, ID]
+    told.stays = 1 if motion in (HELD, EXTRAPOLATED) else 0
     told.base_tick = s.frame.head[f, BASE_TICK]
     told.patience, told.stretch = s.frame.head[f, TOLD_PATIENCE], s.frame.head[f, TOLD_STRETCH]
 
@@ -219,12 +233,13 @@ def _jump(s, f, batch):
 
 @kernel
 def free(s, batch, h):
-    """d of the batch in the free motion, and v at its start."""
-    f, at, v = reader_slot(s.control), s.looked, s.vectors[1]
+    """d of the batch in the free motion, and v at its start if it is wanted."""
+    f, at, v, wanted = reader_slot(s.control), s.looked, s.vectors[1], batch.wants[0].v == 1
     for k in range(batch.count[0]):
         for i in range(3):
             batch.d[k, i] = 0.0
-            batch.v[k, i] = 0.0
+            if wanted:
+                batch.v[k, i] = 0.0
         for c in range(3):
             weight, p = batch.weights[k, c], batch.slots[k, c]
             if weight == 0.0:
@@ -235,10 +250,12 @@ def free(s, batch, h):
             if at.step_stamp[p] != at.stamp[1]:
                 at.step_stamp[p] = at.stamp[1]
                 slot_step(s.frame, f, s.now, slot, at.x[p], h, at.step[p])
-            slot_velocity(s.frame, f, s.now, slot, at.x[p], v)
             for i in range(3):
                 batch.d[k, i] += weight * at.step[p, i]
-                batch.v[k, i] += weight * v[i]
+            if wanted:
+                slot_velocity(s.frame, f, s.now, slot, at.x[p], v)
+                for i in range(3):
+                    batch.v[k, i] += weight * v[i]
 
 
 @kernel
@@ -257,6 +274,11 @@ def moved(s, batch, h):
             if slot < 0:
                 continue
             slot_pushed_step(s.frame, f, s.now, slot, s.looked.x[p], h, d)
+            for j in range(s.loads[0]):
+                slot_compliance(s.frame, f, s.now, slot, s.loaded[j], h, s.part[1])
+                for i in range(3):
+                    give, force = s.part[1, i], s.load[s.loaded[j]]
+                    d[i] += give[0] * force[0] + give[1] * force[1] + give[2] * force[2]
             for i in range(3):
                 batch.d[k, i] += weight * d[i]
 
@@ -390,14 +412,32 @@ def push(s, batch):
                 continue
             for i in range(3):
                 force[i] = weight * batch.f[k, i]
-            add_slot_force(s.frame, f, s.now, slot, force[:3])
+            if s.frame.head[f, MOTION] == REDUCED:
+                add_slot_force(s.frame, f, s.now, slot, force)
+            else:
+                _load(s, slot, force)
+
+
+@kernel
+def _load(s, slot, force):
+    """A force on a slot of a body that is as it was offered."""
+    n = s.loads[0]
+    for j in range(n):
+        if s.loaded[j] == slot:
+            for i in range(3):
+                s.load[slot, i] += force[i]
+            return
+    s.loaded[n] = slot
+    s.loads[0] = n + 1
+    for i in range(3):
+        s.load[slot, i] = force[i]
 
 
 @kernel
 def end(s, batch, h):
     """The step under the pushed forces; False where a coordinate is no number."""
     f, total = reader_slot(s.control), 0.0
-    if batch.count[0] > 0:
+    if batch.wants[0].d:
         moved(s, batch, h)
     advance(s.frame, f, s.now, h)
     s.looked.stamp[0] += 1
@@ -437,7 +477,7 @@ def modal_unit(stage, s, batch, problem, h):
     elif stage == DELASSUS:
         delassus(s, batch, view_square(problem.w, problem.rows[1]), h)
     elif stage == CLEAR:
-        clear_forces(s.frame, f, s.now)
+        clear(s, f)
     elif stage == PUSH:
         push(s, batch)
     elif stage == END:
@@ -447,4 +487,6 @@ def modal_unit(stage, s, batch, problem, h):
     return DONE
 
 
-MODAL = Kind("modal", modal_unit, typeof(_SMALLEST))
+MODAL = Kind(
+    "modal", modal_unit, typeof(_SMALLEST), points=lambda s: len(s.looked.x_stamp), room=lambda s: len(s.axes)
+)

@@ -148,6 +148,7 @@ def test_a_step_under_forces_is_that_of_the_full_body(name):
         loop.ask(servo, stage)
     x, free = batch.x[:6].copy(), batch.d[:6].copy()
     batch.f[:6] = 1e-3 * np.random.default_rng(2).standard_normal((6, 3))
+    batch.wants[0]["d"] = 1
     for stage in (CLEAR, PUSH, MOVED):
         loop.ask(servo, stage)
     pushed = batch.d[:6].copy()

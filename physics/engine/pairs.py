@@ -1,0 +1,301 @@
+"""The detector of contacts among candidate pairs that a low loop names, for bodies of any kinds.
+
+All points of a scene have one numbering here (palpo.physics.collision.topology); each belongs to a body of
+the engine, whose unit places those that are looked at. With a frame whose geometry is FROZEN, its own
+contacts are taken instead, with their gaps at the present places.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.collision.proximity import (
+    EDGE_EDGE,
+    POINT_TRIANGLE,
+    Contacts,
+    Pairs,
+    ProximityWork,
+    find_contacts,
+    make_contacts,
+    make_proximity_work,
+)
+from palpo.physics.collision.topology import Topology
+from palpo.physics.engine.contacts import FIND, append, detector
+from palpo.physics.engine.contract import (
+    DONE,
+    NOT_FINITE,
+    NOT_OFFERED,
+    PLACE,
+    POINT,
+    Batch,
+    Problem,
+    address_of,
+    call_unit,
+    make_batch,
+    make_problem,
+)
+from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.constraint_frame import (
+    FROZEN,
+    GEOMETRY,
+    ID,
+    N_CONTACTS,
+    N_PAIRS,
+    Capacity,
+    ConstraintFrame,
+)
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.math3 import dot3
+
+PUSH_SPEED = 0.5
+"""Speed [m/s] at which a penetration is pushed out at most."""
+
+
+class Asked(NamedTuple):
+    """The n bodies of the engine, as the detector asks them."""
+
+    unit: NDArray[np.int64]  # (n,) addresses
+    state: NDArray[np.int64]  # (n,)
+    rows: NDArray[np.int64]  # (n,) of the batches that BEGIN is called with, for the points' speeds
+    look: NDArray[np.int64]  # (n,) of batches to place points by; 0 where the points never move
+    first: NDArray[np.int32]  # (n,) number of a body's first point
+    batch: Batch  # one of those; of all, the layout
+    problem: Problem  # none
+
+
+class PairSearch(NamedTuple):
+    """What a detector of p points knows and remembers."""
+
+    topology: Topology
+    mu: NDArray[np.float64]  # (topology's bodies, those) friction coefficients
+    frame: ConstraintFrame
+    control: NDArray[np.int64]  # of the frames' triple buffer
+    asked: Asked
+    owner: NDArray[np.int32]  # (p,) body of the engine
+    owner_of: NDArray[np.int32]  # (topology's bodies,) the same
+    skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
+    reach: NDArray[np.float64]  # (1,) gap below which a contact is a row [m]
+    odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
+    x: NDArray[np.float64]  # (p, 3) [m]
+    stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
+    seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
+    work: ProximityWork
+    found: Contacts
+
+
+def make_pair_search(
+    topology: Topology,
+    rest: NDArray[np.float64],
+    mu: NDArray[np.float64],
+    frame: ConstraintFrame,
+    control: NDArray[np.int64],
+    capacity: Capacity,
+    skin: float,
+    reach: float,
+    asked: Asked,
+    owner: NDArray[np.int32],
+    owner_of: NDArray[np.int32],
+) -> PairSearch:
+    """A search that has found nothing yet; rest (p, 3): places of points that never move [m]."""
+    p = capacity.points
+    x = np.zeros((p, 3))
+    x[: len(rest)] = rest
+    return PairSearch(
+        topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
+        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), make_proximity_work(capacity.pairs),
+        make_contacts(capacity.contacts),
+    )  # fmt: skip
+
+
+def look_batch(points: int) -> Batch:
+    """Room for that many points that are only placed."""
+    return make_batch(points)._replace(rows=np.zeros((0, 6)), give=np.zeros((0, 6)))
+
+
+@inlined
+def _look(s, b):
+    return handle_like(s.asked.batch, s.asked.look[b])
+
+
+@inlined
+def _want(s, p):
+    """Point p is to be placed in this search."""
+    b = s.owner[p]
+    if s.seen[p] == s.stamp[0] or s.asked.look[b] == 0:
+        return
+    s.seen[p] = s.stamp[0]
+    batch = _look(s, b)
+    k = batch.count[0]
+    batch.count[0] = k + 1
+    batch.slots[k, 0] = p - s.asked.first[b]
+
+
+@kernel
+def _place(s, h):
+    """x of the points that are wanted; False where one is nowhere, for it would touch nothing."""
+    total = 0.0
+    for b in range(s.asked.unit.shape[0]):
+        if s.asked.look[b] == 0:
+            continue
+        batch = _look(s, b)
+        n, first = batch.count[0], s.asked.first[b]
+        for k in range(n):
+            batch.what[k], batch.weights[k, 0] = POINT, 1.0
+        code = call_unit(
+            s.asked.unit[b], PLACE, s.asked.state[b], s.asked.look[b], address_of(s.asked.problem), h
+        )
+        if code != DONE and code != NOT_OFFERED:
+            return False
+        for k in range(n):
+            p = first + batch.slots[k, 0]
+            for i in range(3):
+                s.x[p, i] = batch.x[k, i]
+                total += batch.x[k, i]
+    return np.isfinite(total)
+
+
+@kernel
+def _travel(s, h):
+    """The odometer goes on by what any two points may have moved in this step."""
+    speed = 0.0
+    for b in range(s.asked.rows.shape[0]):
+        speed += handle_like(s.asked.batch, s.asked.rows[b]).speed[0]
+    s.odometer[0] += h * speed
+
+
+@kernel
+def _fresh(s, f, h):
+    """Contacts from the present geometry of the frame's candidate pairs."""
+    n_pairs, odometer, topology = s.frame.head[f, N_PAIRS], s.odometer[0], s.topology
+    pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
+    if s.stamp[1] != s.frame.head[f, ID]:
+        s.stamp[1] = s.frame.head[f, ID]
+        for k in range(n_pairs):
+            s.work.due[k] = s.frame.pair_due[f, k]
+    for k in range(n_pairs):
+        if s.work.due[k] > odometer:
+            continue
+        kind = pairs.kind[k]
+        if kind == EDGE_EDGE:
+            for edge in (pairs.first[k], pairs.second[k]):
+                for c in range(2):
+                    _want(s, topology.edges[edge, c])
+                    if topology.edge_opposite[edge, c] >= 0:
+                        _want(s, topology.edge_opposite[edge, c])
+        else:
+            _want(s, pairs.first[k])
+            if kind == POINT_TRIANGLE:
+                for c in range(3):
+                    _want(s, topology.triangles[pairs.second[k], c])
+    if not _place(s, h):
+        return False
+    find_contacts(topology, pairs, n_pairs, s.x, odometer, s.reach[0], s.skin[0], s.mu, s.work, s.found)
+    return True
+
+
+@kernel
+def _frozen(s, f, h):
+    """The frame's own contacts: directions of low step L1, gaps at the present positions."""
+    frame, found = s.frame, s.found
+    n = frame.head[f, N_CONTACTS]
+    found.count[0], found.count[1] = n, 0
+    for c in range(n):
+        for side in range(2):
+            for k in range(3):
+                if frame.contact_points[f, c, side, k] >= 0:
+                    _want(s, frame.contact_points[f, c, side, k])
+    if not _place(s, h):
+        return False
+    for c in range(n):
+        found.identity[c], found.mu[c] = frame.contact_identity[f, c], frame.contact_mu[f, c]
+        gap = -s.skin[0]
+        for side in range(2):
+            sense = 1.0 - 2.0 * side
+            body = frame.contact_body[f, c, side]
+            found.body[c, side] = body
+            gap -= s.topology.body_radius[body]
+            for k in range(3):
+                p = frame.contact_points[f, c, side, k]
+                found.points[c, side, k] = p
+                found.weights[c, side, k] = frame.contact_weights[f, c, side, k]
+                found.arms[c, side, k] = frame.contact_arms[f, c, side, k]
+                if p >= 0:
+                    along = dot3(frame.contact_frame[f, c, 0], s.x[p])
+                    gap += sense * found.weights[c, side, k] * along
+        if found.points[c, 1, 0] < 0:
+            for plane in range(s.topology.planes.shape[0]):
+                if s.topology.plane_body[plane] == found.body[c, 1]:
+                    gap -= dot3(frame.contact_frame[f, c, 0], s.topology.planes[plane])
+        found.gap[c] = gap
+        for d in range(3):
+            for i in range(3):
+                found.frame[c, d, i] = frame.contact_frame[f, c, d, i]
+    return True
+
+
+@kernel
+def _hand_over(s, contacts, h):
+    """What was found, as the engine has contacts; a penetration is pushed out no faster than PUSH_SPEED.
+
+    However deep that is: after a late frame, say.
+    """
+    found = s.found
+    contacts.count[1] += found.count[1]
+    for c in range(found.count[0]):
+        one, two = s.owner_of[found.body[c, 0]], s.owner_of[found.body[c, 1]]
+        k = append(contacts, found.identity[c], one, two)
+        if k < 0:
+            continue
+        contacts.gap[k], contacts.mu[k] = max(found.gap[c], -PUSH_SPEED * h), found.mu[c]
+        for side in range(2):
+            first = s.asked.first[one if side == 0 else two]
+            for i in range(3):
+                p = found.points[c, side, i]
+                contacts.slots[k, side, i] = p - first if p >= 0 else 0
+                contacts.weights[k, side, i] = found.weights[c, side, i] if p >= 0 else 0.0
+                contacts.arm[k, side, i] = found.arms[c, side, i]
+        for d in range(3):
+            for i in range(3):
+                contacts.frame[k, d, i] = found.frame[c, d, i]
+
+
+@kernel
+def search(s, contacts, h):
+    """All contacts of this step; False where a point is nowhere."""
+    f = reader_slot(s.control)
+    s.stamp[0] += 1
+    for b in range(s.asked.look.shape[0]):
+        if s.asked.look[b] != 0:
+            _look(s, b).count[0] = 0
+    _travel(s, h)
+    well = _frozen(s, f, h) if s.frame.head[f, GEOMETRY] == FROZEN else _fresh(s, f, h)
+    if well:
+        _hand_over(s, contacts, h)
+    return well
+
+
+def _smallest() -> PairSearch:
+    from palpo.physics.collision.topology import TOOL, Shape, join_shapes
+    from palpo.physics.exchange.buffer import make_control
+    from palpo.physics.exchange.constraint_frame import make_frame
+
+    point = Shape(1, np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32), 0.01, TOOL)
+    capacity = Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1)
+    nobody = np.zeros(1, np.int64)
+    asked = Asked(
+        nobody, nobody, nobody, nobody, np.zeros(1, np.int32), look_batch(1), make_problem(1)
+    )  # fmt: skip
+    return make_pair_search(
+        join_shapes([point])[0], np.zeros((1, 3)), np.zeros((1, 1)), make_frame(capacity), make_control(),
+        capacity, 0.0, 0.0, asked, np.zeros(1, np.int32), np.zeros(1, np.int32),
+    )  # fmt: skip
+
+
+@detector(_smallest())
+def pair_detector(stage, s, contacts, h):
+    """The stages of palpo.physics.engine.contacts."""
+    if stage == FIND:
+        return DONE if search(s, contacts, h) else NOT_FINITE
+    return DONE
