@@ -168,8 +168,8 @@ def _ticks(run: LockStep, span: int) -> None:
 
 def _contacts(run: LockStep) -> tuple[int, int]:
     """Contacts that are rows of the kind's own problem, at low rate where it has one; those under load."""
-    rows = run.low.proxy.rows if isinstance(run.low, Paper) else run.high.rows
-    return int(rows.count[1]), int(run.high.port.status[STATUS_CONTACTS])
+    high = run.low.proxy if isinstance(run.low, Paper) else run.high
+    return int(high.engine.contacts.count[0]), int(run.high.port.status[STATUS_CONTACTS])
 
 
 def _spread(counts: NDArray[np.int_]) -> dict[str, Any]:

@@ -10,21 +10,20 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.systems.frame_adoption import take_frame
 from palpo.physics.systems.high_rate import (
     feedback,
     h1_pose,
     h2_free_motion,
     h3_violation,
-    h4_compliance,
-    h5_solve,
+    h4_h5_solve,
     h6_correct,
+    take_frame,
     tick,
 )
 from palpo.physics.systems.state_report import publish_state
 
 STAGES = (
-    "H1 pose", "H2 free motion", "take frame", "H3 violation", "H4 compliance", "H5 solve", "H6 correct",
+    "H1 pose", "take frame", "H2 free motion", "H3 violation", "H4-H5 compliance and solve", "H6 correct",
     "publish",
 )  # fmt: skip
 
@@ -53,27 +52,22 @@ def time_stages(s, ns, scratch):
     """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well."""
     for i in range(ns.shape[0]):
         at, now = ns[i], now_ns(scratch)
-        h1_pose(s)
+        well = h1_pose(s) == OK
         now = lap(at, 0, now, scratch)
-        if h2_free_motion(s) != OK:
-            return i
+        well = well and take_frame(s) == OK
         now = lap(at, 1, now, scratch)
-        f = take_frame(s)
+        well = well and h2_free_motion(s) == OK
         now = lap(at, 2, now, scratch)
-        h3_violation(s, f)
+        well = well and h3_violation(s) == OK
         now = lap(at, 3, now, scratch)
-        h4_compliance(s, f)
+        well = well and h4_h5_solve(s) == OK
         now = lap(at, 4, now, scratch)
-        if h5_solve(s) != OK:
-            return i
+        well = well and h6_correct(s) == OK
         now = lap(at, 5, now, scratch)
-        h6_correct(s, f)
-        now = lap(at, 6, now, scratch)
-        if feedback(s) != OK:
+        if not well or feedback(s) != OK:
             return i
-        s.counts.tick[0] += 1
         publish_state(s)
-        lap(at, 7, now, scratch)
+        lap(at, 6, now, scratch)
     return ns.shape[0]
 
 

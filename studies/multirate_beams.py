@@ -127,8 +127,8 @@ def _settle(kind: str, target: Floats) -> Pose:
             other = low.proxy.tool.x.copy()
         else:
             # the servo sees of the low-rate beam the point it is welded to
-            weld = run.lock.scene.attachments.points[0, 1, 0]
-            other = run.lock.high.points.x[weld][None].copy()
+            high = run.lock.high
+            other = high.soft.x[high.engine.at[0, 1]][None].copy()
         return Pose(
             kind, target, body.x.copy(), trace["tool"][-1], other, _clamp_force(body), trace["reaction"][-1]
         )

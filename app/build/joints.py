@@ -10,10 +10,11 @@ from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.path import Way, oscillation, waypoints
 from palpo.haptics.workspace import quaternion_matrix, quaternion_product
 from palpo.physics.bodies import chain_body
-from palpo.physics.contact.rows import POINT, ROTATION, SLIDE, Attachments
+from palpo.physics.engine.contract import POINT, ROTATION
+from palpo.physics.engine.joints import SLIDE
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.ahead import ROWS, Ahead
-from palpo.physics.systems.high_state import MovingPoints
+from palpo.physics.systems.scene import Attachments, MovingPoints
 
 
 class Joints:

@@ -12,12 +12,11 @@ from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain import ChainModel, ChainState
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.topology import STATIC, join_shapes
-from palpo.physics.contact.rows import ToolPoints
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.high_state import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.systems.hold import make_hold
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
-from palpo.physics.systems.scene import Numbers, Scene
+from palpo.physics.systems.scene import Numbers, Scene, ToolPoints
 
 
 def _tool_points(part: Part, first: int, n_points: int) -> ToolPoints:

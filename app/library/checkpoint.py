@@ -42,7 +42,7 @@ KNOWN = ("palpo.", "scipy.sparse.")
 OWN = {
     ("SnapState", "prongs"), ("FieldContacts", "probes"), ("Probe", "address"), ("Solid", "address"),
     ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
-    ("LentClock", "address"), ("ServoState", "rows"),
+    ("PairSearch", "asked"), ("LentClock", "address"), ("ServoState", "rows"),
 }  # fmt: skip
 """Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""
 PLAIN = (bool, int, float, str, type(None))

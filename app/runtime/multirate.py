@@ -105,13 +105,13 @@ class MultirateRig:
 
     def problem(self) -> ContactProblem:
         """The contacts of the servo's last tick, attachments eliminated [m], [N]; InputError for none."""
-        rows = self.high.rows
-        m, n = 3 * int(rows.count[0]), int(rows.count[1])
-        if n == 0:
+        problem = self.high.engine.problem
+        first, last = (int(row) for row in problem.rows)
+        if first == last:
             raise InputError("nothing is in contact in this tick, so that it has no contact problem")
-        here = slice(m, m + 3 * n)
-        mu = rows.mu[rows.count[0] : rows.count[0] + n]
-        return ContactProblem(rows.w[here, here].copy(), rows.b[here].copy(), mu.copy())
+        here, n = slice(first, last), (last - first) // 3
+        w = problem.w[: last * last].reshape(last, last)
+        return ContactProblem(w[here, here].copy(), problem.b[here].copy(), problem.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:
         """Nothing that the readings do not show already."""
@@ -124,7 +124,7 @@ class MultirateRig:
             found.append(f"{self.high.log.dropped[0]} forces did not fit into the force log.")
         if self.low.lost_pairs:
             found.append(f"{self.low.lost_pairs} far candidate pairs were dropped: capacity full.")
-        lost = int(self.high.counts.lost_contacts[0])
+        lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
         return found + self._mass_ratio()

@@ -15,7 +15,7 @@ from palpo.config.schema.body import PlaneBody, RigidBody
 from palpo.config.schema.body import TetBody as TetBodySpec
 from palpo.config.schema.scene import SceneSpec
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.contact.rows import POINT
+from palpo.physics.engine.contract import POINT
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snapshot import (
     NO_SCALAR,

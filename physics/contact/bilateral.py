@@ -7,13 +7,30 @@ With u_b = 0 on the bilateral rows b and contact rows c,
 which keeps welds exact in every tick and leaves Gauss-Seidel the rows that need it.
 """
 
-from palpo.physics.kernels import kernel
+from palpo.physics.kernels import inlined, kernel
 
 REGULARISATION = 1e-10
 """Relative compliance added to W_bb: two attachments of the same point stay solvable, sharing the force."""
 
 HELD = 1e-6
 """Share of its own normal compliance below which a contact counts as held by the attachments."""
+
+
+@inlined
+def free_row(w, b, i, n):
+    """Take row i, whose two next are bilateral, out of a problem of n rows: its force is zero."""
+    for j in range(n):
+        w[i, j] = 0.0
+        w[j, i] = 0.0
+    w[i, i] = w[i + 1, i + 1] + w[i + 2, i + 2]
+    b[i] = 0.0
+
+
+@kernel
+def _take_off(s, x, out):
+    """out -= s x: several entries an instruction, because every array is an argument and starts at 0."""
+    for q in range(out.size):
+        out[q] -= s * x[q]
 
 
 @kernel
@@ -45,8 +62,7 @@ def eliminate(w, b, n_bilateral, n_rows, factor):
         inverse = 1.0 / factor[i, i]
         for k in range(i):
             f = factor[i, k]
-            for c in range(m, n_rows):
-                w[i, c] -= f * w[k, c]
+            _take_off(f, w[k, m:n_rows], w[i, m:n_rows])
             b[i] -= f * b[k]
         for c in range(m, n_rows):
             w[i, c] *= inverse
@@ -56,8 +72,7 @@ def eliminate(w, b, n_bilateral, n_rows, factor):
         for i in range(m):
             y = w[i, r]
             if y != 0.0:
-                for c in range(m, n_rows):
-                    w[r, c] -= y * w[i, c]
+                _take_off(y, w[i, m:n_rows], w[r, m:n_rows])
                 b[r] -= y * b[i]
         if (r - m) % 3 == 0 and w[r, r] < HELD * alone:
             b[r] = max(b[r], 0.0)

@@ -9,7 +9,7 @@ stages:
     AGAIN   after forces were found: AGAIN where points may have been missed, else DONE; FIND comes once more
     KEEP    after END: remember what the next step wants to know
 
-Contacts are remembered by the engine (palpo.physics.contact.memory), but for those of a detector that keeps
+Contacts are remembered by the engine (palpo.physics.engine.memory), but for those of a detector that keeps
 material points itself: it fills `offset` and `force`, and says so in `anchored`.
 """
 

@@ -10,7 +10,8 @@ from palpo.physics.math3 import quat_rotate
 
 
 @inlined
-def _batch(e, b):
+def batch_of(e, b):
+    """The points of body b in joints and contacts."""
     return handle_like(e.batch, e.bodies.batch[b])
 
 
@@ -18,7 +19,7 @@ def _batch(e, b):
 def _move_anchor(e, k, entry, by):
     """What contact k remembers as its slip is longer by a vector (3,), world axes; entry: its place there."""
     memory, own, back = e.memory, e.vectors[1], e.memory.back
-    q = _batch(e, e.contacts.body[k, 1]).q[e.at[e.joints.what.shape[0] + k, 1]]
+    q = batch_of(e, e.contacts.body[k, 1]).q[e.at[e.joints.what.shape[0] + k, 1]]
     for i in range(4):
         back[i] = q[i] if i == 0 else -q[i]
     quat_rotate(back, by, own)
@@ -44,7 +45,7 @@ def adopt(e):
         for i in range(3):
             jump[i] = 0.0
         for side in range(2):
-            batch, at = _batch(e, contacts.body[k, side]), e.at[first + k, side]
+            batch, at = batch_of(e, contacts.body[k, side]), e.at[first + k, side]
             if batch.frame[0].fresh == 1 and batch.frame[0].stays == 1:
                 jumps = True
                 for i in range(3):
@@ -58,7 +59,7 @@ def adopt(e):
 def see_yield(e):
     """v of the points of bodies that stay where frames have them: how far forces would move them."""
     for b in range(e.bodies.batch.shape[0]):
-        batch = _batch(e, b)
+        batch = batch_of(e, b)
         if batch.frame[0].stays == 0:
             continue
         if ask(e, b, MOVED, e.bodies.batch[b]) != DONE:
@@ -86,7 +87,7 @@ def keep_yield(e):
         for i in range(3):
             by[i] = 0.0
         for side in range(2):
-            batch, at = _batch(e, contacts.body[k, side]), e.at[first + k, side]
+            batch, at = batch_of(e, contacts.body[k, side]), e.at[first + k, side]
             if batch.frame[0].stays == 1:
                 stays = True
                 for d in range(1, 3):
@@ -101,7 +102,7 @@ def keep_yield(e):
 @kernel
 def log_forces(e, b, log):
     """The forces of this step on body b, by its own points, for the loop that integrates it in full."""
-    batch, part = _batch(e, b), e.vectors[0]
+    batch, part = batch_of(e, b), e.vectors[0]
     entry = open_entry(log, e.now[0])
     if entry < 0:
         return

@@ -166,8 +166,9 @@ def _travel(s, h):
 
 
 @kernel
-def _fresh(s, f, h):
+def fresh_contacts(s, f, h):
     """Contacts from the present geometry of the frame's candidate pairs."""
+    _travel(s, h)
     n_pairs, odometer, topology = s.frame.head[f, N_PAIRS], s.odometer[0], s.topology
     pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
     if s.stamp[1] != s.frame.head[f, ID]:
@@ -196,7 +197,7 @@ def _fresh(s, f, h):
 
 
 @kernel
-def _frozen(s, f, h):
+def frozen_contacts(s, f, h):
     """The frame's own contacts: directions of low step L1, gaps at the present positions."""
     frame, found = s.frame, s.found
     n = frame.head[f, N_CONTACTS]
@@ -236,7 +237,7 @@ def _frozen(s, f, h):
 
 
 @kernel
-def _hand_over(s, contacts, h):
+def hand_over(s, contacts, h):
     """What was found, as the engine has contacts; a penetration is pushed out no faster than PUSH_SPEED.
 
     However deep that is: after a late frame, say.
@@ -269,10 +270,9 @@ def search(s, contacts, h):
     for b in range(s.asked.look.shape[0]):
         if s.asked.look[b] != 0:
             _look(s, b).count[0] = 0
-    _travel(s, h)
-    well = _frozen(s, f, h) if s.frame.head[f, GEOMETRY] == FROZEN else _fresh(s, f, h)
+    well = frozen_contacts(s, f, h) if s.frame.head[f, GEOMETRY] == FROZEN else fresh_contacts(s, f, h)
     if well:
-        _hand_over(s, contacts, h)
+        hand_over(s, contacts, h)
     return well
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.arrays import all_finite
-from palpo.physics.contact.bilateral import eliminate, recover
+from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, project_cone
 from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, Contacts, call_detector
 from palpo.physics.engine.contract import (
@@ -49,14 +49,14 @@ from palpo.physics.engine.contract import (
     address_of,
     call_unit,
 )
-from palpo.physics.engine.joints import Joints
+from palpo.physics.engine.joints import SLIDE, Joints
 from palpo.physics.engine.memory import Memory, close_memory, open_memory, recall, remember
 from palpo.physics.engine.solve import Solver, call_solver, judge, open_step
 from palpo.physics.engine.working_set import PART, SOLVES, admit, members, start_set, sunk
 from palpo.physics.exchange.atomics import view_flat, view_square
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import quat_difference, quat_multiply
+from palpo.physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
 
 COUNT = np.dtype(
     [("failed", np.int64), ("lost", np.int64), ("rounds", np.int64), ("sweeps", np.int64),
@@ -232,6 +232,32 @@ def _drop_what_has_no_room(e):
 
 
 @kernel
+def _joint_axes(e, k, out):
+    """out (3, 3) = rows of joint k: the world's axes, or a slide's free direction and two across."""
+    joints = e.joints
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = 1.0 if i == j else 0.0
+    if joints.what[k] != SLIDE:
+        return DONE
+    body, along = joints.carrier[k, 0], out[0]
+    if body < 0:
+        for i in range(3):
+            along[i] = joints.direction[k, i]
+    else:
+        part = _part(e, body)
+        part.count[0], part.what[0] = 1, ROTATION
+        for i in range(3):
+            part.slots[0, i] = joints.carrier[k, 1] if i == 0 else 0
+            part.weights[0, i] = 1.0 if i == 0 else 0.0
+        if ask(e, body, PLACE, e.bodies.part[body]) != DONE:
+            return NOT_FINITE
+        quat_rotate(part.q[0], joints.direction[k], along)
+    tangent_basis(along, out[1], out[2])
+    return DONE
+
+
+@kernel
 def set_rows(e):
     """Every body's points in joints and contacts, and where they are."""
     joints, contacts, frame, none = e.joints, e.contacts, e.vectors[:3], e.vectors[3]
@@ -240,13 +266,14 @@ def set_rows(e):
         _batch(e, b).count[0] = 0
     for i in range(3):
         none[i] = 0.0
-        for j in range(3):
-            frame[i, j] = 1.0 if i == j else 0.0
     for k in range(first):
+        what = ROTATION if joints.what[k] == ROTATION else POINT
+        if _joint_axes(e, k, frame) != DONE:
+            return NOT_FINITE
         for side in range(2):
             e.at[k, side] = _add_point(
-                _batch(e, joints.body[k, side]), joints.what[k], joints.slots[k, side],
-                joints.weights[k, side], none, k, frame, 1.0 - 2.0 * side,
+                _batch(e, joints.body[k, side]), what, joints.slots[k, side], joints.weights[k, side],
+                none, k, frame, 1.0 - 2.0 * side,
             )  # fmt: skip
     _drop_what_has_no_room(e)
     e.wants[0].v = 0
@@ -320,7 +347,8 @@ def free_motion(e):
         _joint_offset(e, k, apart)
         relative(e, k, joints.body[k], 0, away)
         for i in range(3):
-            e.b[3 * k + i] = apart[i] + away[i]
+            axis = _batch(e, joints.body[k, 0]).axes[e.at[k, 0], i]
+            e.b[3 * k + i] = axis[0] * apart[0] + axis[1] * apart[1] + axis[2] * apart[2] + away[i]
     for k in range(contacts.count[0]):
         body, row = contacts.body[k], 3 * (first + k)
         if not contacts.anchored[k]:
@@ -415,6 +443,9 @@ def assemble(e):
     if delassus(e) != DONE:
         return NOT_FINITE
     p, m, n = e.problem, e.problem.rows[0], e.problem.rows[1]
+    for k in range(m // 3):
+        if e.joints.what[k] == SLIDE:
+            free_row(view_square(p.w, n), p.b, 3 * k, n)
     if not (all_finite(p.w[: n * n]) and all_finite(p.b[:n])):
         return NOT_FINITE
     if not all_finite(e.b[: 3 * (e.joints.what.shape[0] + e.contacts.count[0])]):

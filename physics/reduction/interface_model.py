@@ -76,9 +76,10 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
     q = np.zeros((n, 4))
     q[:, 0] = 1.0
     return InterfaceState(
-        *(np.zeros(m) for _ in range(5)),
-        np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), *(np.zeros((n, 3)) for _ in range(6)),
-        np.zeros((n, 6)), np.zeros(1), np.zeros((capacity.slots, 3)), np.zeros(m), np.zeros((6, 3)),
+        np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
+        np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)),
+        np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)),
+        np.zeros(1), np.zeros((capacity.slots, 3)), np.zeros(m), np.zeros((6, 3)),
     )  # fmt: skip
 
 

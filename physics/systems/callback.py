@@ -9,16 +9,15 @@ from numba import typeof, types
 
 from palpo.physics.bodies.chain import rest_state, rigid_model
 from palpo.physics.collision.topology import TOOL, Shape, join_shapes
-from palpo.physics.contact.rows import Attachments, ToolPoints
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.kernels import callback
 from palpo.physics.systems.high_rate import tick
-from palpo.physics.systems.high_state import HighRate, MovingPoints
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.hold import make_hold
 from palpo.physics.systems.lock_step import make_exchange
-from palpo.physics.systems.scene import Numbers, Scene
+from palpo.physics.systems.scene import Attachments, MovingPoints, Numbers, Scene, ToolPoints
 
 
 def smallest_scene() -> Scene:

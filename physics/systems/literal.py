@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.topology import TOOL
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import make_control, publish
+from palpo.physics.exchange.buffer import make_control, publish, reader_slot
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXACT,
@@ -30,7 +30,7 @@ from palpo.physics.math3 import rotate_by
 from palpo.physics.systems.assembly import make_high_rate
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
 from palpo.physics.systems.high_rate import tick
-from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.high_state import STIFF, HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.scene import Scene
 
@@ -79,7 +79,7 @@ class Paper(LowRate):
     def set_budget(self, budget: Budget) -> None:
         """The proxy's step is the low period."""
         super().set_budget(budget)
-        self.proxy.settings.step[0] = self.DT
+        self.proxy.engine.step[0] = self.DT
 
     def _l1_proximity(self) -> None:
         """Candidates between the soft bodies and the proxy as the last L7 predicted it."""
@@ -87,7 +87,7 @@ class Paper(LowRate):
         self.find_pairs(2.0 * self.DT)
         start, stop = self.scene.tool_points.span
         speed = float(np.sqrt((self.u[start:stop] ** 2).sum(axis=1)).max())
-        self.proxy.settings.reach[0] = self.scene.numbers.reach + self.DT * speed
+        self.proxy.search.reach[0] = self.scene.numbers.reach + self.DT * speed
         chosen, near = self.choose_slots(self.DT)
         self.chosen = chosen[:near]
         self._slots = self.member_slots(self.chosen)
@@ -123,18 +123,20 @@ class Paper(LowRate):
     def _l6_solve(self) -> None:
         """The mixed complementarity problem at DT; its forces on every chosen point [N]."""
         tick(self.proxy_handle)
-        rows, log = self.proxy.rows, self.proxy.log
-        ring_release(log.ring, 1)
+        proxy, soft, f = self.proxy, self.proxy.soft, int(reader_slot(self.proxy.frame_control))
+        ring_release(proxy.log.ring, 1)
         self._forces = np.zeros((len(self.chosen), 3))
         self._soft_only = np.zeros((len(self.chosen), 3))
-        for k in range(int(rows.count.sum())):
-            force = rows.direction[k].T @ rows.r[3 * k : 3 * k + 3]
-            contact_between_soft = rows.tool_frame[k, 0] < 0 and k >= rows.count[0]
-            for slot, share in zip(rows.slot[k], rows.share[k], strict=True):
-                if slot >= 0:
-                    self._forces[slot] += share * force
-                    if contact_between_soft:
-                        self._soft_only[slot] += share * force
+        joints = len(proxy.engine.joints.what)
+        for k in range(int(soft.count[0])):
+            contact = int(soft.block[k]) - joints
+            between_soft = contact >= 0 and STIFF not in proxy.engine.contacts.body[contact]
+            for point, share in zip(soft.slots[k], soft.weights[k], strict=True):
+                if share != 0.0:
+                    slot = proxy.frame.slot_of[f, point]
+                    self._forces[slot] += share * soft.f[k]
+                    if between_soft:
+                        self._soft_only[slot] += share * soft.f[k]
         if self.booked is not None:
             self.booked(self.chosen, self.DT * (self._forces - self._soft_only))
 
@@ -157,7 +159,7 @@ class Paper(LowRate):
 
     def _freeze_contacts(self, f: int) -> None:
         """Contacts that touch the tool, with their directions of L1."""
-        frame, contacts = self.high.frame, self.proxy.contacts
+        frame, contacts = self.high.frame, self.proxy.search.found
         bodies = contacts.body[: contacts.count[0]]
         kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
         n = len(kept)
@@ -186,8 +188,8 @@ def _make_proxy(scene: Scene) -> HighRate:
         scene, tool, make_port(), make_frame(scene.capacity), make_control(),
         make_tool_state(len(tool.x), scene.capacity.contacts), make_control(), make_force_log(16, 4096),
     )  # fmt: skip
-    proxy.settings.step[0] = scene.numbers.low_dt
-    proxy.settings.sweeps[0] = scene.numbers.sweeps_low
+    proxy.engine.step[0] = scene.numbers.low_dt
+    proxy.engine.solver.settings["sweeps"] = scene.numbers.sweeps_low
     # the servo's target is the frame's orientation already
     proxy.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
     return proxy

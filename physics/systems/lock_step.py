@@ -175,7 +175,7 @@ class LockStep:
                     port.status[STATUS_CONTACTS],
                     port.status[STATUS_SWEEPS],
                 )
-                trace["rows"][i] = high.rows.count[1]
+                trace["rows"][i] = high.engine.contacts.count[0]
                 self._row += 1
 
         self._row = 0

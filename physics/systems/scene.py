@@ -1,18 +1,46 @@
 """A scene as the loops need it: bodies, their points, what joins them, and every number."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import ChainModel, ChainState
 from palpo.physics.collision.topology import Topology
-from palpo.physics.contact.rows import Attachments, ToolPoints
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.systems.high_state import MovingPoints
 from palpo.physics.systems.hold import Hold
+
+
+class Attachments(NamedTuple):
+    """Bilateral blocks of a scene, of three rows each; a side is up to three weighted global points."""
+
+    kind: NDArray[np.int32]  # (n,) POINT, ROTATION or SLIDE of palpo.physics.engine.joints
+    points: NDArray[np.int32]  # (n, 2, 3), -1 unused; a ROTATION names one rotation a side, -1 for the world
+    weights: NDArray[np.float64]  # (n, 2, 3)
+    reference: NDArray[np.float64]  # (n, 4) q_1 = reference q_2 is kept by a ROTATION
+    direction: NDArray[np.float64]  # (n, 3) free direction of a SLIDE, in the axes of `turn`
+    turn: NDArray[np.int32]  # (n,) rotation that carries the direction, -1 for the world
+
+
+class ToolPoints(NamedTuple):
+    """Which frame of the tool carries a global point, and where."""
+
+    span: NDArray[np.int64]  # (2,) first and past-the-last global point of the tool
+    frame: NDArray[np.int32]  # (points,) frame, -1 where the point is not the tool's
+    lever: NDArray[np.float64]  # (points, 3) [m], frame axes
+
+
+class MovingPoints(NamedTuple):
+    """Points and frames of the world that follow a script (attachments to a moving frame)."""
+
+    point: NDArray[np.int32]  # (m,) global point; its rotation is the next global number
+    x: NDArray[
+        np.float64
+    ]  # (m, rows, 3) [m] at the end of each tick, as palpo.physics.exchange.ahead keeps them
+    q: NDArray[np.float64]  # (m, rows, 4)
+    known: NDArray[np.int64]  # (1,) rows of the script so far
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What a tick tells of itself: the tool for the low-rate loop, and all that a picture needs."""
 
+from palpo.physics.engine.frames import batch_of
 from palpo.physics.exchange.buffer import publish, writer_slot
 from palpo.physics.kernels import kernel
 
@@ -9,8 +10,8 @@ def _write_state(s, out, w):
     """The state after the tick into slot w of `out`."""
     out.tick[w] = s.counts.tick[0]
     out.calls[w] = s.counts.calls[0]
-    out.odometer[w] = s.odometer[0]
-    for k in range(s.twist.shape[0]):
+    out.odometer[w] = s.search.odometer[0]
+    for k in range(s.tool.x.shape[0]):
         for i in range(3):
             out.x[w, k, i] = s.tool.x[k, i]
             out.v[w, k, i] = s.tool.v[k, i]
@@ -24,19 +25,15 @@ def _write_state(s, out, w):
         out.force[w, i] = s.port.force[i]
     for i in range(4):
         out.target_q[w, i] = s.hold.target_q[i]
-    n = min(s.contacts.count[0], out.contact_point.shape[1])
+    contacts, e = s.engine.contacts, s.engine
+    n = min(contacts.count[0], out.contact_point.shape[1])
     out.n_contacts[w] = n
-    g = s.memory.count[2]
     for c in range(n):
-        out.contact_status[w, c] = s.rows.status[s.rows.count[0] + c]
+        out.contact_status[w, c] = contacts.status[c]
+        batch, k = batch_of(e, contacts.body[c, 0]), e.at[e.joints.what.shape[0] + c, 0]
         for i in range(3):
-            out.contact_force[w, c, i] = s.memory.force[g, c, i]
-            x = s.contacts.arms[c, 0, i]
-            for k in range(3):
-                p = s.contacts.points[c, 0, k]
-                if p >= 0:
-                    x += s.contacts.weights[c, 0, k] * s.points.x[p, i]
-            out.contact_point[w, c, i] = x
+            out.contact_force[w, c, i] = contacts.force[c, i]
+            out.contact_point[w, c, i] = batch.x[k, i] + contacts.arm[c, 0, i]
     out.frame[w] = s.counts.frame[0]
     for k in range(out.z.shape[1]):
         out.z[w, k] = s.interface.z[k]

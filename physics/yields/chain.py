@@ -64,6 +64,7 @@ class Chain(NamedTuple):
     pull: NDArray[np.float64]  # (n, 6) pushed forces and moments [N], [N m]
     gave: NDArray[np.float64]  # (n, 6) the change of velocity that they make
     jacobian: NDArray[np.float64]  # (c, 3, 3, 6) rows on the frames of each point's slots
+    reach: NDArray[np.float64]  # (n,) [m] of the farthest point of each frame
     gain: NDArray[np.float64]  # (3, 6 n) h^2 J A_h^-1 of one point
     vectors: NDArray[np.float64]  # (6, 4) scratch
 
@@ -78,11 +79,14 @@ def make_chain(
 ) -> Chain:
     """A chain with points at lever (s, 3) [m] in the axes of their frame (s,); free without a hold."""
     n = model.mass.size
+    carrier, levers = np.array(frame, np.int32).reshape(-1), np.array(lever, np.float64).reshape(-1, 3)
+    reach = np.zeros(n)
+    np.maximum.at(reach, carrier, np.linalg.norm(levers, axis=1))
     return Chain(
         model, state, chain_work(n), hold or make_hold(0, False, False, (0.0, 0.0, 0.0, 0.0)),
-        np.array(frame, np.int32).reshape(-1), np.array(lever, np.float64).reshape(-1, 3),
+        carrier, levers,
         np.zeros((6 * n, 6 * n)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((n, 6)),
-        np.zeros((capacity, 3, 3, 6)), np.zeros((3, 6 * n)), np.zeros((6, 4)),
+        np.zeros((capacity, 3, 3, 6)), reach, np.zeros((3, 6 * n)), np.zeros((6, 4)),
     )  # fmt: skip
 
 
@@ -119,6 +123,20 @@ def begin(s, h):
                     s.inverse[j, 6 * i + c] = 0.0
     yield_to_forces(s, h)
     return True
+
+
+@kernel
+def fastest(s):
+    """Bound on the speed of the points in this step [m/s], before and after the free motion."""
+    worst, n = 0.0, s.change.shape[0]
+    for k in range(n):
+        for moved in range(2):
+            linear, turning = 0.0, 0.0
+            for i in range(3):
+                linear += (s.now.v[k, i] + moved * s.change[k, i]) ** 2
+                turning += (s.now.w[k, i] + moved * s.change[k, 3 + i]) ** 2
+            worst = max(worst, linear**0.5 + s.reach[k] * turning**0.5)
+    return worst
 
 
 @inlined
@@ -329,7 +347,9 @@ def chain_unit(stage, s, batch, problem, h):
     if stage == AIM:
         aim(s, batch.hand, batch.now[0] == 0, h)
     elif stage == BEGIN:
-        return DONE if begin(s, h) else NOT_FINITE
+        if not begin(s, h):
+            return NOT_FINITE
+        batch.speed[0] = fastest(s)
     elif stage == SHAPE:
         shape(s, batch)
     elif stage == PLACE:

@@ -96,6 +96,7 @@ class Modal(NamedTuple):
     loaded: NDArray[np.int32]  # (slots,)
     load: NDArray[np.float64]  # (slots, 3) [N]
     axes: NDArray[np.float64]  # (c, 3, 3) the batch's rows in the axes of their bodies
+    slot: NDArray[np.int32]  # (c, 3) the frame's slots of the batch's points, -1 for none
     near: NDArray[np.int64]  # (c,) 1 where the frame knows the compliance of all of a point's slots
     yielding: NDArray[np.float64]  # (2, 3, 3 near) scratch, and how the near slots yield to one point's rows
     part: NDArray[np.float64]  # (2, 3, 3) scratch
@@ -114,7 +115,8 @@ def make_modal(
             np.zeros((p, 4)), np.zeros((p, 3)),
         ),
         np.zeros(1, np.int64), np.zeros(capacity.slots, np.int32), np.zeros((capacity.slots, 3)),
-        np.zeros((points, 3, 3)), np.zeros(points, np.int64), np.zeros((2, 3, 3 * capacity.near)),
+        np.zeros((points, 3, 3)), np.zeros((points, 3), np.int32), np.zeros(points, np.int64),
+        np.zeros((2, 3, 3 * capacity.near)),
         np.zeros((2, 3, 3)), np.zeros((4, 4)),
     )  # fmt: skip
 
@@ -190,7 +192,7 @@ def adopt_newest(s, batch, h):
     s.now.clock[0] = 0.0
     motion = s.frame.head[f, MOTION]
     if had and motion == REDUCED:
-        _join(s, f, before)
+        join_places(s, f, before)
     elif had and motion != EXACT:
         _jump(s, f, batch)
     told.fresh, told.id = 1, s.frame.head[f, ID]
@@ -200,7 +202,7 @@ def adopt_newest(s, batch, h):
 
 
 @kernel
-def _join(s, f, before):
+def join_places(s, f, before):
     """now.join of every point that was looked up last and that the new frame carries too."""
     x, q, at = s.vectors[1], s.vectors[2], s.looked
     for slot in range(s.frame.head[f, N_SLOTS]):
@@ -290,11 +292,11 @@ def delassus(s, batch, w, h):
     width = _prepare(s, f, batch)
     for m in range(batch.count[0]):
         if s.near[m] == 1:
-            _yield(s, f, batch, m, width)
+            _yield(s, s.frame.compliance[f], batch, m, width)
         for k in range(m + 1):
             part = s.part[0]
             if s.near[k] == 1 and s.near[m] == 1:
-                _near_part(s, f, batch, k, part)
+                _near_part(s, batch, k, part)
             else:
                 _slot_part(s, f, batch, k, m, h, part)
             add_pair(w, batch, m, k, part)
@@ -302,15 +304,17 @@ def delassus(s, batch, w, h):
 
 @kernel
 def _prepare(s, f, batch):
-    """Fill axes and near; returns how many columns of the frame's compliance the near slots in use span."""
+    """Fill slot, axes and near; returns how many columns of the compliance the near slots in use span."""
     frame, width = s.frame, 0
     for k in range(batch.count[0]):
         s.near[k] = 1
         body = -1
         for c in range(3):
+            s.slot[k, c] = -1
             if batch.weights[k, c] == 0.0:
                 continue
             slot = frame.slot_of[f, batch.slots[k, c]]
+            s.slot[k, c] = slot
             if slot < 0 or slot >= frame.head[f, N_NEAR]:
                 s.near[k] = 0
             else:
@@ -338,19 +342,19 @@ def _add_scaled(scale, x, out):
 
 
 @kernel
-def _yield(s, f, batch, m, width):
+def _yield(s, known, batch, m, width):
     """yielding[1] (3, width) = displacement of the near slots under unit forces along the rows of point m.
 
     One pass for a point, so that each of its products with the others reads a third of the compliance.
     """
-    push, out, known = s.yielding[0], s.yielding[1], s.frame.compliance[f]
+    push, out = s.yielding[0], s.yielding[1]
     for i in range(3):
         push[i, :width] = 0.0
         out[i, :width] = 0.0
     for c in range(3):
         weight = batch.weights[m, c]
         if weight != 0.0:
-            slot = s.frame.slot_of[f, batch.slots[m, c]]
+            slot = s.slot[m, c]
             for i in range(3):
                 _add_scaled(weight, known[3 * slot + i, :width], push[i, :width])
     for d in range(3):
@@ -359,14 +363,14 @@ def _yield(s, f, batch, m, width):
 
 
 @inlined
-def _near_part(s, f, batch, k, part):
+def _near_part(s, batch, k, part):
     """part = how much point k yields along its rows, columns, to what is in `yielding`, rows."""
     for j in range(3):
         y, c0, c1, c2 = s.yielding[1, j], 0.0, 0.0, 0.0
         for c in range(3):
             weight = batch.weights[k, c]
             if weight != 0.0:
-                first = 3 * s.frame.slot_of[f, batch.slots[k, c]]
+                first = 3 * s.slot[k, c]
                 c0 += weight * y[first]
                 c1 += weight * y[first + 1]
                 c2 += weight * y[first + 2]
@@ -383,11 +387,11 @@ def _slot_part(s, f, batch, k, m, h, part):
         for j in range(3):
             part[i, j] = 0.0
     for a in range(3):
-        slot_a = frame.slot_of[f, batch.slots[m, a]]
+        slot_a = s.slot[m, a]
         if batch.weights[m, a] == 0.0 or slot_a < 0:
             continue
         for b in range(3):
-            slot_b = frame.slot_of[f, batch.slots[k, b]]
+            slot_b = s.slot[k, b]
             weight = batch.weights[m, a] * batch.weights[k, b]
             if weight == 0.0 or slot_b < 0 or frame.slot_body[f, slot_a] != frame.slot_body[f, slot_b]:
                 continue

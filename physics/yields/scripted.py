@@ -32,8 +32,8 @@ class Scripted(NamedTuple):
     x: NDArray[np.float64]  # (s, 3) [m]
     q: NDArray[np.float64]  # (s, 4)
     moving: NDArray[np.int32]  # (m,)
-    script_x: NDArray[np.float64]  # (rows, m, 3) [m] at the end of each step, as exchange.ahead keeps them
-    script_q: NDArray[np.float64]  # (rows, m, 4)
+    script_x: NDArray[np.float64]  # (m, rows, 3) [m] at the end of each step, as exchange.ahead keeps them
+    script_q: NDArray[np.float64]  # (m, rows, 4)
     known: NDArray[np.int64]  # (1,) rows of the script so far
 
 
@@ -50,8 +50,8 @@ def make_scripted(
     q[:, 0] = 1.0
     return Scripted(
         places, q, np.array(moving, np.int32).reshape(-1),
-        np.zeros((1, 0, 3)) if script_x is None else script_x,
-        np.zeros((1, 0, 4)) if script_q is None else script_q,
+        np.zeros((0, 1, 3)) if script_x is None else script_x,
+        np.zeros((0, 1, 4)) if script_q is None else script_q,
         np.ones(1, np.int64) if known is None else known,
     )  # fmt: skip
 
@@ -61,12 +61,12 @@ def follow(s, now):
     """The moving points go where the script has them at the end of step `now`."""
     if s.moving.shape[0] == 0:
         return
-    row = row_at(s.known, s.script_x.shape[0], now)
+    row = row_at(s.known, s.script_x.shape[1], now)
     for m in range(s.moving.shape[0]):
         for i in range(3):
-            s.x[s.moving[m], i] = s.script_x[row, m, i]
+            s.x[s.moving[m], i] = s.script_x[m, row, i]
         for i in range(4):
-            s.q[s.moving[m], i] = s.script_q[row, m, i]
+            s.q[s.moving[m], i] = s.script_q[m, row, i]
 
 
 @kernel

@@ -51,7 +51,7 @@ def dense_tool(run: LockStep, state: ChainState, h: float) -> NDArray[np.float64
     """A_h of the tool with its hold, (6 n, 6 n)."""
     high, n = run.high, len(state.x)
     work = chain_work(n)
-    chain_assemble(high.model, state, h, work)
+    chain_assemble(high.chain.model, state, h, work)
     apply_hold(high.hold, state, h, work)
     out = np.zeros((6 * n, 6 * n))
     for i in range(n):
@@ -77,7 +77,7 @@ def skew(a: NDArray[np.float64]) -> NDArray[np.float64]:
 def dense_delassus(run: LockStep, before: ChainState, h: float) -> NDArray[np.float64]:
     """h^2 J A^-1 J^T over the tick's contacts, summed over the bodies."""
     high, scene = run.high, run.scene
-    contacts, roles = high.contacts, scene.topology.body_role
+    contacts, roles = high.search.found, scene.topology.body_role
     n = int(contacts.count[0])
     w = np.zeros((3 * n, 3 * n))
     jacobian = np.zeros((3 * n, 6 * len(before.x)))
@@ -91,8 +91,8 @@ def dense_delassus(run: LockStep, before: ChainState, h: float) -> NDArray[np.fl
                 body = scene.topology.point_body[p]
                 arm = contacts.arms[c, side]
                 if roles[body] == TOOL:
-                    k = high.tool_points.frame[p]
-                    arm = high.points.x[p] - before.x[k] + arm
+                    k = scene.tool_points.frame[p]
+                    arm = high.search.x[p] - before.x[k] + arm
                     jacobian[rows, 6 * k : 6 * k + 3] += sign * weight * frame
                     jacobian[rows, 6 * k + 3 : 6 * k + 6] -= sign * weight * frame @ skew(arm)
                 elif roles[body] == LOW:
@@ -116,9 +116,9 @@ def test_w_of_a_tick_is_the_dense_reference_symmetric_and_positive(name, kind):
     run = lock_step(SCENES[name], "gravity=[0,0,0]", "interface.shifts=2", kind=kind, latency="none")
     before = copied(run.high.tool)
     proceed(run, run.high.port.position[None].copy())
-    n = 3 * int(run.high.contacts.count[0])
+    n = 3 * int(run.high.search.found.count[0])
     assert n >= 3
-    w = run.high.rows.w[:n, :n]
+    w = run.high.engine.problem.w[: n * n].reshape(n, n)
     expected = dense_delassus(run, before, run.scene.numbers.dt)
     run.close()
     # paper and monolithic: a factorisation's rounding; krylov: columns below 3e-6 of their norm are dropped
@@ -136,7 +136,7 @@ def test_the_reduced_model_has_the_compliance_of_the_full_body_at_every_shift(sh
     frame, f = run.high.frame, int(reader_slot(run.high.frame_control))
     member, numbers = run.scene.members[0], run.scene.numbers
     n_modes = int(frame.mode_body[f, 1])
-    loaded = np.unique(run.high.contacts.points[: run.high.contacts.count[0], 1])
+    loaded = np.unique(run.high.search.found.points[: run.high.search.found.count[0], 1])
     loaded = loaded[loaded >= 0]
     modal = frame.slot_modes[f, frame.slot_of[f, loaded], :, :n_modes].reshape(-1, n_modes)
     columns = member.columns(loaded - member.first)
@@ -171,12 +171,12 @@ def test_the_violation_at_high_rate_is_that_at_low_rate_with_both_corrections():
     proceed(run, start[None] - [0, 0.003, 0])
 
     high, proxy = run.high, run.low.proxy
-    frame, f, n = high.frame, int(reader_slot(high.frame_control)), int(high.contacts.count[0])
+    frame, f, n = high.frame, int(reader_slot(high.frame_control)), int(high.search.found.count[0])
     assert n >= 1
 
     def tool_free(rate, h):
         """Corrected position less the correction h^2 A^-1 J^T lambda."""
-        return rate.tool.x[0] - h * h * (rate.inverse @ rate.pull.reshape(-1))[:3]
+        return rate.tool.x[0] - h * h * (rate.chain.inverse @ rate.chain.pull.reshape(-1))[:3]
 
     x_stiff, x_proxy = tool_free(high, dt), tool_free(proxy, low_dt)
     assert np.linalg.norm(x_stiff - tool_before) > 0.0
@@ -184,7 +184,7 @@ def test_the_violation_at_high_rate_is_that_at_low_rate_with_both_corrections():
         normal = frame.contact_frame[f, c, 0]
         nodes, weights = frame.contact_points[f, c, 1] - member.first, frame.contact_weights[f, c, 1]
         soft = weights @ (x_soft[dt][nodes] - x_soft[low_dt][nodes])
-        expected = proxy.rows.b[3 * c] - normal @ soft + normal @ (x_stiff - x_proxy)
+        expected = proxy.engine.b[3 * c] - normal @ soft + normal @ (x_stiff - x_proxy)
         # lengths of centimetres in 64 bits, through two factorisations of condition 1e4
-        assert high.rows.b[3 * c] == pytest.approx(expected, abs=1e-12)
+        assert high.engine.b[3 * c] == pytest.approx(expected, abs=1e-12)
     run.close()

@@ -122,10 +122,10 @@ def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
     lock.advance(20, ticks)
     change_scene(lock.scene, changed(spec, "friction.default=0.9"))
     change_scene(lock.scene, changed(changed(spec, "friction.default=0.9"), "gravity=[0, -3.0, 0]"))
-    before = lock.high.mu.max(), lock.high.model.gravity[1]
+    before = lock.high.mu.max(), lock.high.chain.model.gravity[1]
     lock.advance(20, ticks)
     assert before == (spec.friction.default, spec.gravity[1])
-    assert (lock.high.mu.max(), lock.high.model.gravity[1]) == (0.9, -3.0)
+    assert (lock.high.mu.max(), lock.high.chain.model.gravity[1]) == (0.9, -3.0)
     assert [member.body.gravity[1] for member in lock.scene.members] == [-3.0]
     lock.close()
 

@@ -233,7 +233,7 @@ def multirate() -> Ride:
             array[:] = np.nan
 
     def gaps():
-        high.topology.body_radius[:] = np.nan
+        high.search.topology.body_radius[:] = np.nan
 
     return Ride(
         callback.high_rate_tick.address, run.handle, high.port,

@@ -51,7 +51,7 @@ def test_a_tick_in_timed_stages_is_the_tick():
     # the same operations in the same order
     for one, other in zip(runs[0].high.tool, runs[1].high.tool, strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(runs[0].high.rows.r, runs[1].high.rows.r)
+    np.testing.assert_array_equal(runs[0].high.engine.r, runs[1].high.engine.r)
 
 
 def test_a_large_body_is_timed_with_multigrid_and_with_factors():

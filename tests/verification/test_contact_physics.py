@@ -10,6 +10,7 @@ from palpo.haptics.path import waypoint_path
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.exchange.port import STATUS_FRAME
 from palpo.physics.mesh.connectors.winding import winding_numbers
+from palpo.physics.systems.high_state import SOFT, STIFF
 from palpo.physics.systems.lock_step import LockStep
 from palpo.studies.multirate_accuracy import COARSE, LANDING, LATE
 from tests.verification.small_scenes import (
@@ -453,10 +454,18 @@ TO_THE_BLOCK = 'a = { body = "ball" }\nb = { body = "block", at = [0, 0, 0] }\n'
 SCRIPT = "oscillation = { direction = [0.2, 1, 0], amplitude = 0.0001, frequency = 5 }\n"
 
 
+def sides(run: LockStep, k: int, of: str) -> list[np.ndarray]:
+    """Place (`x`) or orientation (`q`) of both sides of attachment block k, of the tool and a soft body."""
+    high = run.high
+    batches = {STIFF: high.stiff, SOFT: high.soft}
+    bodies = high.engine.joints.body[k]
+    return [getattr(batches[b], of)[at] for b, at in zip(bodies, high.engine.at[k], strict=True)]
+
+
 def servo_offset(run: LockStep, k: int) -> np.ndarray:
-    """Between the two sides of attachment block k at the start of the last tick, (3,) [m]."""
-    points, (a, b) = run.high.points, run.high.attachments.points[k, :, 0]
-    return points.x[a] - points.x[b]
+    """Between the two sides of attachment block k at the end of the last tick, (3,) [m]."""
+    a, b = sides(run, k, "x")
+    return a - b
 
 
 def out_and_back(run: LockStep, move, ticks: int) -> list[np.ndarray]:
@@ -473,7 +482,7 @@ def out_and_back(run: LockStep, move, ticks: int) -> list[np.ndarray]:
 def test_a_ball_attached_to_a_soft_block_stays_on_its_point_or_line(kind, low_hz):
     run = lock_step(BALL_AT_BLOCK + f"{kind}\n{TO_THE_BLOCK}", f"rates.low_hz={low_hz}")
     held = [0, 1, 2] if "point" in kind else [1, 2]
-    soft, node = run.scene.members[0], int(run.high.attachments.points[0, 1, 0]) - run.scene.members[0].first
+    soft, node = run.scene.members[0], int(run.scene.attachments.points[0, 1, 0]) - run.scene.members[0].first
     history = np.zeros((0, 3))
     for piece in out_and_back(run, [8e-4, 6e-4, -3e-4], 150):
         history = np.vstack([history, proceed(run, piece)["tool"][:, 0]])
@@ -492,14 +501,13 @@ def test_a_ball_attached_to_a_soft_block_stays_on_its_point_or_line(kind, low_hz
 @pytest.mark.parametrize("low_hz", [50, 20])
 def test_two_welded_beams_stay_joined_in_place_and_orientation(low_hz):
     run = lock_step(TWO_BEAMS, f"rates.low_hz={low_hz}")
-    a, b = run.high.attachments.points[1, :, 0]
     turned = 0.0
     for piece in out_and_back(run, [0, 0.02, 0.01], 150):
         proceed(run, piece)
         assert np.abs(servo_offset(run, 0)).max() < 1e-8
         qa, qb, qr = (
             Rotation.from_quat(q, scalar_first=True)
-            for q in (run.high.points.q[a], run.high.points.q[b], run.high.attachments.reference[1])
+            for q in (*sides(run, 1, "q"), run.scene.attachments.reference[1])
         )
         # rotations of one tick do not commute: half the product of two turns of 1e-3 rad
         assert (qa * (qr * qb).inv()).magnitude() < 1e-6
@@ -514,8 +522,8 @@ def test_what_is_attached_to_a_moving_frame_goes_where_the_frame_goes(who, low_h
     at = "" if who == "ball" else ", at = [0, 0, 0]"
     text = BALL_AT_BLOCK + f'kind = "frame"\na = {{ body = "{who}"{at} }}\n{SCRIPT}'
     run = lock_step(text, f"rates.low_hz={low_hz}")
-    script, soft = run.high.moving.x[0], run.scene.members[0]
-    node = int(run.high.attachments.points[0, 0, 0]) - soft.first
+    script, soft = run.scene.moving.x[0], run.scene.members[0]
+    node = int(run.scene.attachments.points[0, 0, 0]) - soft.first
     history = np.zeros((0, 3))
     for piece in np.array_split(resting(run.high.port.position, 400), 10):
         history = np.vstack([history, proceed(run, piece)["tool"][:, 0]])
@@ -553,15 +561,15 @@ def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
     def judge(until: int) -> None:
         # the cylinder is still where the tick found it
         nonlocal pressed
-        contacts, rows = high.contacts, high.rows
-        n = int(rows.count[1])
-        bears = rows.r[3 * int(rows.count[0]) :].reshape(-1, 3)[:n, 0] > 0.0
+        contacts, engine = high.search.found, high.engine
+        n = int(engine.contacts.count[0])
+        bears = engine.r[3 * len(engine.joints.what) :].reshape(-1, 3)[:n, 0] > 0.0
         here = np.flatnonzero(
             bears & (contacts.body[:n, 0] == wire) & (contacts.body[:n, 1] == cylinder.number)
         )
         if len(here):
             points, weights = contacts.points[here, 1], contacts.weights[here, 1]
-            q = (weights[..., None] * high.points.x[np.maximum(points, 0)]).sum(axis=1)
+            q = (weights[..., None] * high.search.x[np.maximum(points, 0)]).sum(axis=1)
             q += 1e-6 * contacts.frame[here, 0]
             assert (winding_numbers(q, rest.with_vertices(cylinder.body.x)) < 0.5).all(), until
             pressed += len(here)
