@@ -68,8 +68,8 @@ def make_high_rate(
     settings = engine.solver.settings
     settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
     settings["at_once"] = AT_ONCE
-    # the tables hold addresses: what they point to lives as long as the engine's step does
-    weakref.finalize(engine.step, _forget, (built, looks))
+    # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
+    weakref.finalize(engine.step, _forget, (built.bodies, built.detectors, built.kept, looks))
     return HighRate(
         port=port,
         counts=Counts(engine.now, *(np.zeros(1, np.int64) for _ in Counts._fields[1:])),

@@ -11,6 +11,19 @@ from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.contacts import FIND, Contacts, append, detector
 from palpo.physics.engine.contract import DONE, ROTATION, Batch, Body, make_batch
+from palpo.physics.exchange.buffer import make_control, publish, writer_slot
+from palpo.physics.exchange.constraint_frame import (
+    ID,
+    MOTION,
+    N_MODES,
+    N_NEAR,
+    N_SLOTS,
+    REDUCED,
+    Capacity,
+    make_frame,
+)
+from palpo.physics.exchange.force_log import make_force_log
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.fem.material import Material
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
@@ -21,6 +34,7 @@ from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, make_midpoint_held
 from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, make_midpoint_modal
+from palpo.physics.yields.modal import MODAL, adopt_newest, make_modal
 from palpo.physics.yields.surface import COUPLED, STANDS, SURFACE, make_surface
 
 STEP = 1e-3
@@ -69,7 +83,7 @@ class Yielding(NamedTuple):
                 else:
                     out[:, i : i + 3] += weight * np.eye(3)
                     out[:, i + 3 : i + 6] -= weight * skew(arm)
-            elif name == "midpoint modal":
+            elif name in ("midpoint modal", "modal"):
                 out[:, 3 * a : 3 * a + 3] += weight * np.eye(3)
             elif name == "midpoint held":
                 turning = batch.what[k] == ROTATION
@@ -179,9 +193,32 @@ def admitted(rng: np.random.Generator) -> Yielding:
     return Yielding(MIDPOINT_HELD.bind(make_midpoint_held(model, motion)), C)
 
 
+def reduced(rng: np.random.Generator) -> Yielding:
+    """Modes from a low loop's frame, on their way: the compliance of three of five points is known."""
+    p, near, m = 5, 3, 15
+    capacity = Capacity(slots=p, near=near, modes=m, pairs=1, contacts=1, points=p, bodies=1, all_bodies=1)
+    frame, control = make_frame(capacity), make_control()
+    f = int(writer_slot(control))
+    frame.head[f, [ID, N_SLOTS, N_NEAR, N_MODES, MOTION]] = 1, p, near, m, REDUCED
+    frame.slot_of[f] = frame.slot_point[f] = np.arange(p)
+    frame.slot_x[f] = rng.uniform(-0.01, 0.01, (p, 3))
+    modes = 3.0 * rng.standard_normal((3 * p, m))
+    frame.slot_modes[f] = modes.reshape(p, 3, m)
+    frame.modes[f] = rng.standard_normal((3, m)) * [[1.0], [1e-5], [1e-2]]
+    # V^T A_h V = 1 bounds the stiffness by 1 / h^2
+    frame.stiffness[f] = np.diag(rng.uniform(0.0, 0.5, m)) / STEP**2
+    frame.mode_body[f] = 0, m
+    C = STEP**2 * modes @ modes.T
+    frame.compliance[f] = C[: 3 * near, : 3 * near]
+    publish(control)
+    body = MODAL.bind(make_modal(capacity, frame, control, make_force_log(2, 1), ROOM))
+    adopt_newest(body.handle, Handle(make_batch(1)), STEP)
+    return Yielding(body, C)
+
+
 KINDS = {
     "fixed": fixed, "rigid": rigid, "coupled": coupled, "beam": beam, "surface": surface,
-    "held surface": held_surface, "segments": segments, "admitted": admitted,
+    "held surface": held_surface, "segments": segments, "admitted": admitted, "reduced": reduced,
 }  # fmt: skip
 MIDPOINT = MIDPOINT_MODAL, MIDPOINT_HELD
 """Kinds whose rows see T v+ and that move by T vh (palpo.physics.contact.midpoint)."""
