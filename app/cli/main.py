@@ -128,8 +128,8 @@ def _parser() -> argparse.ArgumentParser:
                        help="a solver's name, or all; may be repeated (default: the best one)")  # fmt: skip
     solve.add_argument("--tol", type=float, default=1e-8, metavar="T",
                        help="relative natural-map residual (default 1e-8)")  # fmt: skip
-    solve.add_argument("--max-iterations", type=int, default=10_000, metavar="N",
-                       help="in each solver's own unit (default 10000)")  # fmt: skip
+    solve.add_argument("--max-iterations", type=int, default=20_000, metavar="N",
+                       help="in each solver's own unit (default 20000)")  # fmt: skip
     solve.add_argument(
         "--time-cap", type=float, default=math.inf, metavar="S", help="seconds a solve may take"
     )

@@ -1,8 +1,9 @@
 """Contact solvers of others, where they can be imported, on the same problems, judged by the same residual.
 
-Pinocchio (`pip install pin`, version 4): its ADMM and projected Gauss-Seidel on a dense W. Siconos: its
-nonsmooth Gauss-Seidel. Their tolerances are not ours: each is called with tighter ones, WITHIN apart, until
-our residual is met or gets no better. Only the last call is timed, and only the call itself.
+Pinocchio (`pip install pin`, version 4): its ADMM and projected Gauss-Seidel on a dense W. Siconos (no wheel
+on PyPI; its Python interface comes with a build of its own): its nonsmooth Gauss-Seidel, by its manual
+and not run yet. Their tolerances are not ours: each is called with tighter ones, WITHIN apart, until our
+residual is met or gets no better. Only the last call is timed, and only the call itself.
 """
 
 import time

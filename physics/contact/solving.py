@@ -17,7 +17,7 @@ def solve(
     solver: str = "portfolio",
     *,
     tolerance: float = 1e-8,
-    max_iterations: int = 10_000,
+    max_iterations: int = 20_000,
     seconds: float = float("inf"),
     guess: ArrayLike | None = None,
     **options: Any,
