@@ -20,6 +20,9 @@ LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "qdldl")
 """Those that compute."""
 SIZE = 192
 """Rows of a product that is tried: enough for its blocks, remainders and threads."""
+STEP = "on the engine"
+"""How the program's own steps sum, in a word: another one whenever a change of them moves last bits, so that
+what was recorded before is compared as what was recorded on another machine is."""
 SMALL = 40
 """Rows of what is factorised, so that it takes no time worth mention."""
 
@@ -39,6 +42,7 @@ def arithmetic() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": f"{compiled} {sha256(features.encode()).hexdigest()[:8]}",
         "rounding": _rounding(),
+        "step": STEP,
     } | {name: version(name) for name in LIBRARIES}
 
 
