@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from palpo.app.build.meshes import cup_mesh, rigid_surface, soft_partner_mesh, solid_mesh
 from palpo.app.build.parts import beam_line, placed, rigid_form, static_surface, tet_mesh
 from palpo.app.build.snap_connector import connector_of
-from palpo.app.visual.scene import capsule_surface, plate
+from palpo.app.visual.solids import capsule_surface, plate
 from palpo.config.schema.body import BeamBody, PlaneBody, RigidBody, TetBody
 from palpo.config.schema.hapco import HapcoScene
 from palpo.config.schema.scene import BaseScene, SceneSpec

@@ -99,7 +99,7 @@ class LockStep:
             span = min(stop, self._next, self.tick + (LOOK if self._idle else n)) - self.tick
             ticks(span)
             self.tick += span
-            if self.kind == "monolithic":
+            if self.kind == "monolithic" and self.made > self.low.tick:
                 self.low.finish(self.made)
 
     def _low_step(self) -> None:

@@ -1,0 +1,46 @@
+"""What a picture shows of bodies that have no mesh: round ones, and planes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.config.schema.body import PlaneBody
+from palpo.physics.exchange.snapshot import plane_corners
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+AROUND, RINGS = 24, 7
+"""Facets of round rigid bodies: around the axis, and from the rim of an end to its pole."""
+PLATE = 2.6
+"""Half a plate's width, in lengths of the scene: where the picture's ground has faded."""
+
+
+def capsule_surface(radius: float, length: float) -> tuple[Floats, Indices]:
+    """Vertices and outward triangles of a capsule about y, length [m] between its centres; a ball for 0."""
+    rise = np.linspace(-np.pi / 2, np.pi / 2, 2 * RINGS)[1:-1]
+    turn = np.linspace(0.0, 2 * np.pi, AROUND, endpoint=False)
+    rings = np.empty((len(rise), AROUND, 3))
+    rings[..., 0] = radius * np.cos(rise)[:, None] * np.sin(turn)
+    rings[..., 1] = (radius * np.sin(rise) + 0.5 * length * np.sign(rise))[:, None]
+    rings[..., 2] = radius * np.cos(rise)[:, None] * np.cos(turn)
+    poles = np.array([[0.0, -radius - length / 2, 0.0], [0.0, radius + length / 2, 0.0]])
+    vertices = np.vstack([rings.reshape(-1, 3), poles])
+    k, after = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    bottom, top = len(vertices) - 2, len(vertices) - 1
+    triangles = [np.stack([np.full(AROUND, bottom), after, k], axis=1)]
+    for ring in range(len(rise) - 1):
+        low, high = ring * AROUND, (ring + 1) * AROUND
+        triangles.append(np.stack([low + k, low + after, high + after], axis=1))
+        triangles.append(np.stack([low + k, high + after, high + k], axis=1))
+    last = (len(rise) - 1) * AROUND
+    triangles.append(np.stack([np.full(AROUND, top), last + k, last + after], axis=1))
+    return vertices, np.vstack(triangles).astype(np.int32)
+
+
+def plate(body: PlaneBody, solid: Floats) -> Floats:
+    """Corners (4, 3) [m] of a plane around points (n, 3), so wide that it fades before it ends."""
+    lower, upper = solid.min(axis=0), solid.max(axis=0)
+    normal = np.array(body.normal, float) / np.linalg.norm(body.normal)
+    centre = 0.5 * (lower + upper)
+    centre -= normal * (normal @ (centre - np.array(body.point)))
+    return plane_corners(centre, normal, PLATE * float(np.linalg.norm(upper - lower)))
