@@ -23,13 +23,23 @@ from palpo.app.cli.progress import Progress
 from palpo.physics.kernels import cache_home, compiled_share, machine_name, source_digest
 
 APP = Path(__file__).resolve().parents[1]
+YIELDS, ENGINE, SYSTEMS = "palpo.physics.yields", "palpo.physics.engine", "palpo.physics.systems"
 TICKS = {
-    "multirate": ("palpo.physics.systems.callback",),
-    "hapco": ("palpo.physics.systems.hapco_servo", "palpo.physics.systems.hapco_multirate"),
-    "snap": ("palpo.physics.systems.snap_servo",),
+    "multirate": (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{SYSTEMS}.callback"),
+    "hapco": (f"{YIELDS}.surface", f"{SYSTEMS}.hapco_servo", f"{SYSTEMS}.hapco_multirate"),
+    "snap": (f"{YIELDS}.midpoint_modal", f"{YIELDS}.midpoint_held", f"{SYSTEMS}.snap_servo"),
     "suction": ("palpo.physics.systems.suction_servo",),
 }
 """By system: the modules whose import compiles its ticks."""
+BESIDE = {
+    "multirate": (f"{ENGINE}.pairs", f"{ENGINE}.relaxing"),
+    "hapco": ("palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing"),
+    "snap": ("palpo.physics.collision.field_contacts", f"{ENGINE}.dissipating"),
+    "suction": (),
+}
+"""By system: what the tick calls by address, so that it can be compiled beside the kinds of bodies."""
+LONG_LOOPS = ("multirate",)
+"""Systems whose slow loop takes longer to compile than their tick: the servo goes with the tick."""
 SCENES = {"multirate": "wire", "hapco": "hapco-block", "snap": "snap", "suction": "suction-cube"}
 """By system: the scene that is rehearsed."""
 LANES = ("tick", "loops")
@@ -90,10 +100,12 @@ def _generation(system: str) -> str:
 def _compile_tick(system: str) -> None:
     for name in TICKS[system]:
         importlib.import_module(name)
+    if system in LONG_LOOPS:
+        _compile_servo()
 
 
-def _compile_loops(system: str) -> None:
-    """The servo's drivers, and the slow loop of a scene that no tick moves."""
+def _compile_servo() -> None:
+    """The servo's drivers."""
     from palpo.haptics.backends.mock import make_mock
     from palpo.haptics.device import TOUCH
     from palpo.haptics.limits import make_limits
@@ -102,13 +114,26 @@ def _compile_loops(system: str) -> None:
 
     device = make_mock(TOUCH, np.zeros((1, 3)))
     compile_servo(make_servo(0, 0, make_port(), device, make_limits(TOUCH.max_force)))
+
+
+def _compile_loops(system: str) -> None:
+    """What the tick calls by address, and the slow loop of a scene that no tick moves."""
+    if system not in LONG_LOOPS:
+        _compile_servo()
+    for name in BESIDE[system]:
+        importlib.import_module(name)
     if system == "multirate":
         from palpo.app.build.scene import build_scene
         from palpo.config.load import load_scene
         from palpo.physics.systems.lock_step import LockStep
 
         lock = LockStep(build_scene(load_scene(SCENES[system])), "krylov")
-        lock.advance(3 * lock.ratio, lambda n: n)
+        made = lock.high.counts.tick
+
+        def count(n: int) -> None:
+            made[0] += n
+
+        lock.advance(3 * lock.ratio, count)
         lock.close()
     elif system == "suction":
         from palpo.app.build.suction import rehearse
