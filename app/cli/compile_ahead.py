@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,14 +33,12 @@ TICKS = {
 }
 """By system: the modules whose import compiles its ticks."""
 BESIDE = {
-    "multirate": (f"{ENGINE}.pairs", f"{ENGINE}.relaxing"),
+    "multirate": (f"{ENGINE}.pairs",),
     "hapco": ("palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing"),
     "snap": ("palpo.physics.collision.field_contacts", f"{ENGINE}.dissipating"),
     "suction": (),
 }
 """By system: what the tick calls by address, so that it can be compiled beside the kinds of bodies."""
-LONG_LOOPS = ("multirate",)
-"""Systems whose slow loop takes longer to compile than their tick: the servo goes with the tick."""
 SCENES = {"multirate": "wire", "hapco": "hapco-block", "snap": "snap", "suction": "suction-cube"}
 """By system: the scene that is rehearsed."""
 LANES = ("tick", "loops")
@@ -100,8 +99,6 @@ def _generation(system: str) -> str:
 def _compile_tick(system: str) -> None:
     for name in TICKS[system]:
         importlib.import_module(name)
-    if system in LONG_LOOPS:
-        _compile_servo()
 
 
 def _compile_servo() -> None:
@@ -118,27 +115,43 @@ def _compile_servo() -> None:
 
 def _compile_loops(system: str) -> None:
     """What the tick calls by address, and the slow loop of a scene that no tick moves."""
-    if system not in LONG_LOOPS:
-        _compile_servo()
+    _compile_servo()
     for name in BESIDE[system]:
         importlib.import_module(name)
     if system == "multirate":
-        from palpo.app.build.scene import build_scene
-        from palpo.config.load import load_scene
-        from palpo.physics.systems.lock_step import LockStep
-
-        lock = LockStep(build_scene(load_scene(SCENES[system])), "krylov")
-        made = lock.high.counts.tick
-
-        def count(n: int) -> None:
-            made[0] += n
-
-        lock.advance(3 * lock.ratio, count)
-        lock.close()
+        _rehearse_multirate()
     elif system == "suction":
         from palpo.app.build.suction import rehearse
 
         rehearse()
+
+
+def _rehearse_multirate() -> None:
+    """Three low periods; the bodies by themselves first, while the other process compiles their kinds."""
+    from palpo.app.build.scene import build_scene
+    from palpo.config.load import load_scene
+    from palpo.physics.systems.members import TetMember
+    from palpo.physics.systems.reductions import make_reduction
+
+    scene = build_scene(load_scene(SCENES["multirate"]))
+    dt, low_dt = scene.numbers.dt, scene.numbers.low_dt
+    with ThreadPoolExecutor(1) as pool:
+        for member in scene.members:
+            if isinstance(member, TetMember):
+                make_reduction(member, [dt, low_dt], [1], 3).prepare(np.zeros(1, np.intp), pool)
+                slots = np.zeros(1, np.int32)
+                member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
+
+    from palpo.physics.systems.lock_step import LockStep
+
+    lock = LockStep(build_scene(load_scene(SCENES["multirate"])), "krylov")
+    made = lock.high.counts.tick
+
+    def count(n: int) -> None:
+        made[0] += n
+
+    lock.advance(3 * lock.ratio, count)
+    lock.close()
 
 
 def _end_with_parent() -> None:
