@@ -284,7 +284,9 @@ def _film(options: argparse.Namespace) -> int:
 
 def _pixels(text: str) -> tuple[int, int]:
     """`1280x720` as two numbers."""
-    width, height = text.lower().split("x")
+    width, _, height = text.lower().partition("x")
+    if not (width.isdecimal() and height.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text}: give width and height in pixels, such as 1280x720")
     return int(width), int(height)
 
 

@@ -69,10 +69,19 @@ def film(
     states = [state for state in done.film if np.isfinite(state.vertices).all()]
     if len(states) < 2:
         raise Refusal(f"{recording}: too short for a film of {fps:g} pictures a second at speed {speed:g}")
+    if done.status:
+        progress.say(
+            f"the film shows the repeated run, which is not the recorded one: {done.result['exit_reason']}"
+        )
     camera = camera_of(done.geometry, states, done.view, size[0] / size[1])
     with progress.stage(f"drawing {len(states)} pictures"):
         pictures = drawn(done.geometry, states, camera, size, Overlays(labels=False))
-        write(out, _counted(pictures, len(states), progress), size, fps)
+        part = out.with_name(f"part-{out.name}")
+        try:
+            write(part, _counted(pictures, len(states), progress), size, fps)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
     return out
 
 

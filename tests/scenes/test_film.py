@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from palpo.app.cli.main import main
 from palpo.app.cli.refusal import Refusal
 from palpo.app.report.album import Film
 from palpo.app.report.film import film
@@ -101,6 +102,29 @@ def test_what_cannot_be_is_refused_before_anything_is_written(recording, tmp_pat
     with pytest.raises(Refusal, match=words):
         film(recording, out, **ask)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["film.gif", "film.mp4"])
+def test_a_film_that_fails_half_way_leaves_the_one_that_was_there(recording, tmp_path, monkeypatch, name):
+    out = tmp_path / name
+    out.write_bytes(b"the film before")
+
+    def broken(*_):
+        yield np.zeros((180, 320, 3), np.uint8)
+        raise RenderUnavailable("the driver is gone")
+
+    monkeypatch.setattr("palpo.app.report.film.drawn", broken)
+    with pytest.raises(RenderUnavailable, match="the driver is gone"):
+        film(recording, out, size=(320, 180))
+    assert out.read_bytes() == b"the film before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_size_that_is_none_is_refused_with_an_example(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["film", "run.h5", "--size", "large"])
+    assert end.value.code == 2
+    assert "--size: large: give width and height in pixels, such as 1280x720" in capsys.readouterr().err
 
 
 def test_without_the_encoder_an_mp4_says_how_to_get_it_and_a_gif_needs_none(recording, tmp_path, monkeypatch):
