@@ -128,7 +128,7 @@ def _settle(kind: str, target: Floats) -> Pose:
         else:
             # the servo sees of the low-rate beam the point it is welded to
             high = run.lock.high
-            other = high.soft.x[high.engine.at[0, 1]][None].copy()
+            other = high.link.points.x[high.engine.at[0, 1]][None].copy()
         return Pose(
             kind, target, body.x.copy(), trace["tool"][-1], other, _clamp_force(body), trace["reaction"][-1]
         )

@@ -120,8 +120,8 @@ class MultirateRig:
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on what found no room, and on interfaces that do not suit the masses."""
         found = []
-        if self.high.log.dropped[0]:
-            found.append(f"{self.high.log.dropped[0]} forces did not fit into the force log.")
+        if self.high.link.log.dropped[0]:
+            found.append(f"{self.high.link.log.dropped[0]} forces did not fit into the force log.")
         if self.low.lost_pairs:
             found.append(f"{self.low.lost_pairs} far candidate pairs were dropped: capacity full.")
         lost = int(self.high.engine.count["lost"][0])

@@ -188,11 +188,11 @@ class Visual(Frames):
 
     def take_tool(self) -> int:
         """Slot of the newest tool state; it stays until the low loop or this asks again."""
-        return int(acquire(self.high.state_control)[0])
+        return int(acquire(self.high.link.state_control)[0])
 
     def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
         """Write the bodies as they are, with the tool and its contacts from state slot k."""
-        told = self.high.state
+        told = self.high.link.state
         places = {number: _place(member) for number, member in self.members.items()}
         if told.tick[k] >= 0:
             self._move(self.vertices, places, told, k)
@@ -225,11 +225,11 @@ class Visual(Frames):
             return state, fresh
         places = {
             model.member.number: _Place(
-                model.positions(told.z[k], told.centre[k, low], told.orientation[k, low]),
-                told.centre[k, low],
-                told.orientation[k, low],
+                model.positions(told.z[k, 0], told.centre[k, 0, low], told.orientation[k, 0, low]),
+                told.centre[k, 0, low],
+                told.orientation[k, 0, low],
             )
-            for low, model in enumerate(self._drawn.of(int(told.frame[k])))
+            for low, model in enumerate(self._drawn.of(int(told.frame[k, 0])))
         }
         self._present[:] = state.vertices
         self._move(self._present, places, told, k)

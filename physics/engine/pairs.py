@@ -81,6 +81,7 @@ class PairSearch(NamedTuple):
     x: NDArray[np.float64]  # (p, 3) [m]
     stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
     seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
+    depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
     work: ProximityWork
     found: Contacts
 
@@ -104,8 +105,8 @@ def make_pair_search(
     x[: len(rest)] = rest
     return PairSearch(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
-        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), make_proximity_work(capacity.pairs),
-        make_contacts(capacity.contacts),
+        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.zeros(1),
+        make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
     )  # fmt: skip
 
 
@@ -159,10 +160,12 @@ def _place(s, h):
 @kernel
 def _travel(s, h):
     """The odometer goes on by what any two points may have moved in this step."""
-    speed = 0.0
+    first, second = 0.0, 0.0
     for b in range(s.asked.rows.shape[0]):
-        speed += handle_like(s.asked.batch, s.asked.rows[b]).speed[0]
-    s.odometer[0] += h * speed
+        speed = handle_like(s.asked.batch, s.asked.rows[b]).speed[0]
+        second = max(second, min(first, speed))
+        first = max(first, speed)
+    s.odometer[0] += h * (first + second)
 
 
 @kernel
@@ -249,6 +252,7 @@ def hand_over(s, contacts, h):
         k = append(contacts, found.identity[c], one, two)
         if k < 0:
             continue
+        s.depth[0] = max(s.depth[0], -found.gap[c] - s.skin[0])
         contacts.gap[k], contacts.mu[k] = max(found.gap[c], -PUSH_SPEED * h), found.mu[c]
         for side in range(2):
             first = s.asked.first[one if side == 0 else two]
@@ -267,6 +271,7 @@ def search(s, contacts, h):
     """All contacts of this step; False where a point is nowhere."""
     f = reader_slot(s.control)
     s.stamp[0] += 1
+    s.depth[0] = 0.0
     for b in range(s.asked.look.shape[0]):
         if s.asked.look[b] != 0:
             _look(s, b).count[0] = 0

@@ -30,14 +30,14 @@ class ToolState(NamedTuple):
     contact_point: NDArray[np.float64]  # (3, c, 3) [m]
     contact_force: NDArray[np.float64]  # (3, c, 3) on body 1 [N]
     contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
-    frame: NDArray[np.int64]  # (3,) id of the constraint frame that z belongs to
-    z: NDArray[np.float64]  # (3, m) coordinates of the reduced model's modes
-    centre: NDArray[np.float64]  # (3, L, 3) its bodies' centres of mass [m]
-    orientation: NDArray[np.float64]  # (3, L, 4) and body axes
+    frame: NDArray[np.int64]  # (3, k) id of the constraint frame of each low loop that z belongs to
+    z: NDArray[np.float64]  # (3, k, m) coordinates of the reduced model's modes
+    centre: NDArray[np.float64]  # (3, k, L, 3) its bodies' centres of mass [m]
+    orientation: NDArray[np.float64]  # (3, k, L, 4) and body axes
 
 
-def make_tool_state(n: int, contacts: int, modes: int = 0, bodies: int = 0) -> ToolState:
-    """A tool of n frames at the origin, with room for that many contacts, modes and low-rate bodies."""
+def make_tool_state(n: int, contacts: int, modes: int = 0, bodies: int = 0, loops: int = 1) -> ToolState:
+    """A tool of n frames at the origin, with room for so many contacts, modes and bodies of each low loop."""
     q = np.zeros((SLOTS, n, 4))
     q[..., 0] = 1.0
     target_q = np.zeros((SLOTS, 4))
@@ -59,8 +59,8 @@ def make_tool_state(n: int, contacts: int, modes: int = 0, bodies: int = 0) -> T
         contact_point=np.zeros((SLOTS, contacts, 3)),
         contact_force=np.zeros((SLOTS, contacts, 3)),
         contact_status=np.zeros((SLOTS, contacts), np.int32),
-        frame=np.zeros(SLOTS, np.int64),
-        z=np.zeros((SLOTS, modes)),
-        centre=np.zeros((SLOTS, bodies, 3)),
-        orientation=np.zeros((SLOTS, bodies, 4)),
+        frame=np.zeros((SLOTS, loops), np.int64),
+        z=np.zeros((SLOTS, loops, modes)),
+        centre=np.zeros((SLOTS, loops, bodies, 3)),
+        orientation=np.zeros((SLOTS, loops, bodies, 4)),
     )

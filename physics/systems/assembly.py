@@ -1,158 +1,241 @@
-"""Putting a scene's high-rate state together: its bodies, joints and contact search, in an engine."""
+"""Putting a scene's high-rate state together: its bodies, joints and contact search, in an engine.
+
+The engine's bodies are a list: the tool, what else moves at the servo's rate (`Scene.servo_bodies`), one for
+each low loop, and the world, which has every point that none of these moves.
+"""
 
 import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainState
-from palpo.physics.collision.topology import LOW, TOOL
-from palpo.physics.engine.build import Detector, make_engine
-from palpo.physics.engine.contract import Batch, Body, make_batch, make_hand, make_problem
+from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.collision.topology import LOW
+from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.contract import Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.joints import SLIDE, Joint
 from palpo.physics.engine.pairs import Asked, PairSearch, look_batch, make_pair_search, pair_detector
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.constraint_frame import ConstraintFrame
-from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.constraint_frame import Capacity, make_frame
+from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import PATIENCE_PERIODS
-from palpo.physics.exchange.port import Port
-from palpo.physics.exchange.tool_state import ToolState, make_tool_state
-from palpo.physics.systems.high_state import SOFT, STIFF, WORLD, Counts, HighRate
+from palpo.physics.exchange.port import make_port
+from palpo.physics.exchange.tool_state import make_tool_state
+from palpo.physics.systems.high_state import ADOPTED, Counts, HighRate, Link
 from palpo.physics.systems.hold import Hold, held_point
 from palpo.physics.systems.scene import Scene
 from palpo.physics.yields.chain import CHAIN, make_chain
-from palpo.physics.yields.modal import MODAL, make_modal
+from palpo.physics.yields.modal import MODAL, Modal, make_modal
 from palpo.physics.yields.scripted import SCRIPTED, make_scripted
 
 AT_ONCE = 64
 """Up to so many contacts all are solved for, the open ones too; more have a working set."""
 
+TOOL = 0
+"""The tool's number among the engine's bodies."""
 
-def make_high_rate(
-    scene: Scene,
-    tool: ChainState,
-    port: Port,
-    frame: ConstraintFrame,
-    frame_control: NDArray[np.int64],
-    state: ToolState,
-    state_control: NDArray[np.int64],
-    log: ForceLog,
-) -> HighRate:
-    """A tick's state at tick 0, with the tool where it is and nothing to touch yet."""
-    numbers, capacity = scene.numbers, scene.capacity
-    n, contacts = len(tool.x), capacity.contacts
-    joints = _joints(scene)
-    room = contacts + 2 * len(joints)
+LOG_TICKS = 2048
+"""Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
+
+LOG_POINTS = 256
+"""Low-rate points under load in one tick."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A body of the engine, and what of the scene it is."""
+
+    body: Body
+    numbers: tuple[int, ...]
+    """Bodies of the scene's topology."""
+    first: int = 0
+    """Global number of its first point."""
+    looks: int = 0
+    """Most of its points that a search places at once; 0 where they never move."""
+    hand: Hand | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ServoSide:
+    """A scene's servo: the tick's state, what each low loop exchanges with it, and all that has addresses."""
+
+    high: HighRate
+    links: tuple[Link, ...]
+    searches: tuple[PairSearch, ...]
+    placed: tuple[Placed, ...]
+    built: Built
+    kept: tuple[Handle, ...]
+
+
+def make_servo_side(
+    scene: Scene, log_ticks: int = LOG_TICKS, log_points: int = LOG_POINTS, tool: ChainState | None = None
+) -> ServoSide:
+    """A tick's state at tick 0, with the tool where it is and nothing to touch yet; with all its buffers.
+
+    tool: its motion, where it is not to be a copy of the scene's.
+    """
+    numbers, contacts = scene.numbers, scene.capacity.contacts
+    tool = ChainState(*(a.copy() for a in scene.tool)) if tool is None else tool
+    joints = len(scene.attachments.kind)
+    room, port, hand = contacts + 2 * joints, make_port(), make_hand()
     hold = Hold._make(a.copy() for a in scene.hold)
     held_point(hold, tool, port.position)
-    port.orientation[:] = [1.0, 0.0, 0.0, 0.0]
     hold.target[:], hold.target_q[:] = port.position, hold.rest
     model = scene.model._replace(gravity=scene.model.gravity.copy())
-    points, own = scene.tool_points, slice(*scene.tool_points.span)
-    stiff = make_chain(model, tool, points.frame[own], points.lever[own], room, hold)
-    soft = make_modal(capacity, frame, frame_control, log, 2 * room)
-    moving = scene.moving
-    world = make_scripted(_places(scene), moving.point, moving.x, moving.q, moving.known)
-    bodies = [CHAIN.bind(stiff), MODAL.bind(soft), SCRIPTED.bind(world)]
-    search, looks = _search(scene, bodies, frame, frame_control)
-    hand = make_hand()
+    loops, modals = _loops(scene, room, log_ticks, log_points)
+    placed = [
+        _tool(scene, model, tool, hold, hand, room),
+        *(Placed(b.kind.bind(b.make(room)), b.numbers, b.first, b.looks) for b in scene.servo_bodies),
+        *loops,
+    ]
+    placed.append(_world(scene, placed))
+    owners = _owners(scene, placed)
+    detectors, looks = _searches(scene, placed, owners, modals)
     built = make_engine(
-        bodies, [gauss_seidel_unit], contacts, numbers.dt, [Detector.bind(pair_detector, search)], joints,
-        {STIFF: hand}, watched=[],
+        [p.body for p in placed], [gauss_seidel_unit], contacts, numbers.dt, detectors,
+        _joints(scene, placed, owners[1]), {b: p.hand for b, p in enumerate(placed) if p.hand}, watched=[],
     )  # fmt: skip
     engine = built.engine
-    search.asked.rows[:] = engine.bodies.batch
+    searches = tuple(detector.handle.state for detector in detectors)
+    for search in searches:
+        search.asked.rows[:] = engine.bodies.batch
     settings = engine.solver.settings
     settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
     settings["at_once"] = AT_ONCE
-    # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
-    weakref.finalize(engine.step, _forget, (built.bodies, built.detectors, built.kept, looks))
-    return HighRate(
+    links = [
+        _link(scene, modal, placed.index(loop), built, len(loops))
+        for loop, modal in zip(loops, modals, strict=True)
+    ]
+    handles = [Handle(link) for link in links]
+    high = HighRate(
         port=port,
         counts=Counts(engine.now, *(np.zeros(1, np.int64) for _ in Counts._fields[1:])),
         feedback=np.array([numbers.feedback], np.int64),
-        patience=np.array([PATIENCE_PERIODS * numbers.ratio], np.int64),
         engine=engine,
-        search=search,
-        stiff=built.batches[STIFF],
-        soft=built.batches[SOFT],
-        world=built.batches[WORLD],
-        chain=stiff,
-        modal=soft,
-        scripted=world,
+        search=searches[0],
+        searches=engine.detector_state[: len(searches)].copy(),
+        link=links[0],
+        links=np.array([handle.address for handle in handles], np.int64),
+        stiff=built.batches[TOOL],
+        chain=placed[TOOL].body.state,
+        tool=tool,
         hand=hand,
         hold=hold,
-        tool=tool,
-        mu=search.mu,
-        frame=frame,
-        frame_control=frame_control,
-        interface=soft.now,
-        log=log,
-        state=state,
-        state_control=state_control,
-        shown=make_tool_state(n, contacts, capacity.modes, capacity.bodies),
+        mu=searches[0].mu,
+        shown=_tool_state(scene, len(tool.x), len(loops)),
         shown_control=make_control(),
     )
+    side = ServoSide(high, tuple(links), searches, tuple(placed), built, (*handles, *looks))
+    # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
+    weakref.finalize(engine.step, _forget, (side.placed, side.built.kept, side.kept, detectors))
+    return side
 
 
 def _forget(_kept: Any) -> None:
     """What was kept alive may go."""
 
 
-def _places(scene: Scene) -> NDArray[np.float64]:
-    """Places at rest of all points [m], the scripted ones included, (points, 3)."""
+def _tool_state(scene: Scene, frames: int, loops: int) -> Any:
+    capacity = scene.capacity
+    return make_tool_state(frames, capacity.contacts, capacity.modes, capacity.bodies, loops)
+
+
+def _link(scene: Scene, modal: Modal, body: int, built: Built, loops: int) -> Link:
+    """What a low loop exchanges with the servo; its own bodies are no news to it."""
+    adopted = np.zeros(1, ADOPTED)
+    adopted["patience"] = PATIENCE_PERIODS * scene.numbers.ratio
+    return Link(
+        modal.frame, modal.control, modal.log,
+        make_tool_state(len(scene.tool.x), scene.capacity.contacts, loops=loops), make_control(),
+        np.array([body], np.int64), built.batches[body], modal.now, adopted,
+    )  # fmt: skip
+
+
+def _tool(scene: Scene, model: ChainModel, tool: ChainState, hold: Hold, hand: Hand, room: int) -> Placed:
+    """The tool, a chain that the hand holds."""
+    points = scene.tool_points
+    start, stop = (int(p) for p in points.span)
+    chain = make_chain(model, tool, points.frame[start:stop], points.lever[start:stop], room, hold)
+    number = int(scene.topology.point_body[start])
+    return Placed(CHAIN.bind(chain), (number,), start, stop - start, hand)
+
+
+def _loops(scene: Scene, room: int, ticks: int, points: int) -> tuple[list[Placed], list[Modal]]:
+    """For each low loop, the body of the engine that stands for its bodies."""
+    capacity: Capacity = scene.capacity
+    modal = make_modal(
+        capacity, make_frame(capacity), make_control(), make_force_log(ticks, points), 2 * room
+    )  # fmt: skip
+    numbers = tuple(int(b) for b in np.flatnonzero(scene.topology.body_role == LOW))
+    return [Placed(MODAL.bind(modal), numbers, 0, capacity.slots)], [modal]
+
+
+def _world(scene: Scene, others: Sequence[Placed]) -> Placed:
+    """Every point that no other body of the engine has; some follow a script."""
     x = np.zeros((scene.capacity.points, 3))
     x[: len(scene.rest)] = scene.rest
-    return x
+    moving = scene.moving
+    taken = {number for other in others for number in other.numbers}
+    numbers = tuple(b for b in range(len(scene.topology.body_role)) if b not in taken)
+    return Placed(
+        SCRIPTED.bind(make_scripted(x, moving.point, moving.x, moving.q, moving.known)), numbers
+    )  # fmt: skip
 
 
-def _owners(scene: Scene) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Body of the engine of each body and of each point, and the first point of each body of the engine."""
-    roles = scene.topology.body_role
-    of_body = np.full(len(roles), WORLD, np.int32)
-    of_body[roles == TOOL], of_body[roles == LOW] = STIFF, SOFT
-    of_point = np.full(scene.capacity.points, WORLD, np.int32)
+def _owners(scene: Scene, placed: Sequence[Placed]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Body of the engine of each body of the topology, and of each point."""
+    world = len(placed) - 1
+    of_body = np.full(len(scene.topology.body_role), world, np.int32)
+    for b, one in enumerate(placed):
+        of_body[list(one.numbers)] = b
+    of_point = np.full(scene.capacity.points, world, np.int32)
     of_point[: len(scene.topology.point_body)] = of_body[scene.topology.point_body]
-    return of_body, of_point, np.array([scene.tool_points.span[0], 0, 0], np.int32)
+    return of_body, of_point
 
 
-def _search(
-    scene: Scene, bodies: list[Body], frame: ConstraintFrame, control: NDArray[np.int64]
-) -> tuple[PairSearch, list[Any]]:
-    """The search for contacts among candidate pairs, and what it keeps alive."""
-    numbers, capacity = scene.numbers, scene.capacity
-    of_body, of_point, first = _owners(scene)
-    start, stop = scene.tool_points.span
-    looks: list[Batch] = [look_batch(int(stop - start)), look_batch(capacity.slots)]
-    handles = [Handle(batch) for batch in looks]
-    asked = Asked(
-        np.array([body.kind.unit.address for body in bodies], np.int64),
-        np.array([body.handle.address for body in bodies], np.int64), np.zeros(len(bodies), np.int64),
-        np.array([*(handle.address for handle in handles), 0], np.int64), first, make_batch(1),
-        make_problem(1),
-    )  # fmt: skip
-    search = make_pair_search(
-        scene.topology, scene.rest, scene.mu.copy(), frame, control, capacity, numbers.skin, numbers.reach,
-        asked, of_point, of_body,
-    )  # fmt: skip
-    return search, handles
+def _searches(
+    scene: Scene,
+    placed: Sequence[Placed],
+    owners: tuple[NDArray[np.int32], NDArray[np.int32]],
+    modals: Sequence[Modal],
+) -> tuple[list[Detector], list[Handle]]:
+    """For each low loop the search among the pairs that its frames name, and what that keeps alive."""
+    numbers, capacity, (of_body, of_point) = scene.numbers, scene.capacity, owners
+    mu, n = scene.mu.copy(), len(placed)
+    detectors, kept = [], []
+    for modal in modals:
+        looks = [Handle(look_batch(one.looks)) if one.looks else None for one in placed]
+        asked = Asked(
+            np.array([one.body.kind.unit.address for one in placed], np.int64),
+            np.array([one.body.handle.address for one in placed], np.int64), np.zeros(n, np.int64),
+            np.array([look.address if look else 0 for look in looks], np.int64),
+            np.array([one.first for one in placed], np.int32), make_batch(1), make_problem(1),
+        )  # fmt: skip
+        search = make_pair_search(
+            scene.topology, scene.rest, mu, modal.frame, modal.control, capacity, numbers.skin,
+            numbers.reach, asked, of_point, of_body,
+        )  # fmt: skip
+        detectors.append(Detector.bind(pair_detector, search))
+        kept += [look for look in looks if look]
+    return detectors, kept
 
 
-def _joints(scene: Scene) -> list[Joint]:
+def _joints(scene: Scene, placed: Sequence[Placed], of_point: NDArray[np.int32]) -> list[Joint]:
     """The scene's attachments as the engine has them."""
-    attachments = scene.attachments
-    _, of_point, first = _owners(scene)
+    attachments, world = scene.attachments, len(placed) - 1
 
     def side(k: int, s: int) -> tuple[int, list[int], list[float]]:
         points = [int(p) for p in attachments.points[k, s] if p >= 0]
         if not points:
-            return WORLD, [0], [0.0]
+            return world, [0], [0.0]
         body = int(of_point[points[0]])
         weights = [float(w) for w in attachments.weights[k, s, : len(points)]]
-        return body, [p - int(first[body]) for p in points], weights
+        return body, [p - placed[body].first for p in points], weights
 
     joints = []
     for k, kind in enumerate(attachments.kind):
@@ -160,7 +243,7 @@ def _joints(scene: Scene) -> list[Joint]:
         carrier, turn = None, int(attachments.turn[k])
         if kind == SLIDE and turn >= 0:
             body = int(of_point[turn])
-            carrier = body, turn - int(first[body])
+            carrier = body, turn - placed[body].first
         reference, direction = attachments.reference[k], attachments.direction[k]
         joint = Joint(
             (one, two), (slots_1, slots_2), (weights_1, weights_2), int(kind), tuple(reference),

@@ -13,10 +13,10 @@ from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.kernels import callback
+from palpo.physics.systems.assembly import make_servo_side
 from palpo.physics.systems.high_rate import tick
 from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.hold import make_hold
-from palpo.physics.systems.lock_step import make_exchange
 from palpo.physics.systems.scene import Attachments, MovingPoints, Numbers, Scene, ToolPoints
 
 
@@ -50,7 +50,7 @@ def smallest_scene() -> Scene:
     )  # fmt: skip
 
 
-_CONTENT = typeof(make_exchange(smallest_scene()))
+_CONTENT = typeof(make_servo_side(smallest_scene()).high)
 
 
 @callback(types.int32(HandleType(_CONTENT)))

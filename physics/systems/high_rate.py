@@ -1,9 +1,9 @@
 """The high-rate step of the multi-rate method: H1 to H6 of 003, section IV-A, as one compiled tick.
 
-Each step is one or two of the engine's (palpo.physics.engine.tick), on three bodies: the tool, the bodies
-with a low loop, and the world. The tick works on a `HighRate` tuple of preallocated arrays. It allocates
-nothing, asks nothing of the interpreter and reports failure by its return value. `high_rate_tick` is the same
-as a C callback, for the servo and for a device's own scheduler.
+Each step is one or two of the engine's (palpo.physics.engine.tick), on whatever bodies the scene has. The
+tick works on a `HighRate` tuple of preallocated arrays. It allocates nothing, asks nothing of the interpreter
+and reports failure by its return value. `high_rate_tick` is the same as a C callback, for the servo and for a
+device's own scheduler.
 """
 
 from palpo.physics.arrays import copy
@@ -12,7 +12,8 @@ from palpo.physics.engine.frames import adopt, keep_yield, log_forces, see_yield
 from palpo.physics.engine.tick import ask_all, ask_held, end, equilibrium, feel, find, free_motion
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import SET_HOLD, SET_LIVE, SET_SWEEPS, SET_TOLERANCE
-from palpo.physics.exchange.patience import is_overdue, renewed, wait
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import (
     INFO_DEPTH,
     INFO_HELD,
@@ -26,12 +27,13 @@ from palpo.physics.exchange.port import (
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
+    STATUS_STRETCH,
     STATUS_SWEEPS,
     end_tick,
 )
-from palpo.physics.kernels import kernel
-from palpo.physics.systems.high_state import HOLD_REACTION, SOFT
-from palpo.physics.systems.state_report import publish_state
+from palpo.physics.kernels import inlined, kernel
+from palpo.physics.systems.high_state import HOLD_REACTION
+from palpo.physics.systems.state_report import link_of, publish_state
 
 
 @kernel
@@ -44,32 +46,41 @@ def h1_pose(s):
 
 @kernel
 def take_frame(s):
-    """Adopt the newest frame, brought to the present by replaying the forces that it does not contain."""
-    told = s.soft.frame[0]
+    """Adopt the newest frames, brought to the present by replaying the forces that they do not contain."""
     if adopt(s.engine) != DONE:
         return NOT_FINITE
-    s.port.status[STATUS_REPLAYED] = told.replayed
-    if told.fresh == 1:
-        s.counts.frame[0], s.counts.adopted_at[0], s.counts.waited[0] = told.id, s.counts.tick[0], 0
-        s.patience[0] = renewed(s.port, s.patience[0], told.patience, told.stretch)
-        _take_settings(s, reader_slot(s.frame_control))
+    replayed = 0
+    for j in range(s.links.shape[0]):
+        link = link_of(s, j)
+        told, adopted = link.points.frame[0], link.adopted[0]
+        replayed += told.replayed
+        if told.fresh == 1:
+            adopted.frame, adopted.tick = told.id, s.counts.tick[0]
+            adopted.stretch = told.stretch
+            if told.patience > 0:
+                adopted.patience = told.patience
+            s.counts.waited[0] = 0
+            if j == 0:
+                _take_settings(s, reader_slot(link.frame_control))
+    s.port.status[STATUS_REPLAYED] = replayed
     return OK
 
 
 @kernel
 def _take_settings(s, f):
-    """What the operator may have changed since the last frame."""
-    settings, solver = s.frame.settings[f], s.engine.solver.settings[0]
+    """What the operator may have changed since the last frame of the first loop, which carries it."""
+    frame = s.link.frame
+    settings, solver = frame.settings[f], s.engine.solver.settings[0]
     solver.tolerance, solver.sweeps = settings[SET_TOLERANCE], int(settings[SET_SWEEPS])
     for k in range(4):
         s.hold.gain[k] = settings[SET_HOLD + k]
     for k in range(2):
         s.port.live[k] = settings[SET_LIVE + k]
     for i in range(3):
-        s.chain.model.gravity[i] = s.frame.gravity[f, i]
+        s.chain.model.gravity[i] = frame.gravity[f, i]
     for a in range(s.mu.shape[0]):
         for b in range(s.mu.shape[1]):
-            s.mu[a, b] = s.frame.friction[f, a, b]
+            s.mu[a, b] = frame.friction[f, a, b]
 
 
 @kernel
@@ -99,7 +110,9 @@ def h4_h5_solve(s):
 @kernel
 def h6_correct(s):
     """H6: corrected motion of the tool and of the reduced bodies; the forces go to the log."""
-    log_forces(s.engine, SOFT, s.log)
+    for j in range(s.links.shape[0]):
+        link = link_of(s, j)
+        log_forces(s.engine, link.body[0], link.log)
     if see_yield(s.engine) != DONE or end(s.engine) != DONE:
         return NOT_FINITE
     keep_yield(s.engine)
@@ -122,18 +135,48 @@ def feedback(s):
         port.force[i] = hand.force[i] if s.feedback[0] == HOLD_REACTION else total[i]
         port.torque[i] = hand.torque[i]
     depth, active, first = 0.0, 0, e.joints.what.shape[0]
+    for j in range(s.searches.shape[0]):
+        depth = max(depth, handle_like(s.search, s.searches[j]).depth[0])
     for c in range(e.contacts.count[0]):
-        depth = max(depth, -s.search.found.gap[c] - s.search.skin[0])
         if e.r[3 * (first + c)] > 0.0:
             active += 1
     port.info[INFO_DEPTH] = depth
     port.status[STATUS_CONTACTS] = active
-    port.status[STATUS_FRAME] = s.counts.frame[0]
+    port.status[STATUS_FRAME] = s.link.adopted[0].frame
     port.status[STATUS_FLAGS] = 0
     check, i = 0.0, s.hold.frame[0]
     for c in range(3):
         check += abs(port.force[c]) + abs(port.torque[c]) + abs(s.tool.x[i, c]) + abs(s.tool.v[i, c])
     return OK if check < 1e12 else NOT_FINITE
+
+
+@kernel
+def frame_age(s):
+    """Age [ticks] of the frame that is oldest by its loop's own measure, and STATUS_STRETCH of that one."""
+    worst = _age(s, s.link)
+    s.port.status[STATUS_STRETCH] = s.link.adopted[0].stretch
+    for j in range(1, s.links.shape[0]):
+        link = link_of(s, j)
+        age, stretch = _age(s, link), link.adopted[0].stretch
+        if age - stretch > worst - s.port.status[STATUS_STRETCH]:
+            worst, s.port.status[STATUS_STRETCH] = age, stretch
+    return worst
+
+
+@inlined
+def _age(s, link):
+    return s.counts.tick[0] - link.adopted[0].tick
+
+
+@kernel
+def _is_waiting(s):
+    """Whether any low loop's frame is overdue by far."""
+    for j in range(s.links.shape[0]):
+        link = link_of(s, j)
+        adopted = link.adopted[0]
+        if adopted.frame > 0 and is_overdue(_age(s, link), adopted.patience, link.frame_control):
+            return True
+    return False
 
 
 @kernel
@@ -143,13 +186,12 @@ def tick(s):
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
     s.counts.calls[0] += 1
-    age = s.counts.tick[0] - s.counts.adopted_at[0]
-    if s.counts.frame[0] > 0 and is_overdue(age, s.patience[0], s.frame_control):
+    if _is_waiting(s):
         s.counts.waited[0] += 1
-        return wait(s.port, age + s.counts.waited[0])
+        return wait(s.port, frame_age(s) + s.counts.waited[0])
     status, age = _steps(s), s.port.status[STATUS_AGE]
     if status == OK:
-        age = s.counts.tick[0] - 1 - s.counts.adopted_at[0]
+        age = frame_age(s) - 1
         publish_state(s)
     return end_tick(s.port, status, age)
 

@@ -1,10 +1,10 @@
 """Everything that the high-rate tick reads and writes, as one tuple of preallocated arrays.
 
-What is one number is an array of one, so that it can change behind a handle. Some arrays have two names: the
-tool's motion is that of the body that moves it.
+What is one number is an array of one, so that it can change behind a handle. Of what there may be several,
+a table has the addresses, and the first stands beside it, which has the layout of all.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,15 @@ from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.hold import Hold
 from palpo.physics.yields.chain import Chain
-from palpo.physics.yields.modal import Modal
-from palpo.physics.yields.scripted import Scripted
 
 CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
 
-STIFF, SOFT, WORLD = 0, 1, 2
-"""Bodies of the engine: the tool, all bodies with a low loop, and the points that neither moves."""
+ADOPTED = np.dtype(
+    [("frame", np.int64), ("tick", np.int64), ("patience", np.int64), ("stretch", np.int64)]
+)  # fmt: skip
+"""Id of the frame in use, 0 before the first; the tick at which it was adopted; the age at which it is
+overdue [ticks]; and by how many ticks frames come further apart than the scene asks."""
 
 
 class Counts(NamedTuple):
@@ -35,9 +36,21 @@ class Counts(NamedTuple):
 
     tick: NDArray[np.int64]  # ticks done
     calls: NDArray[np.int64]  # calls, those in which the scene waited included
-    waited: NDArray[np.int64]  # calls that waited for the frame that is due
-    frame: NDArray[np.int64]  # id of the frame in use, 0 before the first
-    adopted_at: NDArray[np.int64]  # tick at which it was adopted
+    waited: NDArray[np.int64]  # calls that waited for a frame that is due
+
+
+class Link(NamedTuple):
+    """What one low loop and the servo exchange, and the servo's own part of it."""
+
+    frame: ConstraintFrame
+    frame_control: NDArray[np.int64]
+    log: ForceLog
+    state: ToolState
+    state_control: NDArray[np.int64]
+    body: NDArray[np.int64]  # (1,) the loop's bodies, one of the engine
+    points: Batch  # theirs in joints and contacts
+    interface: InterfaceState
+    adopted: NDArray[Any]  # (1,) of ADOPTED
 
 
 class HighRate(NamedTuple):
@@ -46,24 +59,16 @@ class HighRate(NamedTuple):
     port: Port
     counts: Counts
     feedback: NDArray[np.int64]  # (1,) CONSTRAINT_SUM or HOLD_REACTION
-    patience: NDArray[np.int64]  # (1,) age at which a frame is overdue [ticks]
     engine: Engine
     search: PairSearch
+    searches: NDArray[np.int64]  # (k,) addresses, one for each low loop
+    link: Link
+    links: NDArray[np.int64]  # (k,) addresses, one for each low loop
     stiff: Batch  # the tool's points in joints and contacts
-    soft: Batch  # those of the bodies with a low loop
-    world: Batch  # those of the world
     chain: Chain  # the tool as a body of the engine
-    modal: Modal  # the bodies with a low loop as one
-    scripted: Scripted  # the world as one
+    tool: ChainState
     hand: Hand
     hold: Hold
-    tool: ChainState
     mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
-    frame: ConstraintFrame
-    frame_control: NDArray[np.int64]
-    interface: InterfaceState
-    log: ForceLog
-    state: ToolState
-    state_control: NDArray[np.int64]
-    shown: ToolState  # the same once more, with the reduced bodies, for the picture
+    shown: ToolState  # for the picture
     shown_control: NDArray[np.int64]

@@ -57,10 +57,10 @@ class Krylov(LowRate):
 
     def __init__(self, scene: Scene, high: HighRate) -> None:
         super().__init__(scene, high)
-        self.frame = Handle(high.frame)
+        self.frame = Handle(self.link.frame)
         self.state = make_interface_state(scene.capacity)
         self.model = Handle(self.state)
-        self.log = Handle(high.log)
+        self.log = Handle(self.link.log)
         self.reductions = [
             make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
             for member in scene.members
@@ -114,7 +114,7 @@ class Krylov(LowRate):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
             self._pairs_until = min(float(self.due_of(self.broadphase.complete)), self.left_out)
-            frame, of_members = self.high.frame, list(self.member_slots(chosen))
+            frame, of_members = self.link.frame, list(self.member_slots(chosen))
             needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
             shares = shared_out(needs, self.scene.capacity.modes)
             for low, (slots, local) in enumerate(of_members):
@@ -135,7 +135,7 @@ class Krylov(LowRate):
                     now[:] = then
             replay_ticks(self.frame, self._published, self.model, self.log, self.tick, start, self.dt)
             points, forces = self.drain(until)
-            heard = self.high.frame.slot_of[self._published, points] >= 0
+            heard = self.link.frame.slot_of[self._published, points] >= 0
             for low, (member, reduction) in enumerate(zip(self.scene.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
@@ -162,7 +162,7 @@ class Krylov(LowRate):
 
     def _bearing_now(self) -> int:
         """Contacts under load in the tool state that was read last."""
-        state, k = self.high.state, self.tool_slot
+        state, k = self.link.state, self.tool_slot
         return int(np.count_nonzero(state.contact_status[k, : state.n_contacts[k]] != OPEN))
 
     def asked(self) -> bool:
@@ -193,7 +193,7 @@ class Krylov(LowRate):
 
     def _bring_to_present(self, f: int, present: int | None) -> None:
         """Replay on the frame the ticks up to `present`; the servo replays what comes after."""
-        ring_release(self.high.log.ring, max(0, self.tick - self._released))
+        ring_release(self.link.log.ring, max(0, self.tick - self._released))
         self._released = self.tick
         # ticks still being written are not in the log: its ring says how many are complete
         self.present = self.complete() if present is None else present

@@ -7,10 +7,9 @@ bodies do not appear at high rate; their L6 forces go into x_soft_free^dt (EQUAT
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.topology import TOOL
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import make_control, publish, reader_slot
+from palpo.physics.exchange.buffer import publish, reader_slot
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXACT,
@@ -19,18 +18,15 @@ from palpo.physics.exchange.constraint_frame import (
     GEOMETRY,
     HELD,
     N_CONTACTS,
-    make_frame,
 )
-from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import make_port
 from palpo.physics.exchange.ring import ring_release
-from palpo.physics.exchange.tool_state import make_tool_state
 from palpo.physics.math3 import rotate_by
-from palpo.physics.systems.assembly import make_high_rate
+from palpo.physics.systems.assembly import TOOL as STIFF
+from palpo.physics.systems.assembly import ServoSide, make_servo_side
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
 from palpo.physics.systems.high_rate import tick
-from palpo.physics.systems.high_state import STIFF, HighRate
+from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.scene import Scene
 
@@ -43,7 +39,8 @@ class Paper(LowRate):
 
     def __init__(self, scene: Scene, high: HighRate) -> None:
         super().__init__(scene, high)
-        self.proxy = _make_proxy(scene)
+        self.side = _make_proxy(scene)
+        self.proxy = self.side.high
         self.proxy_handle = Handle(self.proxy)
         self.chosen = np.zeros(0, np.int32)
         self._slots: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
@@ -71,9 +68,9 @@ class Paper(LowRate):
 
     def finish(self, until: int, present: int | None = None) -> None:
         """Publish what `begin` made ready."""
-        ring_release(self.high.log.ring, until - self.tick)
+        ring_release(self.link.log.ring, until - self.tick)
         self.tick = self.present = until
-        self.high.frame.head[self._ready, BASE_TICK] = until
+        self.link.frame.head[self._ready, BASE_TICK] = until
         self.hand_over(self._ready)
 
     def set_budget(self, budget: Budget) -> None:
@@ -99,7 +96,7 @@ class Paper(LowRate):
     def _l2_impose_proxy(self) -> None:
         """The servo's positions, orientations and velocities, and its hold with the target of t + DT."""
         self.read_tool()
-        proxy, state, k = self.proxy, self.high.state, self.tool_slot
+        proxy, state, k = self.proxy, self.link.state, self.tool_slot
         for own, servo in zip(proxy.tool, self.servo_tool(), strict=True):
             own[:] = servo
         proxy.hold.target[:], proxy.hold.target_q[:] = state.target[k], state.target_q[k]
@@ -115,16 +112,16 @@ class Paper(LowRate):
 
     def _l4_l5_problem(self) -> None:
         """The low-rate problem's frame: gaps from the present positions, W_soft^DT."""
-        f = self.open_frame(EXACT, self.chosen, len(self.chosen), self.proxy)
+        f = self.open_frame(EXACT, self.chosen, len(self.chosen), self.proxy.link)
         for low, (slots, local) in enumerate(self._slots):
-            write_held(self.proxy.frame, f, low, self._low[low], slots, local)
-        publish(self.proxy.frame_control)
+            write_held(self.proxy.link.frame, f, low, self._low[low], slots, local)
+        publish(self.proxy.link.frame_control)
 
     def _l6_solve(self) -> None:
         """The mixed complementarity problem at DT; its forces on every chosen point [N]."""
         tick(self.proxy_handle)
-        proxy, soft, f = self.proxy, self.proxy.soft, int(reader_slot(self.proxy.frame_control))
-        ring_release(proxy.log.ring, 1)
+        proxy, soft, f = self.proxy, self.proxy.link.points, int(reader_slot(self.proxy.link.frame_control))
+        ring_release(proxy.link.log.ring, 1)
         self._forces = np.zeros((len(self.chosen), 3))
         self._soft_only = np.zeros((len(self.chosen), 3))
         joints = len(proxy.engine.joints.what)
@@ -133,7 +130,7 @@ class Paper(LowRate):
             between_soft = contact >= 0 and STIFF not in proxy.engine.contacts.body[contact]
             for point, share in zip(soft.slots[k], soft.weights[k], strict=True):
                 if share != 0.0:
-                    slot = proxy.frame.slot_of[f, point]
+                    slot = proxy.link.frame.slot_of[f, point]
                     self._forces[slot] += share * soft.f[k]
                     if between_soft:
                         self._soft_only[slot] += share * soft.f[k]
@@ -142,8 +139,8 @@ class Paper(LowRate):
 
     def _shared_frame(self) -> int:
         """What the servo gets: x_soft_free^dt with the soft-only forces, W_soft^dt, the contacts of L1."""
-        frame = self.high.frame
-        f = self.open_frame(self.motion, self.chosen, len(self.chosen), self.high)
+        frame = self.link.frame
+        f = self.open_frame(self.motion, self.chosen, len(self.chosen))
         frame.head[f, GEOMETRY] = FROZEN
         for low, (slots, local) in enumerate(self._slots):
             motion = self._high[low]
@@ -159,7 +156,7 @@ class Paper(LowRate):
 
     def _freeze_contacts(self, f: int) -> None:
         """Contacts that touch the tool, with their directions of L1."""
-        frame, contacts = self.high.frame, self.proxy.search.found
+        frame, contacts = self.link.frame, self.proxy.search.found
         bodies = contacts.body[: contacts.count[0]]
         kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
         n = len(kept)
@@ -181,15 +178,12 @@ class Extrapolated(Paper):
     motion = EXTRAPOLATED
 
 
-def _make_proxy(scene: Scene) -> HighRate:
+def _make_proxy(scene: Scene) -> ServoSide:
     """The low-rate copy of the tool, with a tick of its own at DT."""
-    tool = ChainState(*(a.copy() for a in scene.tool))
-    proxy = make_high_rate(
-        scene, tool, make_port(), make_frame(scene.capacity), make_control(),
-        make_tool_state(len(tool.x), scene.capacity.contacts), make_control(), make_force_log(16, 4096),
-    )  # fmt: skip
+    side = make_servo_side(scene, 16, 4096)
+    proxy = side.high
     proxy.engine.step[0] = scene.numbers.low_dt
     proxy.engine.solver.settings["sweeps"] = scene.numbers.sweeps_low
     # the servo's target is the frame's orientation already
     proxy.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
-    return proxy
+    return side

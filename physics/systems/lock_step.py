@@ -11,9 +11,6 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.constraint_frame import make_frame
-from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import (
     INFO_DEPTH,
@@ -25,34 +22,15 @@ from palpo.physics.exchange.port import (
     STATUS_FLAGS,
     STATUS_SWEEPS,
     WAITING,
-    make_port,
 )
-from palpo.physics.exchange.tool_state import make_tool_state
-from palpo.physics.systems.assembly import make_high_rate
+from palpo.physics.systems.assembly import make_servo_side
 from palpo.physics.systems.high_rate import tick
-from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.multirate import READY_SHARE, make_low_rate
 from palpo.physics.systems.scene import Scene
 
-LOG_TICKS = 2048
-"""Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
-
 LOOK = 2
 """Ticks after which a low loop that is done looks whether it is asked for more before its time."""
-
-LOG_POINTS = 256
-"""Low-rate points under load in one tick."""
-
-
-def make_exchange(scene: Scene) -> HighRate:
-    """The servo's side of a scene with all its buffers."""
-    tool = type(scene.tool)(*(a.copy() for a in scene.tool))
-    contacts = scene.capacity.contacts
-    return make_high_rate(
-        scene, tool, make_port(), make_frame(scene.capacity), make_control(),
-        make_tool_state(len(tool.x), contacts), make_control(), make_force_log(LOG_TICKS, LOG_POINTS),
-    )  # fmt: skip
 
 
 class LockStep:
@@ -66,7 +44,8 @@ class LockStep:
         self, scene: Scene, kind: str = "krylov", latency: str = "period", durations: Sequence[float] = (1.0,)
     ) -> None:
         self.scene, self.kind, self.latency = scene, kind, latency
-        self.high = make_exchange(scene)
+        self.side = make_servo_side(scene)
+        self.high = self.side.high
         self.handle = Handle(self.high)
         self.low: LowRate = make_low_rate(kind, scene, self.high)
         self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio

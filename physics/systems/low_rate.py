@@ -45,14 +45,15 @@ from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
 from palpo.physics.systems.candidates import distinct, points_by
 from palpo.physics.systems.drawn_model import DrawnModels
-from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.high_state import HighRate, Link
 from palpo.physics.systems.scene import Scene
 
 
 class LowRate:
     """State of the low-rate loop and the steps that its kinds have in common.
 
-    `high` is the servo's side of the exchange: frames go to its buffer, tool states and forces come back.
+    `high` is the servo's side, `link` what is exchanged with it: frames go to its buffer, tool states and
+    forces come back.
     """
 
     kind = ""
@@ -64,7 +65,7 @@ class LowRate:
     """False in threads, where the forces of ticks that have passed since the step began are known."""
 
     def __init__(self, scene: Scene, high: HighRate) -> None:
-        self.scene, self.high = scene, high
+        self.scene, self.high, self.link = scene, high, high.link
         numbers = scene.numbers
         self.dt, self.DT = numbers.dt, numbers.low_dt
         self.budget = Budget(numbers.ratio)
@@ -130,15 +131,15 @@ class LowRate:
 
     def begun(self) -> int:
         """Calls of the servo's tick that the tool state of the last `begin` had behind it, -1 for none."""
-        return int(self.high.state.calls[self.tool_slot])
+        return int(self.link.state.calls[self.tool_slot])
 
     def complete(self) -> int:
         """Ticks whose forces are in the log by now, or in the full bodies."""
-        return self.tick + int(ring_available(self.high.log.ring))
+        return self.tick + int(ring_available(self.link.log.ring))
 
     def adopted(self) -> bool:
         """Whether the servo has taken the last frame."""
-        return bool(taken_count(self.high.frame_control) >= published_count(self.high.frame_control))
+        return bool(taken_count(self.link.frame_control) >= published_count(self.link.frame_control))
 
     def asked(self) -> bool:
         """Whether a step should begin before it is due; only between two steps."""
@@ -148,7 +149,7 @@ class LowRate:
         """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body."""
         if self.invalid():
             raise FloatingPointError(f'body "{self.invalid()}" is not finite')
-        log = self.high.log
+        log = self.link.log
         if ring_overflow(log.ring):
             behind = len(log.tick) * self.dt
             raise RuntimeError(f"it fell more than {behind:.1f} s behind the servo, whose forces are lost")
@@ -165,8 +166,8 @@ class LowRate:
 
     def read_tool(self) -> None:
         """Take the servo's newest tool state."""
-        self.tool_slot, _ = acquire(self.high.state_control)
-        state, k = self.high.state, self.tool_slot
+        self.tool_slot, _ = acquire(self.link.state_control)
+        state, k = self.link.state, self.tool_slot
         if state.tick[k] < 0:
             tool = self.scene.tool
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
@@ -189,7 +190,7 @@ class LowRate:
 
     def servo_tool(self) -> ChainState:
         """The tool as the servo last published it."""
-        state, k = self.high.state, self.tool_slot
+        state, k = self.link.state, self.tool_slot
         return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
 
     def find_pairs(self, horizon: float, within: float | None = None) -> None:
@@ -229,16 +230,14 @@ class LowRate:
         """Points of candidates that can touch within that time [s], the earliest first."""
         return points_by(self.topology, self.pairs, self.arrival, within)
 
-    def open_frame(
-        self, motion: int, chosen: NDArray[np.int32], near: int, high: HighRate | None = None
-    ) -> int:
+    def open_frame(self, motion: int, chosen: NDArray[np.int32], near: int, link: Link | None = None) -> int:
         """Writer's slot with its slots, pairs and heads filled; members and contacts are still to come.
 
-        high: whose buffer it is; the servo's if not given.
+        link: whose buffer it is; the servo's if not given.
         """
-        scene, high = self.scene, high or self.high
-        frame = high.frame
-        f = int(writer_slot(high.frame_control))
+        scene, link = self.scene, link or self.link
+        frame = link.frame
+        f = int(writer_slot(link.frame_control))
         self.frame_id += 1
         head = frame.head[f]
         head[:] = 0
@@ -255,7 +254,7 @@ class LowRate:
         frame.gravity[f] = scene.numbers.gravity
         settings = frame.settings[f]
         settings[SET_TOLERANCE] = scene.numbers.tolerance
-        settings[SET_SWEEPS] = scene.numbers.sweeps_high if high is self.high else scene.numbers.sweeps_low
+        settings[SET_SWEEPS] = scene.numbers.sweeps_high if link is self.link else scene.numbers.sweeps_low
         settings[SET_HOLD : SET_HOLD + 4] = scene.hold.gain
         settings[SET_LIVE : SET_LIVE + 2] = scene.live
         frame.friction[f] = scene.mu
@@ -282,8 +281,8 @@ class LowRate:
 
     def hand_over(self, f: int) -> None:
         """Publish slot f."""
-        self.high.frame.soft_speed[f] = self._soft_speed()
-        publish(self.high.frame_control)
+        self.link.frame.soft_speed[f] = self._soft_speed()
+        publish(self.link.frame_control)
 
     def _soft_speed(self) -> float:
         """Bound on the speed of low-rate points [m/s]: twice the fastest of them, and never below a crawl."""
@@ -293,7 +292,7 @@ class LowRate:
 
     def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
-        log = self.high.log
+        log = self.link.log
         points, forces = _gather(log.used, log.point, log.force, self.tick, until - self.tick, len(self.x))
         if self.booked is not None:
             self.booked(points, self.dt * forces.sum(axis=0))
@@ -301,7 +300,7 @@ class LowRate:
 
     def release(self, ticks: int) -> None:
         """Give log entries back to the servo."""
-        ring_release(self.high.log.ring, ticks)
+        ring_release(self.link.log.ring, ticks)
 
     def invalid(self) -> str:
         """Name of a body whose state is not finite, or an empty string."""

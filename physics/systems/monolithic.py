@@ -37,7 +37,7 @@ class Monolithic(LowRate):
         with self.timed("L4-L5 violation and compliance"):
             f = self.open_frame(EXACT, chosen, len(chosen))
             for low, (slots, local) in enumerate(self.member_slots(chosen)):
-                write_held(self.high.frame, f, low, self._motions[low], slots, local)
+                write_held(self.link.frame, f, low, self._motions[low], slots, local)
             self.hand_over(f)
 
     def finish(self, until: int, present: int | None = None) -> None:

@@ -1,5 +1,6 @@
 """A scene as the loops need it: bodies, their points, what joins them, and every number."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import ChainModel, ChainState
 from palpo.physics.collision.topology import Topology
+from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.hold import Hold
@@ -41,6 +43,21 @@ class MovingPoints(NamedTuple):
     ]  # (m, rows, 3) [m] at the end of each tick, as palpo.physics.exchange.ahead keeps them
     q: NDArray[np.float64]  # (m, rows, 4)
     known: NDArray[np.int64]  # (1,) rows of the script so far
+
+
+@dataclass(frozen=True, eq=False)
+class ServoBody:
+    """A body that the engine computes at the servo's rate, whole and by itself: one of any kind."""
+
+    kind: Kind
+    make: Callable[[int], Any]
+    """A state of that kind at rest, with room for so many points of joints and contacts."""
+    numbers: tuple[int, ...]
+    """The bodies of the topology that it is."""
+    first: int
+    """Global number of its first point."""
+    looks: int
+    """How many points it has."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,8 @@ class Scene:
     ignored: frozenset[tuple[int, int]]
     numbers: Numbers
     capacity: Capacity
+    servo_bodies: list[ServoBody] = field(default_factory=list)
+    """Bodies at the servo's rate beside the tool; a low loop sees them where `rest` has their points."""
     live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
     """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
 

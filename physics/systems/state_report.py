@@ -2,7 +2,8 @@
 
 from palpo.physics.engine.frames import batch_of
 from palpo.physics.exchange.buffer import publish, writer_slot
-from palpo.physics.kernels import kernel
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.kernels import inlined, kernel
 
 
 @kernel
@@ -34,20 +35,31 @@ def _write_state(s, out, w):
         for i in range(3):
             out.contact_force[w, c, i] = contacts.force[c, i]
             out.contact_point[w, c, i] = batch.x[k, i] + contacts.arm[c, 0, i]
-    out.frame[w] = s.counts.frame[0]
-    for k in range(out.z.shape[1]):
-        out.z[w, k] = s.interface.z[k]
-    for b in range(out.centre.shape[1]):
-        for i in range(3):
-            out.centre[w, b, i] = s.interface.centre[b, i]
-        for i in range(4):
-            out.orientation[w, b, i] = s.interface.q[b, i]
+    for j in range(s.links.shape[0]):
+        link = link_of(s, j)
+        now = link.interface
+        out.frame[w, j] = link.adopted[0].frame
+        for k in range(out.z.shape[2]):
+            out.z[w, j, k] = now.z[k]
+        for b in range(out.centre.shape[2]):
+            for i in range(3):
+                out.centre[w, j, b, i] = now.centre[b, i]
+            for i in range(4):
+                out.orientation[w, j, b, i] = now.q[b, i]
+
+
+@inlined
+def link_of(s, j):
+    """What low loop j and the servo exchange."""
+    return handle_like(s.link, s.links[j])
 
 
 @kernel
 def publish_state(s):
-    """The tool's state for the low-rate loop, and once more for the picture."""
-    _write_state(s, s.state, writer_slot(s.state_control))
-    publish(s.state_control)
+    """The tool's state for each low loop, and once more for the picture."""
+    for j in range(s.links.shape[0]):
+        link = link_of(s, j)
+        _write_state(s, link.state, writer_slot(link.state_control))
+        publish(link.state_control)
     _write_state(s, s.shown, writer_slot(s.shown_control))
     publish(s.shown_control)

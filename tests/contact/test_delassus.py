@@ -133,7 +133,7 @@ def test_the_reduced_model_has_the_compliance_of_the_full_body_at_every_shift(sh
     """Rational Krylov: J V (V^T A_h V)^-1 V^T J^T h^2 interpolates J A_h^-1 J^T h^2 at every shift."""
     run = lock_step(BALL_ON_BLOCK, f"interface.shifts={shifts}", latency="none")
     proceed(run, run.high.port.position[None].copy())
-    frame, f = run.high.frame, int(reader_slot(run.high.frame_control))
+    frame, f = run.high.link.frame, int(reader_slot(run.high.link.frame_control))
     member, numbers = run.scene.members[0], run.scene.numbers
     n_modes = int(frame.mode_body[f, 1])
     loaded = np.unique(run.high.search.found.points[: run.high.search.found.count[0], 1])
@@ -171,7 +171,7 @@ def test_the_violation_at_high_rate_is_that_at_low_rate_with_both_corrections():
     proceed(run, start[None] - [0, 0.003, 0])
 
     high, proxy = run.high, run.low.proxy
-    frame, f, n = high.frame, int(reader_slot(high.frame_control)), int(high.search.found.count[0])
+    frame, f, n = high.link.frame, int(reader_slot(high.link.frame_control)), int(high.search.found.count[0])
     assert n >= 1
 
     def tool_free(rate, h):

@@ -29,7 +29,7 @@ from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.systems.lock_step import make_exchange
+from palpo.physics.systems.assembly import make_servo_side
 from palpo.physics.systems.multirate import make_low_rate
 from palpo.physics.yields.modal import MODAL, make_modal
 from tests.contact.test_delassus import dense_body
@@ -61,13 +61,15 @@ class Loop:
     def __init__(self, text: str, kind: str, *overrides: str) -> None:
         self.scene = small_scene(text, "gravity=[0,0,0]", "interface.shifts=2", *overrides)
         self.member, self.h = self.scene.members[0], self.scene.numbers.dt
-        self.high = make_exchange(self.scene)
+        self.high = make_servo_side(self.scene).high
         self.low = make_low_rate(kind, self.scene, self.high)
         self.batch, self.problem = make_batch(12), make_problem(12)
 
     def body(self) -> Body:
         high = self.high
-        return MODAL.bind(make_modal(self.scene.capacity, high.frame, high.frame_control, high.log, 12))
+        return MODAL.bind(
+            make_modal(self.scene.capacity, high.link.frame, high.link.frame_control, high.link.log, 12)
+        )
 
     def send(self) -> None:
         """One frame, of now."""
@@ -81,7 +83,7 @@ class Loop:
 
     def carried(self) -> NDArray[np.intp]:
         """Points that the newest frame has modes for, as the member numbers them."""
-        slot_of = self.high.frame.slot_of[int(reader_slot(self.high.frame_control))]
+        slot_of = self.high.link.frame.slot_of[int(reader_slot(self.high.link.frame_control))]
         own = slot_of[self.member.first : self.member.first + self.member.count]
         return np.flatnonzero((own >= 0) & (own < MODELLED))
 
@@ -180,10 +182,10 @@ def test_a_late_frame_is_brought_to_the_present_bit_for_bit():
     generator = np.random.default_rng(3)
     for tick in range(7):
         batch.f[:6] = 1e-2 * generator.standard_normal((6, 3))
-        entry = open_entry(loop.high.log, tick)
+        entry = open_entry(loop.high.link.log, tick)
         for k in range(6):
-            add_force(loop.high.log, entry, batch.slots[k, 0], batch.f[k], 1.0)
-        close_entry(loop.high.log)
+            add_force(loop.high.link.log, entry, batch.slots[k, 0], batch.f[k], 1.0)
+        close_entry(loop.high.link.log)
         for stage in (BEGIN, CLEAR, PUSH, END):
             loop.ask(servo, stage)
     late, reader = loop.body(), 2 * CACHE_LINE

@@ -69,7 +69,7 @@ def test_three_bodies_that_need_more_than_there_is_room_get_a_third_each(tmp_pat
     for member, reduction in zip(lock.scene.members, lock.low.reductions, strict=True):
         assert reduction.need(member.count) > room // 3, "or the test shows nothing"
     lock.run(np.tile([0.0, 0.06, 0.0], (4 * lock.ratio, 1)))
-    frame, slot = lock.high.frame, lock.low._published
+    frame, slot = lock.high.link.frame, lock.low._published
     counts = np.diff(frame.mode_body[slot, : len(lock.scene.members) + 1])
     lock.close()
     assert counts.sum() <= room

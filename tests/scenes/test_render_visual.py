@@ -87,12 +87,12 @@ def test_who_follows_the_servo_sees_it_where_it_is_and_not_where_the_slow_loop_l
     np.testing.assert_array_equal(state.device_point, high.hold.target)
     assert np.abs(tool - behind[drawable["wire"].span]).max() > 1e-4
     # slots: the points that the servo itself moves, less what is left of the joint to the last frame
-    f, member = int(reader_slot(high.frame_control)), lock.scene.members[0]
-    high.interface.join[:] = 0.0
-    slots = high.frame.slot_point[f, : high.frame.head[f, N_SLOTS]]
+    f, member = int(reader_slot(high.link.frame_control)), lock.scene.members[0]
+    high.link.interface.join[:] = 0.0
+    slots = high.link.frame.slot_point[f, : high.link.frame.head[f, N_SLOTS]]
     here = np.empty((len(slots), 3))
     for slot in range(len(slots)):
-        slot_position(high.frame, f, high.interface, slot, here[slot])
+        slot_position(high.link.frame, f, high.link.interface, slot, here[slot])
     soft = drawable[lock.scene.names[member.number]].span
     drawn, left = state.vertices[soft][slots - member.first], behind[soft][slots - member.first]
     # the same sums in another order: rounding of some hundred terms

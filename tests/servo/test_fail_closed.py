@@ -229,7 +229,7 @@ def multirate() -> Ride:
         high.tool.v[0, 1] = np.nan
 
     def compliance():
-        for array in (high.frame.compliance, high.frame.slot_rest, high.frame.slot_modes):
+        for array in (high.link.frame.compliance, high.link.frame.slot_rest, high.link.frame.slot_modes):
             array[:] = np.nan
 
     def gaps():

@@ -10,7 +10,7 @@ from palpo.haptics.path import waypoint_path
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.exchange.port import STATUS_FRAME
 from palpo.physics.mesh.connectors.winding import winding_numbers
-from palpo.physics.systems.high_state import SOFT, STIFF
+from palpo.physics.systems.assembly import TOOL
 from palpo.physics.systems.lock_step import LockStep
 from palpo.studies.multirate_accuracy import COARSE, LANDING, LATE
 from tests.verification.small_scenes import (
@@ -457,7 +457,7 @@ SCRIPT = "oscillation = { direction = [0.2, 1, 0], amplitude = 0.0001, frequency
 def sides(run: LockStep, k: int, of: str) -> list[np.ndarray]:
     """Place (`x`) or orientation (`q`) of both sides of attachment block k, of the tool and a soft body."""
     high = run.high
-    batches = {STIFF: high.stiff, SOFT: high.soft}
+    batches = {TOOL: high.stiff, int(high.link.body[0]): high.link.points}
     bodies = high.engine.joints.body[k]
     return [getattr(batches[b], of)[at] for b, at in zip(bodies, high.engine.at[k], strict=True)]
 

@@ -91,8 +91,8 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, mo
     run = free_box(*LIMP, f"rates.low_hz={low_hz}")
     start = run.high.port.position.copy()
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))
-    member, frame, model = run.scene.members[0], run.high.frame, run.high.interface
-    f = int(reader_slot(run.high.frame_control))
+    member, frame, model = run.scene.members[0], run.high.link.frame, run.high.link.interface
+    f = int(reader_slot(run.high.link.frame_control))
     run.low.finish(run.tick)
     n, count = int(frame.mode_body[f, 1]), int(frame.head[f, N_SLOTS])
     modal = frame.slot_modes[f, :count, :, :n] @ model.z[:n]
@@ -129,7 +129,7 @@ def test_a_body_that_nobody_touches_rings_on_as_if_it_were_integrated():
 
 def compliance(run: LockStep, reduction: TetReduction, nodes: np.ndarray) -> np.ndarray:
     """W_soft^dt of those nodes by a model of the present state, world axes."""
-    frame, h = run.high.frame, run.scene.numbers.dt
+    frame, h = run.high.link.frame, run.scene.numbers.dt
     frame.head[0], frame.mode_body[0] = 0, 0
     k = len(nodes)
     with ThreadPoolExecutor(1) as pool:
@@ -194,7 +194,7 @@ def test_the_basis_is_renewed_when_the_body_has_bent():
 def test_a_frame_with_less_room_than_columns_keeps_those_of_the_likeliest_contacts():
     run = free_box("interface.shifts=2")
     run.close()
-    reduction, frame = run.low.reductions[0], run.high.frame
+    reduction, frame = run.low.reductions[0], run.high.link.frame
     nodes, h = np.array([7, 0, 5, 11, 2, 9]), run.scene.numbers.dt
     # two points of three columns at two steps
     most = reduction.need(0) + 12
