@@ -70,6 +70,15 @@ class Waiting(NamedTuple):
     share: float = float("nan")
 
 
+class Hint(NamedTuple):
+    """How to begin, for somebody who has not: a heading, lines, and the place that they are about."""
+
+    title: str
+    lines: tuple[str, ...]
+    at: tuple[float, float] | None = None
+    """Right and down from the upper left corner, in shares of the window's height."""
+
+
 class Light(NamedTuple):
     """How the run fares: a word, and the sentence that explains it."""
 
@@ -114,6 +123,7 @@ class PanelState:
     help: bool = False  # the list of keys is open
     cards: tuple[Card, ...] = ()  # of scenes to choose from, over everything else
     waiting: Waiting | None = None  # what has to be done before the scene moves
+    hint: Hint | None = None  # until it was done
     messages: tuple[str, ...] = ()
     overlays: Overlays = field(default_factory=Overlays)
     legend: tuple[Entry, ...] = ()  # of `legend_entries`
