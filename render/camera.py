@@ -124,6 +124,18 @@ class Camera:
         target[:2] = aside
         return replace(self, target=tuple((target @ self.axes).tolist()), distance=self.distance + back)
 
+    def follow(self, point: ArrayLike, aspect: float, share: float = 0.5) -> Camera:
+        """Shift no more than brings a point (3,) [m] into the middle `share` of the picture, each way."""
+        away = self.axes @ (np.asarray(point, float) - self.eye)
+        if not (np.isfinite(away).all() and away[2] < 0.0):
+            return self
+        room = share * -away[2] * np.tan(np.radians(self.field_of_view) / 2) * np.array([aspect, 1.0])
+        shift = away[:2] - np.clip(away[:2], -room, room)
+        if not shift.any():
+            return self
+        target = np.asarray(self.target) + shift @ self.axes[:2]
+        return replace(self, target=tuple(target.tolist()))
+
     def _local(self, points: ArrayLike) -> Floats:
         """Those that are finite, in the picture's axes."""
         p = np.asarray(points, float).reshape(-1, 3)

@@ -33,6 +33,8 @@ FASTEST = 10.0
 """Notches in one event that are heeded."""
 
 
+NEAR = 2.5
+"""Margin around what is held when the view comes near to follow it."""
 KEPT = 1.02
 """Margin of what is kept in view: nearer to the edge than a fitted view comes, which so can stand a while."""
 _RISE = np.linspace(-1.0, 1.0, 64)
@@ -91,6 +93,7 @@ KEYS = (
     Key("o", Request("record"), "recording on, off"),
     Key("g", Request("grip"), "hold the tool without a button, let go"),
     Key("f", Request("fit"), "fit the scene into the picture, and keep it there"),
+    Key("t", Request("follow"), "come near to what is held and follow it, or see everything"),
     *(
         Key(str(i), Request("view", value=name), f"view: {name}")
         for i, name in enumerate(("front", "back", "left", "right", "top", "bottom", "perspective"), 1)
@@ -166,6 +169,9 @@ class Controls:
         self._extent: Callable[[], Floats] = _nothing
         self._seen = _nothing()
         self._keeps = True
+        self.follows = False
+        """Whether the view follows what is held."""
+        self._near = False
         self._aspect = 1.5
         self._requests: list[Request] = []
 
@@ -187,6 +193,14 @@ class Controls:
             both = np.vstack([self._seen, points])
             self._seen = both[np.unique(np.argmax(both @ ALL_ROUND, axis=0))]
             self.camera = self.camera.keep(self._seen, aspect, KEPT)
+
+    def track(self, held: Floats, point: Floats, aspect: float) -> None:
+        """While it is wanted, follow the held point (3,) [m], from near to the held body's points (n, 3)."""
+        if not self.follows or not np.isfinite(point).all():
+            return
+        if not self._near:
+            self.camera, self._near = self.camera.fit(held, aspect, NEAR), True
+        self.camera = self.camera.follow(point, aspect)
 
     def button(self, which: str, pressed: bool, modifiers: Modifiers = PLAIN) -> None:
         """A button of the pointer ("left", "right" or "middle") went down or up."""
@@ -253,8 +267,12 @@ class Controls:
             case "fit":
                 extent = self._extent()
                 self.camera = self.camera.fit(extent, self._aspect)
-                self._seen, self._keeps = _nothing(), True
+                self._seen, self._keeps, self.follows = _nothing(), True, False
                 self.keep(extent, self._aspect)
+            case "follow" if self.follows:
+                self.ask(Request("fit"))
+            case "follow":
+                self.follows, self._keeps, self._near = True, False, False
             case "view":
                 self.camera = self.camera.seen_from(str(request.value))
             case "overlay":

@@ -34,25 +34,32 @@ def draw_waiting(words: str, share: float, width: float, height: float) -> None:
         drawing.add_rect_filled(*corners, ink(rgb), thick)
 
 
-def draw_hint(hint: Hint, width: float, height: float, fonts: Fonts) -> None:
-    """The hint's words on the lower part of a scene [points], and a ring around the place they are about."""
+def draw_hint(hint: Hint, width: float, height: float, seen: Floats, fonts: Fonts) -> None:
+    """The hint's words in a scene [points], and a ring around the place that they are about.
+
+    Below or above, where they hide less of what is seen: shares of the window's height, (n, 2).
+    """
     drawing, em = imgui.get_background_draw_list(), imgui.get_font_size()
     title = 1.15 * em
     sizes = [imgui.calc_text_size(line).x for line in hint.lines]
     wide = max([1.2 * imgui.calc_text_size(hint.title).x, *sizes])
     high = 1.8 * em + 1.5 * em * len(hint.lines)
-    left, top = max(0.5 * (width - wide), em), height - 2.4 * em - high
-    low = ImVec2(left - 1.2 * em, top - 0.8 * em)
-    end = ImVec2(left + wide + 1.2 * em, top + high + 0.5 * em)
+    edge, pad = 1.6 * em, 0.8 * em
+    box = wide + 3.0 * pad, high + 2.0 * pad
+    middle = max(0.5 * (width - box[0]), pad)
+    places = ((middle, height - edge - box[1]), (middle, edge))
+    x, y = places[freest(places, *box, height * seen)]
+    low, end = ImVec2(x, y), ImVec2(x + box[0], y + box[1])
+    left, top = x + 1.5 * pad, y + pad
     if hint.at is not None:
         x, y = hint.at[0] * height, hint.at[1] * height
         radius = (RING + SWELL * np.sin(2.0 * np.pi * imgui.get_time() / SWEEP)) * em
-        above = ImVec2(min(max(x, low.x + em), end.x - em), low.y)
-        way = np.array([x - above.x, y - above.y])
-        away = float(np.linalg.norm(way))
-        if away > radius:
-            tip = way * (1.0 - radius / away)
-            drawing.add_line(above, ImVec2(above.x + tip[0], above.y + tip[1]), ink(ACCENT, 0.8), 0.12 * em)
+        start = np.array([np.clip(x, low.x + em, end.x - em), np.clip(y, low.y, end.y)])
+        away = np.array([x, y]) - start
+        far = float(np.linalg.norm(away))
+        if far > radius:
+            tip = start + away * (1.0 - radius / far)
+            drawing.add_line(ImVec2(*start), ImVec2(*tip), ink(ACCENT, 0.8), 0.12 * em)
         drawing.add_circle(ImVec2(x, y), radius, ink(ACCENT), 40, 0.16 * em)
     drawing.add_rect_filled(low, end, ink(WHITE, 0.93), 0.5 * em)
     drawing.add_rect(low, end, ink(ACCENT), 0.5 * em)

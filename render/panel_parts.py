@@ -80,7 +80,7 @@ class Parts:
         if state.overlays.labels and state.legend:
             draw_legend(state.legend, display.y, state.seen)
         if state.hint is not None and state.waiting is None:
-            draw_hint(state.hint, display.x - self.width, display.y, asking.fonts)
+            draw_hint(state.hint, display.x - self.width, display.y, state.seen, asking.fonts)
         if state.waiting is not None:
             draw_waiting(*state.waiting, display.x - self.width, display.y)
         if state.help:

@@ -8,8 +8,9 @@ class Request(NamedTuple):
 
     kind: "set" (the knob `key` to `value`), "overlay" (the flag `key` of `Overlays` to `value`), "scene" or
     "view" (the one named `value`), or one of "pause", "step", "reset", "record", "emergency", "screenshot",
-    "fullscreen", "fit", "grip", "scenes", "help" and "quit", which need no more. `Controls.ask` answers
-    "overlay" (the other value, if it is None), "view", "fit" and "grip" itself.
+    "fullscreen", "fit", "follow", "grip", "scenes", "help" and "quit", which need no more.
+    `Controls.ask` answers "overlay" (the other value, if it is None), "view", "fit", "follow" and "grip"
+    itself.
     """
 
     kind: str

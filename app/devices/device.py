@@ -85,6 +85,8 @@ class Device:
     """What `--device` calls it."""
     about: ClassVar[str]
     """One line for `palpo devices`."""
+    taking: ClassVar[tuple[str, ...]] = ()
+    """How a person takes the tool with it: a heading and lines for the window; empty where nobody does."""
     argument: ClassVar[str] = ""
     """What stands after the word and a colon, for people; empty for nothing."""
     question: ClassVar[str] = ""

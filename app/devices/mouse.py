@@ -14,6 +14,11 @@ class Mouse(Device):
     """It leads a simulated hand, so that a wall is felt as the tool that stays behind the pointer."""
 
     word, about = "mouse", "the pointer in the window moves a simulated Touch in a simulated hand"
+    taking = (
+        "Take the tool",
+        "drag with the left button: it follows the pointer",
+        "with shift, or the wheel: away from you and back; with ctrl: it turns",
+    )
     question = """
 from palpo.render.window import Window
 Window("palpo", 64, 64, visible=False)

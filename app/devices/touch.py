@@ -23,6 +23,12 @@ class Touch(Device):
     """The maker's library is loaded when it is asked for, and not before."""
 
     word, about = "touch", "a Touch or Phantom through OpenHaptics; --device-name says which"
+    taking = (
+        "Take the tool",
+        "move the stylus: the tool in the ring follows your hand",
+        "button 2 held down: the tool stays, and your hand may go back",
+        "both buttons together: the force is off",
+    )
     question = """
 from palpo.haptics.backends.openhaptics import find
 found = find()

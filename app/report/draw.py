@@ -43,13 +43,20 @@ def near_points(geometry: SceneGeometry, state: SceneState) -> NDArray[np.float6
     return points if np.abs(points - geometry.centre).max() < FAR * geometry.length else points[:0]
 
 
-def camera_of(geometry: SceneGeometry, states: Sequence[SceneState], view: View, aspect: float) -> Camera:
+def camera_of(
+    geometry: SceneGeometry,
+    states: Sequence[SceneState],
+    view: View,
+    aspect: float,
+    also: NDArray[np.float64] | None = None,
+) -> Camera:
     """From the side that the scene looks from, as near as lets everything be seen in all states.
 
-    aspect: width over height of the picture.
+    aspect: width over height of the picture. also: more points (n, 3) [m] to be seen.
     """
     seen = [near_points(geometry, state) for state in states]
     points = np.vstack(seen if any(map(len, seen)) else [visible_points(geometry, states[0])])
+    points = points if also is None else np.vstack([points, also])
     angle = float(np.degrees(view.field_of_view))
     camera = Camera.looking("perspective", points, aspect, field_of_view=angle)
     if view.eye is None:

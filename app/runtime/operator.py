@@ -7,93 +7,50 @@ loops where the system can be told so: on a machine without a graphics card it w
 
 from __future__ import annotations
 
-import math
-import os
-import sys
-import threading
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
-from pathlib import Path
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.cards import cards
+from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
 from palpo.app.runtime.endings import SIGNALLED
+from palpo.app.runtime.first_steps import Taking
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.session import Options, Session
+from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.rest import rest_picture
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
-from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_geometry
-from palpo.render.camera import Camera
+from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, Hand, key_list
-from palpo.render.legend import Entry, legend_entries
-from palpo.render.panel import Panel
-from palpo.render.panel_state import Level, PanelState, Waiting
+from palpo.render.panel_state import Hint, PanelState, Waiting
 from palpo.render.requests import Request
-from palpo.render.window import Window
 
-WIDTH, HEIGHT = 1280, 800
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
-SAID = 6
-"""Messages that the panel keeps."""
 RUNNING = "running"
 SHOWN_FIRST = "a simulated hand shows it, then it is yours"
 YOURS = "yours: drag with the left button"
 """What stands in the panel while a demo runs."""
 WAITING_HZ = 5.0
 """Pictures a second, at most, until the loops run: what compiles needs the processor."""
-GIVING_WAY = 4
-"""Niceness of the thread that draws."""
 
 
-class Told(Progress):
-    """Progress that the window can show as well: `words` is the present stage, `share` what is done of it."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self.words, self.share = progress, "", math.nan
-
-    @contextmanager
-    def stage(self, what: str) -> Iterator[None]:
-        """Show `what` while the block runs."""
-        self.words, self.share = what, math.nan
-        with self._progress.stage(what):
-            yield
-
-    def come_to(self, share: float) -> None:
-        """Show this much of a bar."""
-        self.share = share
-
-    def say(self, words: str) -> None:
-        """One line."""
-        self._progress.say(words)
-
-
-class Operator:
+class Operator(Desk):
     """Someone at the window. Raises RenderUnavailable where there can be no window or panel."""
 
     def __init__(self, progress: Progress) -> None:
-        self.progress = Told(progress)
         # threads that begin in it keep their priority when this one gives way
         self._launcher = ThreadPoolExecutor(1, "launcher")
         self._launcher.submit(int).result()
         give_way()
-        self.panel = Panel()
-        self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
-        self.controls = Controls(Camera())
-        self.messages: list[str] = []
-        self.help = self.closing = self._frozen = False
+        super().__init__(progress)
+        self._frozen = False
         self.next: Options | None = None
         """What to run after the present session."""
         self._cards, self._choosing = cards(), False
@@ -103,17 +60,15 @@ class Operator:
         self._waiting = False
         self._session: Session | None = None
         self._readings: Readings | None = None
-        self._state = SceneState(np.zeros((0, 3)))
-        self._geometry = make_geometry([], self._state.vertices)
-        self._status: tuple[str, Level] = "", "plain"
+        self._held: Drawable | None = None
+        """The shape that the hand holds."""
+        self._taking: Taking | None = None
+        self._taught: set[str] = set()
+        """Devices with which somebody took a tool."""
         self._running = RUNNING
-        self.window.show(self._geometry, self._state)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self.window.close()
+        super().__exit__(*_)
         self._launcher.shutdown()
 
     # ---- one session after another
@@ -206,13 +161,17 @@ class Operator:
         self.controls.drives_tool, self.controls.follow = drives, None
         self.controls.take_hold(session.rig.held, UPRIGHT)
         self.controls.follow = self._lead if drives else None
+        self._held = shape_of(session.visual.geometry, held_name(session.spec))
+        told = self._held is None or not session.choice.taking or session.choice.word in self._taught
+        self._taking = None if told else Taking(session.visual.geometry.length, drives)
         self._status = self._running, "good"
 
     def _show(self, session: Session, geometry: SceneGeometry, rest: SceneState) -> None:
         """Draw this scene from now on; another one than before from its own side."""
         if self._shown != session.options.scene:
             self._shown = session.options.scene
-            camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT)
+            way = swept(session.spec, geometry)
+            camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT, way)
             self.controls = Controls(camera, self.controls.overlays)
         self._geometry, self._state = geometry, rest
         self.window.show(geometry, rest)
@@ -249,21 +208,36 @@ class Operator:
         self._state = state
         self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
-        if fresh:
-            width, height = self.window.scene_size
-            self.controls.keep(near_points(self._geometry, state), width / height)
+        self._look(session, state, fresh)
         self._frame(state)
         self._heed()
         if self.closing or self.next is not None:
             session.end()
 
-    def _frame(self, state: SceneState) -> None:
-        asked: list[Request] = []
-        self.window.frame(
-            state, self.controls, lambda: asked.extend(self.panel.draw(self._panel_state(state)))
-        )
-        for request in asked:
-            self.controls.ask(request)
+    def _look(self, session: Session, state: SceneState, fresh: bool) -> None:
+        """Turn the view to what there is to see, and see whether the tool was taken."""
+        controls, (width, height) = self.controls, self.window.scene_size
+        if fresh:
+            controls.keep(near_points(self._geometry, state), width / height)
+            if self._held is not None:
+                held = state.vertices[self._held.span]
+                controls.track(held, state.held_point, width / height)
+        if self._taking is not None and not self._taking.done:
+            port, pointed = session.rig.servo.port, session.choice.pointed
+            self._taking.look(
+                controls.hand.position if pointed else port.position, pointed and controls.hand.grip
+            )
+            if self._taking.done:
+                self._taught.add(session.choice.word)
+
+    def _hint(self, session: Session, state: SceneState) -> Hint | None:
+        """How to take the tool, until it was taken."""
+        if self._taking is None or self._taking.done or session.paused:
+            return None
+        title, *lines = session.choice.taking
+        at = state.held_point
+        place = self._places(at[None])[0] if np.isfinite(at).all() else None
+        return Hint(title, tuple(lines), None if place is None else (float(place[0]), float(place[1])))
 
     def _panel_state(self, state: SceneState) -> PanelState:
         shown = PanelState(
@@ -298,45 +272,16 @@ class Operator:
             knobs=readings.knobs(),
             plots=readings.plots(),
             messages=(*session.notes[-SAID:], *self.messages)[-SAID:],
+            hint=self._hint(session, state),
             legend=tuple(self._legend(state)),
             seen=self._seen(),
         )
 
-    def _seen(self) -> NDArray[np.float64]:
-        """Where the bodies are in the picture; at rest, so that the legend stays where it is."""
-        solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
-        width, height = self.window.scene_size
-        return self.controls.camera.project(np.vstack(solid), width, height) / height
-
-    def _legend(self, state: SceneState) -> list[Entry]:
-        camera, overlays, height = self.controls.camera, self.controls.overlays, self.window.size[1]
-        scale = self.window.arrow_scale
-        return legend_entries(self._geometry, state, camera, overlays, scale, height, self.panel.em)
-
     # ---- what is asked for
-
-    def _heed(self) -> None:
-        """Answer the requests of keys, pointer and panel."""
-        for request in self.controls.requests():
-            try:
-                self._answer(request)
-            except Exception as error:
-                if not is_refusal(error):
-                    raise
-                self._say(str(error))
-        self.closing = self.closing or self.window.should_close
 
     def _answer(self, request: Request) -> None:
         session = self._session if self._readings is not None else None
         match request.kind:
-            case "quit":
-                self.closing = True
-            case "help":
-                self.help = not self.help
-            case "fullscreen":
-                self.window.toggle_fullscreen()
-            case "screenshot":
-                self._say(f"screenshot {self._screenshot()}")
             case "scenes":
                 self._choosing = not self._choosing
                 if self._choosing and session is not None:
@@ -361,6 +306,12 @@ class Operator:
                 session.step_once()
             case "record" if session is not None:
                 self._record(session)
+            case _:
+                super()._answer(request)
+
+    @property
+    def _name(self) -> str:
+        return self._session.options.scene if self._session else super()._name
 
     @staticmethod
     def _again(session: Session) -> Options:
@@ -374,28 +325,4 @@ class Operator:
             session.record(None)
             self._say(f"recorded {path}")
             return
-        session.record(_named("recording", session.options.scene, "h5"))
-
-    def _screenshot(self) -> Path:
-        path = _named("screenshot", self._session.options.scene if self._session else "palpo", "png")
-        Image.fromarray(self.window.screenshot()).save(path)
-        return path
-
-    def _say(self, words: str) -> None:
-        self.messages.append(words)
-        del self.messages[:-SAID]
-        self.progress.say(words)
-
-
-def give_way() -> None:
-    """Let this thread, and those that it starts, wait for others, where threads have priorities."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GIVING_WAY)
-
-
-def _named(what: str, scene: str, suffix: str) -> Path:
-    """A new file below `out`, by scene and time."""
-    folder = Path("out")
-    folder.mkdir(exist_ok=True)
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    return folder / f"{what}-{Path(scene).stem}-{stamp}.{suffix}"
+        session.record(named("recording", session.options.scene, "h5"))

@@ -311,10 +311,11 @@ def test_every_key_is_listed_once_and_does_something():
         assert set(names) - set(listed) == (set() if drives_tool else {"g"})
     for key in KEYS:
         controls = operator(Camera(distance=3.0, azimuth=5.0))
-        before = controls.camera, controls.overlays, controls.hand
+        before = controls.camera, controls.overlays, controls.hand, controls.follows
         controls.see(lambda: np.array([POINT]), 1.6)
         controls.key(key.name)
-        assert controls.requests() or (controls.camera, controls.overlays, controls.hand) != before, key
+        after = controls.camera, controls.overlays, controls.hand, controls.follows
+        assert controls.requests() or after != before, key
 
 
 def test_requests_come_in_their_order_and_only_once():
@@ -410,3 +411,28 @@ def test_what_was_once_in_view_stays_in_it_until_the_operator_moves_the_view():
     controls.ask(Request("fit"))
     controls.keep(there, aspect)
     assert seen(there) and seen(here)
+
+
+def test_the_view_comes_near_to_what_is_held_follows_it_and_goes_back_to_everything():
+    controls = Controls(CAMERA)
+    everything = np.random.default_rng(5).uniform(-0.3, 0.3, (40, 3))
+    controls.see(lambda: everything, WIDTH / HEIGHT)
+    held = POINT + 0.01 * np.random.default_rng(6).uniform(-1, 1, (20, 3))
+    controls.track(held, POINT, WIDTH / HEIGHT)
+    assert controls.camera == CAMERA
+    controls.key("t")
+    controls.track(held, POINT, WIDTH / HEIGHT)
+    near = controls.camera
+    assert near.distance < CAMERA.distance / 3
+    far = POINT + np.array([0.2, -0.1, 0.0])
+    controls.keep(everything, WIDTH / HEIGHT)  # what else there is does not draw it back
+    controls.track(held + far - POINT, far, WIDTH / HEIGHT)
+    x, y = controls.camera.project(far, WIDTH, HEIGHT)[0]
+    assert 0 < x < WIDTH and 0 < y < HEIGHT
+    assert controls.camera.distance == near.distance
+    controls.key("t")
+    before = controls.camera
+    controls.track(held, POINT, WIDTH / HEIGHT)
+    assert controls.camera == before
+    pixels = controls.camera.project(everything, WIDTH, HEIGHT)
+    assert ((pixels > 0) & (pixels < [WIDTH, HEIGHT])).all()

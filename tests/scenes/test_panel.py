@@ -16,7 +16,7 @@ from palpo.render.legend import ARROW, Entry, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
 from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
-from palpo.render.panel_state import Card, Knob, Light, LoopReading, PanelState, Plot, Reading, Waiting
+from palpo.render.panel_state import Card, Hint, Knob, Light, LoopReading, PanelState, Plot, Reading, Waiting
 from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
@@ -278,6 +278,7 @@ CHANGES = {
     "seen": np.array([[0.03, 0.97], [0.04, 0.98]]),  # in the lower left, so that the legend moves
     "help": True,
     "waiting": Waiting("compiling", 0.4),
+    "hint": Hint("Take the tool", ("drag it",), (0.1, 0.3)),
     "cards": (
         Card("wire", "A wire", "pulls and lifts", "Tools", np.full((20, 30, 3), 90, np.uint8)),
         Card("beams", "Two beams", "hang together", "Tools"),
@@ -293,6 +294,24 @@ def test_nothing_that_happens_moves_the_button_that_takes_the_force_off(desk, na
     before = desk.panel.places["emergency"]
     picture(desk, replace(STATE, **{name: CHANGES[name]}))
     assert desk.panel.places["emergency"] == before
+
+
+def test_a_hint_has_a_ring_around_its_place_and_hides_less_of_what_is_seen(desk):
+    # rings of two sizes: it swells and shrinks
+    u, v = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
+    for at, seen in (((0.1, 0.3), (0.1, 0.95)), ((0.12, 0.5), (0.1, 0.05))):
+        points = np.array([seen]) + 0.01 * np.random.default_rng(3).uniform(-1, 1, (50, 2))
+        state = replace(STATE, hint=Hint("Take the tool", ("drag it",), at), seen=points, legend=())
+        new = like(picture(desk, state), palette.HAND_FORCE, 40) & ~like(
+            picture(desk, replace(state, hint=None)), palette.HAND_FORCE, 40
+        )
+        far = np.hypot(u - at[0] * HEIGHT, v - at[1] * HEIGHT)
+        near = new & (far < 2.0 * desk.panel.em)
+        assert near.sum() > 20
+        # all around the place
+        assert len(np.unique(np.round(np.arctan2(v[near] - at[1] * HEIGHT, u[near] - at[0] * HEIGHT)))) >= 6
+        box = new & (far > 4.0 * desk.panel.em)
+        assert (v[box].mean() < HEIGHT / 2) == (seen[1] > 0.5)
 
 
 @pytest.mark.parametrize("name", CHANGES)

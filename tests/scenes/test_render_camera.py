@@ -102,3 +102,18 @@ def test_a_view_that_keeps_points_moves_no_more_than_it_must(aspect):
         back = (kept.eye - camera.eye) @ camera.axes[2]
         alone = (camera.fit(points, aspect, margin).eye - camera.eye) @ camera.axes[2]
         assert -1e-12 <= back <= max(0.0, alone) + 1e-9
+
+
+@pytest.mark.parametrize("aspect", [0.6, 1.6])
+def test_a_followed_point_comes_just_into_the_middle_part_of_the_picture_and_no_nearer(aspect):
+    width, height = round(1000 * aspect), 1000
+    camera = Camera((0.1, 0.0, 0.2), 0.8, 33.0, -12.0)
+    for across, up, back in ((0.4, 0.1, 0.2), (-0.5, -0.4, -0.1), (0.01, 0.3, 0.0), (0.01, -0.02, 0.1)):
+        point = np.asarray(camera.target) + np.array([across, up, back]) @ camera.axes
+        moved = camera.follow(point, aspect, 0.5)
+        before, after = (
+            2 * c.project([point], width, height)[0] / [width, height] - 1 for c in (camera, moved)
+        )
+        np.testing.assert_allclose(after, np.clip(before, -0.5, 0.5), atol=1e-9)
+        assert moved.depth(point) == pytest.approx(camera.depth(point), rel=1e-12)
+        assert moved.axes == pytest.approx(camera.axes)

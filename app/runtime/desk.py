@@ -1,0 +1,161 @@
+"""A desk: one window with its panel, over what is shown on it. Everything here belongs to the main thread."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from palpo.app.cli.progress import Progress
+from palpo.app.cli.refusal import is_refusal
+from palpo.physics.exchange.snapshot import SceneState, make_geometry
+from palpo.render.camera import Camera
+from palpo.render.controls import Controls
+from palpo.render.legend import Entry, legend_entries
+from palpo.render.panel import Panel
+from palpo.render.panel_state import Level, PanelState
+from palpo.render.requests import Request
+from palpo.render.window import Window
+
+WIDTH, HEIGHT = 1280, 800
+SAID = 6
+"""Messages that the panel keeps."""
+GIVING_WAY = 4
+"""Niceness of the thread that draws."""
+
+
+class Told(Progress):
+    """Progress that the window can show as well: `words` is the present stage, `share` what is done of it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self.words, self.share = progress, "", math.nan
+
+    @contextmanager
+    def stage(self, what: str) -> Iterator[None]:
+        """Show `what` while the block runs."""
+        self.words, self.share = what, math.nan
+        with self._progress.stage(what):
+            yield
+
+    def come_to(self, share: float) -> None:
+        """Show this much of a bar."""
+        self.share = share
+
+    def say(self, words: str) -> None:
+        """One line."""
+        self._progress.say(words)
+
+
+class Desk:
+    """Someone at a window. Raises RenderUnavailable where there can be no window or panel."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = Told(progress)
+        self.panel = Panel()
+        self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
+        self.controls = Controls(Camera())
+        self.messages: list[str] = []
+        self.help = self.closing = False
+        self._state = SceneState(np.zeros((0, 3)))
+        self._geometry = make_geometry([], self._state.vertices)
+        self._status: tuple[str, Level] = "", "plain"
+        self.window.show(self._geometry, self._state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.window.close()
+
+    # ---- one frame
+
+    def _frame(self, state: SceneState) -> None:
+        asked: list[Request] = []
+        self.window.frame(
+            state, self.controls, lambda: asked.extend(self.panel.draw(self._panel_state(state)))
+        )
+        for request in asked:
+            self.controls.ask(request)
+
+    def _panel_state(self, state: SceneState) -> PanelState:
+        """What the panel shows."""
+        raise NotImplementedError
+
+    def _seen(self) -> NDArray[np.float64]:
+        """Where the bodies are in the picture; at rest, so that the legend stays where it is."""
+        solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
+        return self._places(np.vstack(solid))
+
+    def _places(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where points (n, 3) [m] are in the picture, right and down, in shares of its height (n, 2)."""
+        width, height = self.window.scene_size
+        return self.controls.camera.project(points, width, height) / height
+
+    def _legend(self, state: SceneState) -> list[Entry]:
+        camera, overlays, height = self.controls.camera, self.controls.overlays, self.window.size[1]
+        scale = self.window.arrow_scale
+        return legend_entries(self._geometry, state, camera, overlays, scale, height, self.panel.em)
+
+    # ---- what is asked for
+
+    def _heed(self) -> None:
+        """Answer the requests of keys, pointer and panel."""
+        for request in self.controls.requests():
+            try:
+                self._answer(request)
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+                self._say(str(error))
+        self.closing = self.closing or self.window.should_close
+
+    def _answer(self, request: Request) -> None:
+        """What every desk can do."""
+        match request.kind:
+            case "quit":
+                self.closing = True
+            case "help":
+                self.help = not self.help
+            case "fullscreen":
+                self.window.toggle_fullscreen()
+            case "screenshot":
+                self._say(f"screenshot {self._screenshot()}")
+
+    @property
+    def _name(self) -> str:
+        """What files made here are called after."""
+        return "palpo"
+
+    def _screenshot(self) -> Path:
+        path = named("screenshot", self._name, "png")
+        Image.fromarray(self.window.screenshot()).save(path)
+        return path
+
+    def _say(self, words: str) -> None:
+        self.messages.append(words)
+        del self.messages[:-SAID]
+        self.progress.say(words)
+
+
+def give_way() -> None:
+    """Let this thread, and those that it starts, wait for others, where threads have priorities."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), GIVING_WAY)
+
+
+def named(what: str, scene: str, suffix: str) -> Path:
+    """A new file below `out`, by scene and time."""
+    folder = Path("out")
+    folder.mkdir(exist_ok=True)
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    return folder / f"{what}-{Path(scene).stem}-{stamp}.{suffix}"
