@@ -83,15 +83,18 @@ class Key(NamedTuple):
     name: str
     request: Request
     words: str
+    only: Literal["", "live", "recorded"] = ""
+    """Where it does something: in a run, or where one is looked at again."""
 
 
 KEYS = (
-    Key("escape", Request("emergency"), "emergency stop: force off"),
+    Key("escape", Request("emergency"), "emergency stop: force off", "live"),
     Key("space", Request("pause"), "pause, go on"),
-    Key(".", Request("step"), "one low step while paused"),
-    Key("r", Request("reset"), "reset the scene"),
-    Key("o", Request("record"), "recording on, off"),
-    Key("g", Request("grip"), "hold the tool without a button, let go"),
+    Key(".", Request("step"), "one low step while paused; one picture on"),
+    Key(",", Request("back"), "one picture back", "recorded"),
+    Key("r", Request("reset"), "reset the scene", "live"),
+    Key("o", Request("record"), "recording on, off", "live"),
+    Key("g", Request("grip"), "hold the tool without a button, let go", "live"),
     Key("f", Request("fit"), "fit the scene into the picture, and keep it there"),
     Key("t", Request("follow"), "come near to what is held and follow it, or see everything"),
     *(
@@ -106,21 +109,22 @@ KEYS = (
     Key("d", Request("overlay", "device"), "device, held point and the coupling between them"),
     Key("s", Request("screenshot"), "screenshot"),
     Key("f11", Request("fullscreen"), "full screen, window"),
-    Key("l", Request("scenes"), "all scenes, with pictures; ends the run"),
+    Key("l", Request("scenes"), "all scenes, with pictures; ends the run", "live"),
     Key("h", Request("help"), "this list"),
     Key("q", Request("quit"), "quit"),
 )
 _REQUESTS = {key.name: key.request for key in KEYS}
 
 
-def key_list(drives_tool: bool) -> tuple[tuple[str, str], ...]:
-    """What to press and what it does, line by line."""
+def key_list(drives_tool: bool, recorded: bool = False) -> tuple[tuple[str, str], ...]:
+    """What to press and what it does, line by line; where a recording is looked at, if `recorded`."""
     drags = [(" + ".join([*sorted(d.modifiers), f"{d.button} drag"]), d.words) for d in DRAGS[drives_tool]]
     wheel = [("wheel", "zoom")]
     if drives_tool:
         drags.reverse()
         wheel = [("wheel while held", "move the tool in depth"), ("wheel, ctrl + wheel", "zoom")]
-    keys = [(key.name, key.words) for key in KEYS if drives_tool or key.request.kind != "grip"]
+    here = [key for key in KEYS if key.only in ("", "recorded" if recorded else "live")]
+    keys = [(key.name, key.words) for key in here if drives_tool or key.request.kind != "grip"]
     return *drags, *wheel, *keys
 
 

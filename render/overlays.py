@@ -26,7 +26,8 @@ LONGEST_ARROW = 0.28
 class Overlays:
     """Which of them are drawn; `force_scale` [m/N] None lets each picture choose a round one.
 
-    `strain` colours the bodies by their strain where the frame has it; `rest` shows where they were at rest.
+    `strain` colours the bodies by their strain where the frame has it; `rest` shows where they were at rest,
+    `ghost` the tool of a recording.
     """
 
     grid: bool = True
@@ -37,6 +38,7 @@ class Overlays:
     contacts: bool = True
     forces: bool = True
     device: bool = True
+    ghost: bool = True
     fixed: bool = True
     attachments: bool = True
     axes: bool = True

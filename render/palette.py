@@ -34,6 +34,8 @@ HELD = from_hex("#20304a")
 ATTACHMENT = CONTACT[BILATERAL]
 FIXED = from_hex("#4a5568")
 REST = from_hex("#5a6b86")
+GHOST = from_hex("#8a4fb8")
+HINT = from_hex("#0a8484")
 
 GOOD, WARN, BAD = from_hex("#1c8f52"), from_hex("#c06a00"), from_hex("#c4202f")
 EMERGENCY = from_hex("#d3202f")

@@ -86,6 +86,11 @@ class Panel:
         return round(self._parts.width * self._imgui.get_io().display_framebuffer_scale.x)
 
     @property
+    def below(self) -> float:
+        """Height of a timeline, in shares of the window's height."""
+        return float(self._parts.below / max(self._imgui.get_io().display_size.y, 1.0))
+
+    @property
     def em(self) -> float:
         """Height of the letters [pixels of the picture], for `legend_entries`."""
         return float(self._style.letters() * self._imgui.get_io().display_framebuffer_scale.y)

@@ -59,26 +59,27 @@ def draw_hint(hint: Hint, width: float, height: float, seen: Floats, fonts: Font
         far = float(np.linalg.norm(away))
         if far > radius:
             tip = start + away * (1.0 - radius / far)
-            drawing.add_line(ImVec2(*start), ImVec2(*tip), ink(ACCENT, 0.8), 0.12 * em)
-        drawing.add_circle(ImVec2(x, y), radius, ink(ACCENT), 40, 0.16 * em)
+            drawing.add_line(ImVec2(*start), ImVec2(*tip), ink(palette.HINT, 0.8), 0.12 * em)
+        drawing.add_circle(ImVec2(x, y), radius, ink(palette.HINT), 40, 0.16 * em)
     drawing.add_rect_filled(low, end, ink(WHITE, 0.93), 0.5 * em)
-    drawing.add_rect(low, end, ink(ACCENT), 0.5 * em)
+    drawing.add_rect(low, end, ink(palette.HINT), 0.5 * em)
     drawing.add_text(fonts.bold, title, ImVec2(left, top), ink(INK), hint.title)
     for k, line in enumerate(hint.lines):
         write(drawing, left, top + 2.4 * em + 1.5 * em * k, line)
 
 
-def draw_legend(entries: tuple[Entry, ...], height: float, seen: Floats) -> None:
+def draw_legend(entries: tuple[Entry, ...], height: float, seen: Floats, below: float = 0.0) -> None:
     """The legend in that left corner of a window `height` points high where it hides less of what is seen.
 
-    It stands behind all else of imgui. seen: shares of the window's height, (n, 2), right and down.
+    It stands behind all else of imgui. seen: shares of the window's height, (n, 2), right and down. below:
+    height of what covers the window's lower edge [points].
     """
     drawing, em = imgui.get_background_draw_list(), imgui.get_font_size()
     line, gap, apart, edge = 1.55 * em, 0.8 * em, 0.8 * em, 1.0 * em
     marks = em * max(entry.length for entry in entries)
     width = marks + apart + max(imgui.calc_text_size(entry.words).x for entry in entries) + 2 * gap
     box = line * sum(entry.lines for entry in entries) + 0.8 * em
-    places = ((edge, height - edge - box), (edge, edge))
+    places = ((edge, height - below - edge - box), (edge, edge))
     left, top = places[freest(places, width, box, height * seen)]
     corners = (ImVec2(left, top), ImVec2(left + width, top + box))
     drawing.add_rect_filled(*corners, ink(WHITE, 0.84), 0.4 * em)

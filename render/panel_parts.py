@@ -21,6 +21,8 @@ from palpo.render.panel_plots import draw_plot
 from palpo.render.panel_readings import draw_force_bar, draw_loops, draw_readings
 from palpo.render.panel_state import Light, PanelState
 from palpo.render.panel_style import ACCENT, FAINT, LEVELS, LINE, WHITE, Fonts, colour, ink, letters
+from palpo.render.panel_timeline import HIGH as TIMELINE
+from palpo.render.panel_timeline import draw_timeline
 from palpo.render.panel_words import chip, dot, number, plain, right, shortened, text, wrapped
 from palpo.render.requests import Request
 
@@ -55,6 +57,11 @@ class Parts:
         return self._asking.places
 
     @property
+    def below(self) -> float:
+        """Height of a timeline [points]."""
+        return TIMELINE * letters()
+
+    @property
     def width(self) -> float:
         """Width of the panel at the window's right edge [points]."""
         return float(np.ceil((STRIP if self.folded else WIDTH) * letters()))
@@ -78,9 +85,11 @@ class Parts:
             self._whole(state)
         imgui.end()
         if state.overlays.labels and state.legend:
-            draw_legend(state.legend, display.y, state.seen)
+            draw_legend(state.legend, display.y, state.seen, self.below if state.timeline else 0.0)
         if state.hint is not None and state.waiting is None:
             draw_hint(state.hint, display.x - self.width, display.y, state.seen, asking.fonts)
+        if state.timeline is not None:
+            draw_timeline(state.timeline, display.x - self.width, display.y, asking)
         if state.waiting is not None:
             draw_waiting(*state.waiting, display.x - self.width, display.y)
         if state.help:
@@ -98,7 +107,8 @@ class Parts:
             self.folded = False
         self._asking.place("fold")
         imgui.set_item_tooltip("Show the panel")
-        self._emergency(state, 3.6, "FORCE\nOFF", "FORCE\nIS OFF")
+        if state.timeline is None:
+            self._emergency(state, 3.6, "FORCE\nOFF", "FORCE\nIS OFF")
         with self._asking.bold(1.15):
             text(number(state.force, "N"))
         draw_force_bar(state.force, state.force_limit)
@@ -115,9 +125,13 @@ class Parts:
         em = imgui.get_font_size()
         # what is clicked in haste stands first, where no words above can push it away
         self._heading(state)
-        self._emergency(state, 2.3, "FORCE OFF", "FORCE IS OFF")
-        self._force(state)
-        self._transport(state)
+        if state.timeline is None:
+            self._emergency(state, 2.3, "FORCE OFF", "FORCE IS OFF")
+            self._force(state)
+            self._transport(state)
+        else:
+            text(f"force of the scene on the hand: {number(state.force, 'N')}")
+            self._asking.button("Picture", "screenshot", -1.0)
         self._status(state)
         imgui.dummy(ImVec2(0, 0.1 * em))
         footer = imgui.get_frame_height_with_spacing() + 0.4 * em
@@ -126,8 +140,9 @@ class Parts:
         imgui.end_child()
         imgui.separator()
         third = (imgui.get_content_region_avail().x - 2 * imgui.get_style().item_spacing.x) / 3
-        self._asking.button("Scenes (l)", "scenes", third)
-        imgui.same_line()
+        if state.timeline is None:
+            self._asking.button("Scenes (l)", "scenes", third)
+            imgui.same_line()
         self._asking.button("Keys (h)", "help", third)
         imgui.same_line()
         self._asking.button("Quit (q)", "quit", third)

@@ -79,6 +79,17 @@ class Hint(NamedTuple):
     """Right and down from the upper left corner, in shares of the window's height."""
 
 
+class Timeline(NamedTuple):
+    """A recorded run, and which moment of it is shown."""
+
+    duration: float  # s
+    now: float  # s
+    playing: bool
+    speed: float  # seconds of the run in one
+    seconds: Floats  # (n,) ascending
+    force: Floats  # (n,) N
+
+
 class Light(NamedTuple):
     """How the run fares: a word, and the sentence that explains it."""
 
@@ -124,6 +135,7 @@ class PanelState:
     cards: tuple[Card, ...] = ()  # of scenes to choose from, over everything else
     waiting: Waiting | None = None  # what has to be done before the scene moves
     hint: Hint | None = None  # until it was done
+    timeline: Timeline | None = None  # of a recording: nobody's hand is at stake
     messages: tuple[str, ...] = ()
     overlays: Overlays = field(default_factory=Overlays)
     legend: tuple[Entry, ...] = ()  # of `legend_entries`

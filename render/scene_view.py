@@ -34,6 +34,18 @@ class SceneView:
         self._patches = PatchLayer()
         self._marks = MarkLayer()
         self._axes = axis_marks()
+        self._ghost: SurfaceLayer | None = None
+
+    def haunt(self, ghost: SceneGeometry | None) -> None:
+        """From now on these shapes can be drawn faintly beside the scene's; None for none."""
+        if self._ghost is not None:
+            self._ghost.delete()
+        self._ghost = None if ghost is None else SurfaceLayer(ghost)
+
+    def ghost_at(self, vertices: NDArray[np.float64]) -> None:
+        """They are here now (n, 3) [m]."""
+        if self._ghost is not None:
+            self._ghost.update(SceneState(vertices), False)
 
     def draw(self, state: SceneState, camera: Camera, width: int, height: int, overlays: Overlays) -> float:
         """Draw one frame of `width` x `height` pixels; returns the arrows' scale [m/N] that was used."""
@@ -63,6 +75,8 @@ class SceneView:
         self._patches.draw(to_clip, eye, LIGHT)
         if overlays.rest:
             self._surfaces.draw_rest(to_clip)
+        if overlays.ghost and self._ghost is not None:
+            self._ghost.draw_ghost(to_clip)
         if overlays.fixed:
             self._marks.draw(fixed_marks(self.geometry, state), to_clip, eye, LIGHT)
         marks = place_marks(self.geometry, state, overlays, scale)
@@ -74,6 +88,7 @@ class SceneView:
 
     def delete(self) -> None:
         """Give everything back to the driver."""
+        self.haunt(None)
         for layer in (self._background, self._ground, self._surfaces, self._patches, self._marks):
             layer.delete()
         gl.glDeleteVertexArrays(1, np.array([self._empty], np.uint32))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from palpo.render import gl
 
-SHADOW, PATCHES, REST, HIDDEN = 1, 2, 3, 4
+SHADOW, PATCHES, REST, HIDDEN, GHOST = 1, 2, 3, 4, 5
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render import gl, palette
 from palpo.render.normals import SmoothSurface
 from palpo.render.program import Program, VertexArray
-from palpo.render.stencil import REST, once
+from palpo.render.stencil import GHOST, REST, once
 from palpo.render.stencil import SHADOW as SHADOWED
 from palpo.render.tubes import Tube
 
@@ -18,12 +20,13 @@ Indices = NDArray[np.int32]
 
 SHADOW = (0.10, 0.13, 0.20, 0.17)
 EDGE_OPACITY = 0.38
-GHOST_FACES, GHOST_EDGES = 0.17, 0.42
+VEIL, EDGES = (0.17, 0.34), (0.42, 0.6)
+"""Opacity of the faces and of the edges of the shape at rest, and of a ghost."""
 NO_VALUE = -1.0
 
 
 class _Body:
-    """One drawable on the graphics card, and its ghost: the shape that it has at rest."""
+    """One drawable on the graphics card, as it is and as it was at rest."""
 
     def __init__(self, drawable: Drawable, rest: Floats) -> None:
         self._drawable = drawable
@@ -33,7 +36,7 @@ class _Body:
         else:
             self._shape = SmoothSurface(points, drawable.triangles)
             self._source = _sources(self._shape.triangles, drawable.triangles)
-        self._array, self._ghost = self._make(points), None if drawable.static else self._make(points)
+        self._array, self._rest = self._make(points), None if drawable.static else self._make(points)
 
     @property
     def colour(self) -> tuple[float, float, float]:
@@ -50,14 +53,17 @@ class _Body:
     def edges(self) -> None:
         self._array.draw(gl.GL_LINES, "edges")
 
-    def ghost(self, faces: bool) -> None:
-        if self._ghost is not None:
-            self._ghost.draw(*((gl.GL_TRIANGLES, "faces") if faces else (gl.GL_LINES, "edges")))
+    def drawn(self, faces: bool) -> None:
+        (self.faces if faces else self.edges)()
+
+    def rest(self, faces: bool) -> None:
+        if self._rest is not None:
+            self._rest.draw(*((gl.GL_TRIANGLES, "faces") if faces else (gl.GL_LINES, "edges")))
 
     def delete(self) -> None:
         self._array.delete()
-        if self._ghost is not None:
-            self._ghost.delete()
+        if self._rest is not None:
+            self._rest.delete()
 
     def _make(self, points: Floats) -> VertexArray:
         array = VertexArray((3, 3, 1))
@@ -127,15 +133,26 @@ class SurfaceLayer:
 
     def draw_rest(self, to_clip: Floats) -> None:
         """A veil with edges where the bodies were at rest, where nothing else stands before it."""
-        self._flat.use(to_clip=to_clip, colour=(*palette.REST, GHOST_FACES))
+        self._veil(to_clip, palette.REST, REST, _Body.rest, VEIL[0], EDGES[0])
+
+    def draw_ghost(self, to_clip: Floats) -> None:
+        """A veil with edges where the bodies are, where nothing else stands before it."""
+        self._veil(to_clip, palette.GHOST, GHOST, _Body.drawn, VEIL[1], EDGES[1])
+
+    def _veil(
+        self, to_clip: Floats, colour: palette.Colour, pixels: int, draw: Callable[[_Body, bool], None],
+        faces: float, edges: float,
+    ) -> None:  # fmt: skip
+        """Each pixel of the faces once, then the edges, at these opacities."""
+        self._flat.use(to_clip=to_clip, colour=(*colour, faces))
         gl.glDepthMask(False)
         gl.glEnable(gl.GL_BLEND)
-        with once(REST):
+        with once(pixels):
             for body in self._bodies:
-                body.ghost(faces=True)
-        self._flat.set(colour=(*palette.REST, GHOST_EDGES))
+                draw(body, True)
+        self._flat.set(colour=(*colour, edges))
         for body in self._bodies:
-            body.ghost(faces=False)
+            draw(body, False)
         gl.glDepthMask(True)
 
     def delete(self) -> None:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render import gl
 from palpo.render.controls import Controls
@@ -119,8 +122,22 @@ class Window:
             self._view.delete()
         self._view = view
 
-    def frame(self, state: SceneState, controls: Controls, ui: Callable[[], object] | None = None) -> None:
+    def haunt(self, ghost: SceneGeometry | None) -> None:
+        """Draw these shapes faintly beside the scene, where `frame` is told they are; None for none."""
+        self._context.make_current()
+        if self._view is not None:
+            self._view.haunt(ghost)
+
+    def frame(
+        self,
+        state: SceneState,
+        controls: Controls,
+        ui: Callable[[], object] | None = None,
+        ghost: NDArray[np.float64] | None = None,
+    ) -> None:
         """Draw a frame and heed events until the next one is due; `ui` fills the layer.
+
+        ghost: where the shapes of `haunt` are (n, 3) [m].
 
         What failed in a callback is raised here; RuntimeError if no scene was shown.
         """
@@ -137,6 +154,8 @@ class Window:
                 self._layer.begin()
                 if ui is not None:
                     ui()
+            if ghost is not None:
+                self._view.ghost_at(ghost)
             self._draw(self._view, state, controls, fresh)
             self._glfw.swap_buffers(self.handle)
         self._pace.shown(began, time.perf_counter_ns(), state.published_ns)

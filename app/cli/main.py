@@ -62,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--headless", action="store_true", help="without a window")
     run.add_argument("--duration", type=float, metavar="S", help="seconds; without it, as long as the path")
     run.add_argument("--record", type=Path, metavar="FILE", help="write all servo rows to this HDF5 file")
+    run.add_argument("--ghost", type=Path, metavar="RECORDING",
+                     help="show the tool of a recorded run beside the live one, in a window")  # fmt: skip
     run.add_argument("--export", type=Path, metavar="FILE",
                      help="write the last tick's contact problem to this FCLIB file (.h5)")  # fmt: skip
     run.add_argument("--export-at", type=float, metavar="S",
@@ -85,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     replay = commands.add_parser("replay", help="repeat a recording and compare with it")
     replay.add_argument("file", type=Path, metavar="FILE")
     replay.add_argument("--scene", metavar="SCENE", help="another scene under the recorded hand")
+    replay.add_argument("--window", action="store_true", help="show it in a window, with a timeline")
+    replay.add_argument("--ghost", type=Path, metavar="RECORDING",
+                        help="with --window: the tool of another recording beside it")  # fmt: skip
     _outputs(replay)
     replay.set_defaults(command=_replay)
 
@@ -214,8 +219,11 @@ def _run(options: argparse.Namespace) -> int:
         options.interface,
         export=options.export,
         export_at=options.export_at,
+        ghost=options.ghost,
     )
     operator = _operator(options, progress)
+    if operator is None and options.ghost is not None:
+        raise Refusal(f"--ghost {options.ghost}: there is no window to show a recorded tool in")
     if operator is None:
         done = session.run(wanted, progress)
     else:
@@ -266,9 +274,25 @@ def _operator(options: argparse.Namespace, progress: Progress) -> Operator | Non
 def _replay(options: argparse.Namespace) -> int:
     _check_outputs(options)
     progress = Progress()
+    if options.window:
+        return _view(options, progress)
+    if options.ghost is not None:
+        raise Refusal(f"--ghost {options.ghost}: give --window, too, to see it in")
     with progress.stage(LOADING):
         from palpo.app.runtime.replay import replay
     done = replay(options.file, options.scene, progress)
+    _finish(options, done, progress)
+    return done.status
+
+
+def _view(options: argparse.Namespace, progress: Progress) -> int:
+    """A recording in a window; Refusal where there can be none, as it was asked for."""
+    if options.scene is not None:
+        raise Refusal(f"--window with --scene {options.scene}: a window shows a recording as it was")
+    with progress.stage(LOADING):
+        from palpo.app.runtime.viewer import Viewer
+    with Viewer(options.file, progress, options.ghost) as viewer:
+        done = viewer.run()
     _finish(options, done, progress)
     return done.status
 

@@ -18,7 +18,9 @@ from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
+from palpo.app.runtime.reel import Ghost
 from palpo.physics.exchange.snapshot import SceneState, make_geometry
+from palpo.render import palette
 from palpo.render.camera import Camera
 from palpo.render.controls import Controls
 from palpo.render.legend import Entry, legend_entries
@@ -69,6 +71,8 @@ class Desk:
         self._state = SceneState(np.zeros((0, 3)))
         self._geometry = make_geometry([], self._state.vertices)
         self._status: tuple[str, Level] = "", "plain"
+        self._ghost: Ghost | None = None
+        """The tool of a recording, to be shown beside."""
         self.window.show(self._geometry, self._state)
 
     def __enter__(self) -> Self:
@@ -82,7 +86,10 @@ class Desk:
     def _frame(self, state: SceneState) -> None:
         asked: list[Request] = []
         self.window.frame(
-            state, self.controls, lambda: asked.extend(self.panel.draw(self._panel_state(state)))
+            state,
+            self.controls,
+            lambda: asked.extend(self.panel.draw(self._panel_state(state))),
+            None if self._ghost is None else self._ghost.at(state.time),
         )
         for request in asked:
             self.controls.ask(request)
@@ -104,7 +111,15 @@ class Desk:
     def _legend(self, state: SceneState) -> list[Entry]:
         camera, overlays, height = self.controls.camera, self.controls.overlays, self.window.size[1]
         scale = self.window.arrow_scale
-        return legend_entries(self._geometry, state, camera, overlays, scale, height, self.panel.em)
+        entries = legend_entries(self._geometry, state, camera, overlays, scale, height, self.panel.em)
+        if self._ghost is not None and overlays.ghost:
+            entries.append(Entry("square", "tool of the recording", palette.GHOST))
+        return entries
+
+    def _haunt(self, ghost: Ghost | None) -> None:
+        """Show this tool beside the scene from now on; after the scene itself."""
+        self._ghost = ghost
+        self.window.haunt(None if ghost is None else ghost.geometry)
 
     # ---- what is asked for
 

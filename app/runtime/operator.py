@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking
 from palpo.app.runtime.readings import Readings
+from palpo.app.runtime.reel import Ghost, reel_of
 from palpo.app.runtime.session import Options, Session
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.rest import rest_picture
@@ -65,6 +67,8 @@ class Operator(Desk):
         self._taking: Taking | None = None
         self._taught: set[str] = set()
         """Devices with which somebody took a tool."""
+        self._ghosts: dict[Path, Ghost] = {}
+        """By recording."""
         self._running = RUNNING
 
     def __exit__(self, *_: object) -> None:
@@ -142,7 +146,7 @@ class Operator(Desk):
         """Prepare in a thread, while the window shows the scene at rest; raises what that raises."""
         self._readings, self.progress.words = None, "loading"
         self._show(session, *rest_picture(session.spec))
-        ready: Future[None] = self._launcher.submit(session.prepare)
+        ready: Future[None] = self._launcher.submit(self._prepare, session)
         self._waiting = True
         self.window.at_most(WAITING_HZ)
         while not ready.done():
@@ -153,9 +157,17 @@ class Operator(Desk):
         ready.result()
         return session
 
+    def _prepare(self, session: Session) -> None:
+        """What can be done in another thread: the recorded tool first, since it may be refused."""
+        path = session.options.ghost
+        if path is not None and path not in self._ghosts:
+            self._ghosts[path] = reel_of(path, self.progress).ghost()
+        session.prepare()
+
     def _attend(self, session: Session) -> None:
         """Look at this session from now on."""
         self._show(session, session.visual.geometry, SceneState(session.visual.vertices.copy()))
+        self._haunt(self._ghosts[session.options.ghost] if session.options.ghost else None)
         self._session, self._readings = session, Readings(session)
         drives = session.choice.pointed
         self.controls.drives_tool, self.controls.follow = drives, None
@@ -173,7 +185,7 @@ class Operator(Desk):
             way = swept(session.spec, geometry)
             camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT, way)
             self.controls = Controls(camera, self.controls.overlays)
-        self._geometry, self._state = geometry, rest
+        self._geometry, self._state, self._ghost = geometry, rest, None
         self.window.show(geometry, rest)
 
     def _lead(self, hand: Hand) -> None:
@@ -289,7 +301,7 @@ class Operator(Desk):
                     session.end()
             case "scene":
                 before = self._again(self._session) if self._session is not None else Options("", window=True)
-                self.next = replace(before, scene=str(request.value), overrides=())
+                self.next = replace(before, scene=str(request.value), overrides=(), ghost=None)
                 self._choosing = False
             case "reset" if self._session is not None:
                 self.next = self._again(self._session)

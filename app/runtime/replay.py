@@ -9,7 +9,7 @@ finished right before the first tick whose row names it.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -243,7 +243,9 @@ class _Rerun:
         if self.film is not None:
             self.album.film = self.film
             self.visual.follow_servo()
-            self.album.look(self.visual.latest()[0])
+            # nothing was published yet
+            rest = self.visual.vertices.copy()
+            self.album.look(replace(self.visual.latest()[0], vertices=rest))
         self.trace = Trace(self.now.servo, names=NAMES)
         try:
             if self.lock_step:

@@ -102,6 +102,8 @@ class Options:
     """File for a contact problem of the run."""
     export_at: float | None = None
     """Time of that problem [s], in lock-step; else it is the last tick's."""
+    ghost: Path | None = None
+    """Recording whose tool is shown beside the live one, in a window."""
     window: bool = False
     """Whether somebody looks on, who can move a mouse and end the run."""
 

@@ -308,7 +308,9 @@ def test_every_key_is_listed_once_and_does_something():
     for drives_tool in (True, False):
         listed = [shown for shown, _ in key_list(drives_tool)]
         assert len(listed) == len(set(listed))
-        assert set(names) - set(listed) == (set() if drives_tool else {"g"})
+        assert set(names) - set(listed) == (set() if drives_tool else {"g"}) | {","}
+    again = {shown for shown, _ in key_list(False, recorded=True)}
+    assert set(names) - again == {"escape", "r", "o", "g", "l"}
     for key in KEYS:
         controls = operator(Camera(distance=3.0, azimuth=5.0))
         before = controls.camera, controls.overlays, controls.hand, controls.follows

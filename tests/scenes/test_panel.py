@@ -16,11 +16,23 @@ from palpo.render.legend import ARROW, Entry, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
 from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
-from palpo.render.panel_state import Card, Hint, Knob, Light, LoopReading, PanelState, Plot, Reading, Waiting
+from palpo.render.panel_state import (
+    Card,
+    Hint,
+    Knob,
+    Light,
+    LoopReading,
+    PanelState,
+    Plot,
+    Reading,
+    Timeline,
+    Waiting,
+)
 from palpo.render.requests import Request
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
 SECONDS = np.linspace(0.0, 4.0, 200)
+INK = palette.from_hex("#26324a")
 NAN = float("nan")
 
 STATE = PanelState(
@@ -279,6 +291,7 @@ CHANGES = {
     "help": True,
     "waiting": Waiting("compiling", 0.4),
     "hint": Hint("Take the tool", ("drag it",), (0.1, 0.3)),
+    "timeline": Timeline(4.0, 1.0, False, 1.0, SECONDS, SECONDS),
     "cards": (
         Card("wire", "A wire", "pulls and lifts", "Tools", np.full((20, 30, 3), 90, np.uint8)),
         Card("beams", "Two beams", "hang together", "Tools"),
@@ -302,8 +315,8 @@ def test_a_hint_has_a_ring_around_its_place_and_hides_less_of_what_is_seen(desk)
     for at, seen in (((0.1, 0.3), (0.1, 0.95)), ((0.12, 0.5), (0.1, 0.05))):
         points = np.array([seen]) + 0.01 * np.random.default_rng(3).uniform(-1, 1, (50, 2))
         state = replace(STATE, hint=Hint("Take the tool", ("drag it",), at), seen=points, legend=())
-        new = like(picture(desk, state), palette.HAND_FORCE, 40) & ~like(
-            picture(desk, replace(state, hint=None)), palette.HAND_FORCE, 40
+        new = like(picture(desk, state), palette.HINT, 40) & ~like(
+            picture(desk, replace(state, hint=None)), palette.HINT, 40
         )
         far = np.hypot(u - at[0] * HEIGHT, v - at[1] * HEIGHT)
         near = new & (far < 2.0 * desk.panel.em)
@@ -312,6 +325,44 @@ def test_a_hint_has_a_ring_around_its_place_and_hides_less_of_what_is_seen(desk)
         assert len(np.unique(np.round(np.arctan2(v[near] - at[1] * HEIGHT, u[near] - at[0] * HEIGHT)))) >= 6
         box = new & (far > 4.0 * desk.panel.em)
         assert (v[box].mean() < HEIGHT / 2) == (seen[1] > 0.5)
+
+
+RECORDED = replace(STATE, timeline=Timeline(4.0, 1.0, False, 1.0, SECONDS, SECONDS**2))
+
+
+def test_a_press_on_the_timeline_asks_for_the_moment_under_the_pointer_and_a_drag_for_those_it_passes(desk):
+    picture(desk, RECORDED)
+    left, top, right, bottom = desk.panel.places["seek"]
+    asked = []
+    for share, pressed in ((0.25, True), (0.5, True), (0.9, True), (3.0, True), (3.0, False)):
+        desk.panel.move(left + share * (right - left), 0.5 * (top + bottom))
+        show(desk, RECORDED)
+        desk.panel.button(pressed)
+        asked += show(desk, RECORDED)
+    assert {request.kind for request in asked} == {"seek"}
+    assert sorted({round(request.value, 2) for request in asked}) == pytest.approx(
+        [1.0, 2.0, 3.6, 4.0], abs=0.03
+    )
+
+
+@pytest.mark.parametrize("kind", ["pause", "step", "back", "speed:0.1", "screenshot", "quit"])
+def test_a_recording_is_played_and_turned_by_buttons(desk, kind):
+    picture(desk, RECORDED)
+    (asked,) = click(desk, kind, RECORDED)
+    assert asked == (Request("speed", value=0.1) if kind == "speed:0.1" else Request(kind))
+
+
+def test_a_recording_has_no_button_that_could_only_mean_a_hand(desk):
+    picture(desk, RECORDED)
+    assert not {"emergency", "reset", "record", "scenes"} & set(desk.panel.places)
+
+
+def test_the_moment_stands_where_its_share_of_the_run_is(desk):
+    for now in (0.5, 2.0, 3.7):
+        image = picture(desk, replace(RECORDED, timeline=RECORDED.timeline._replace(now=now)))
+        left, top, right, bottom = map(int, desk.panel.places["seek"])
+        dark = like(image[top + 2 : bottom - 2, left:right], INK, 40).all(axis=0)
+        assert np.flatnonzero(dark).mean() == pytest.approx(now / 4.0 * (right - left), abs=2)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -424,6 +475,7 @@ def test_letters_grow_with_the_density_of_the_pixels(context):
         replace(STATE, plots=(Plot("same", "N", SECONDS, {"a": SECONDS}),) * 2),
         replace(STATE, status="%s%n " * 100, messages=("%n",) * 500, recording_path="/long" * 100),
         replace(STATE, legend=(), keys=(), help=True),
+        replace(STATE, hint=Hint("", (), (NAN, NAN))),
     ],
 )
 def test_no_state_breaks_the_panel(desk, state):
