@@ -1,9 +1,9 @@
 """Bodies with a low loop, in a step of the engine: their frames, and the log that their loops read."""
 
 from palpo.physics.contact.laws import OPEN
-from palpo.physics.engine.contract import ADOPT, DONE, FREE, MOVED, NOT_FINITE
+from palpo.physics.engine.contract import ADOPT, DONE, FREE, MOVED, NOT_FINITE, POINT
 from palpo.physics.engine.tick import ask, ask_all
-from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
+from palpo.physics.exchange.force_log import add_force, close_entry, lead, open_entry
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import quat_rotate
@@ -101,9 +101,12 @@ def keep_yield(e):
 
 @kernel
 def log_forces(e, b, log):
-    """The forces of this step on body b, by its own points, for the loop that integrates it in full."""
-    batch, part = batch_of(e, b), e.vectors[0]
-    entry = open_entry(log, e.now[0])
+    """The forces of the step that has ended on body b, by its own points, for the loop that integrates it.
+
+    Points that joints hold are told with where they are now.
+    """
+    batch, part, joints = batch_of(e, b), e.vectors[0], e.joints.what.shape[0]
+    entry = open_entry(log, e.now[0] - 1)
     if entry < 0:
         return
     for k in range(batch.count[0]):
@@ -114,4 +117,6 @@ def log_forces(e, b, log):
             for i in range(3):
                 part[i] = weight * batch.f[k, i]
             add_force(log, entry, batch.slots[k, c], part, 1.0)
+            if batch.block[k] < joints and batch.what[k] == POINT and weight == 1.0:
+                lead(log, entry, batch.slots[k, c], batch.x[k])
     close_entry(log)

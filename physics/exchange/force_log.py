@@ -22,6 +22,8 @@ class ForceLog(NamedTuple):
     used: NDArray[np.int64]  # (capacity,) entries in use
     point: NDArray[np.int32]  # (capacity, width) global points (or rotations)
     force: NDArray[np.float64]  # (capacity, width, 3) [N] or [N m], world axes
+    led: NDArray[np.bool_]  # (capacity, width) whether a joint holds the point
+    place: NDArray[np.float64]  # (capacity, width, 3) [m] where the tick left a point that is led
     dropped: NDArray[np.int64]  # (1,) forces beyond the width
 
 
@@ -33,6 +35,8 @@ def make_force_log(ticks: int, width: int) -> ForceLog:
         used=np.zeros(ticks, np.int64),
         point=np.zeros((ticks, width), np.int32),
         force=np.zeros((ticks, width, 3)),
+        led=np.zeros((ticks, width), np.bool_),
+        place=np.zeros((ticks, width, 3)),
         dropped=np.zeros(1, np.int64),
     )
 
@@ -59,10 +63,20 @@ def add_force(log, slot, point, f, scale):
     if n == log.point.shape[1]:
         log.dropped[0] += 1
         return
-    log.point[slot, n] = point
+    log.point[slot, n], log.led[slot, n] = point, False
     for i in range(3):
         log.force[slot, n, i] = scale * f[i]
     log.used[slot] = n + 1
+
+
+@inlined
+def lead(log, slot, point, x):
+    """A point under load in the open entry is held by a joint, and the tick leaves it at x (3,) [m]."""
+    for k in range(log.used[slot]):
+        if log.point[slot, k] == point:
+            log.led[slot, k] = True
+            for i in range(3):
+                log.place[slot, k, i] = x[i]
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""The reduced model of the low-rate bodies that the servo integrates, and its replay.
+"""The reduced model of the low-rate bodies that the servo integrates.
 
 Each low-rate body moves as x = c + R (X + V z): a rigid motion (only where nothing holds it) and modes of
 the rational Krylov basis V (`physics.reduction.rational_krylov`) with V^T A_h V = 1, A_h = M + h C + h^2 K at
@@ -221,7 +221,7 @@ def _extrapolated_time(frame, f, slot, clock):
 @kernel
 def slot_position(frame, f, state, slot, x):
     """x = present position of a slot (or its rotation vector since slot_q), joined to the frame before."""
-    _model_position(frame, f, state, slot, x)
+    model_position(frame, f, state, slot, x)
     if frame.head[f, MOTION] == REDUCED:
         share = max(0.0, 1.0 - state.clock[0] / JOIN_TIME)
         for i in range(3):
@@ -229,7 +229,7 @@ def slot_position(frame, f, state, slot, x):
 
 
 @kernel
-def _model_position(frame, f, state, slot, x):
+def model_position(frame, f, state, slot, x):
     """x = where the model itself has a slot: what the full body has too, under the same forces."""
     if frame.head[f, MOTION] != REDUCED:
         time = _extrapolated_time(frame, f, slot, state.clock[0])
@@ -276,7 +276,7 @@ def _step(frame, f, state, slot, x, h, rate, velocity, spin, step):
     left = max(0.0, 1.0 - (clock + h) / JOIN_TIME) - max(0.0, 1.0 - clock / JOIN_TIME)
     for i in range(3):
         step[i] = left * state.join[slot, i]
-    _add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step)
+    add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step)
 
 
 @kernel
@@ -285,14 +285,14 @@ def slot_velocity(frame, f, state, slot, x, v):
     for i in range(3):
         v[i] = 0.0
     if frame.head[f, MOTION] == REDUCED:
-        _add_motion(frame, f, state, slot, x, 1.0, state.rate, state.velocity, state.spin, v)
+        add_motion(frame, f, state, slot, x, 1.0, state.rate, state.velocity, state.spin, v)
     elif frame.head[f, MOTION] == EXTRAPOLATED:
         for i in range(3):
             v[i] = frame.slot_v[f, slot, i]
 
 
 @kernel
-def _add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step):
+def add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step):
     """step += h times the velocity of a slot of the reduced model at these velocities."""
     b = frame.slot_body[f, slot]
     first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
@@ -383,7 +383,7 @@ def add_slot_force(frame, f, state, slot, force):
         return
     if frame.floating[f, b] == 1:
         # the arm of the model, not of the joined position: the full body must get the same torque
-        _model_position(frame, f, state, slot, state.scratch[3])
+        model_position(frame, f, state, slot, state.scratch[3])
         for i in range(3):
             arm[i] = state.scratch[3, i] - state.centre[b, i]
         cross3(arm, force, turn)
@@ -423,26 +423,6 @@ def advance(frame, f, state, h):
             s[4, i] = h * state.spin[b, i]
         rotate_by(s[4], state.q[b])
         quat_to_matrix(state.q[b], state.axes[b])
-
-
-@kernel
-def replay(frame, f, state, log, entry, h):
-    """One tick of the model under the logged forces of an entry of the force log."""
-    free_motion(frame, f, state, h)
-    clear_forces(frame, f, state)
-    for k in range(log.used[entry]):
-        slot = frame.slot_of[f, log.point[entry, k]]
-        if slot >= 0:
-            add_slot_force(frame, f, state, slot, log.force[entry, k])
-    advance(frame, f, state, h)
-
-
-@kernel
-def replay_ticks(frame, f, state, log, first, until, h):
-    """The ticks from `first` up to `until`, all of which the log still has."""
-    mask = log.tick.shape[0] - 1
-    for tick in range(first, until):
-        replay(frame, f, state, log, tick & mask, h)
 
 
 @inlined

@@ -110,11 +110,11 @@ def h4_h5_solve(s):
 @kernel
 def h6_correct(s):
     """H6: corrected motion of the tool and of the reduced bodies; the forces go to the log."""
+    if see_yield(s.engine) != DONE or end(s.engine) != DONE:
+        return NOT_FINITE
     for j in range(s.links.shape[0]):
         link = link_of(s, j)
         log_forces(s.engine, link.body[0], link.log)
-    if see_yield(s.engine) != DONE or end(s.engine) != DONE:
-        return NOT_FINITE
     keep_yield(s.engine)
     return OK
 

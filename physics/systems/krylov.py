@@ -8,12 +8,14 @@ Then it hands down their next Galerkin model, on the columns that L5 computes an
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.collision.topology import LOW
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
-from palpo.physics.reduction.interface_model import adopt, make_interface_state, replay_ticks, store
+from palpo.physics.reduction.interface_model import adopt, make_interface_state, store
+from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.candidates import by_turns, expected_arrival, points_by, shared_out
 from palpo.physics.systems.high_state import HighRate
 from palpo.physics.systems.low_rate import LowRate
@@ -40,7 +42,8 @@ EXPECTED = 5
 
 TAIL = 4
 """Ticks at the end of a period that the full bodies integrate themselves: what the model misses is mostly of
-high frequency, and begins to settle there."""
+high frequency, and begins to settle there. They know no joints, so that bodies which hold on to each other go
+without."""
 
 
 SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
@@ -61,6 +64,9 @@ class Krylov(LowRate):
         self.state = make_interface_state(scene.capacity)
         self.model = Handle(self.state)
         self.log = Handle(self.link.log)
+        self._tail = 0 if _hold_on_to_each_other(scene) else TAIL
+        self._led = make_led()
+        self.led = Handle(self._led)
         self.reductions = [
             make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
             for member in scene.members
@@ -129,11 +135,13 @@ class Krylov(LowRate):
     def _follow(self, until: int) -> None:
         """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
         if until > self.tick:
-            start = max(self.tick, until - TAIL)
+            start = max(self.tick, until - self._tail)
             if self._at_base:
                 for now, then in zip(self.state, self._at_base, strict=True):
                     now[:] = then
-            replay_ticks(self.frame, self._published, self.model, self.log, self.tick, start, self.dt)
+            replay_ticks(
+                self.frame, self._published, self.model, self.led, self.log, self.tick, start, self.dt
+            )
             points, forces = self.drain(until)
             heard = self.link.frame.slot_of[self._published, points] >= 0
             for low, (member, reduction) in enumerate(zip(self.scene.members, self.reductions, strict=True)):
@@ -199,10 +207,18 @@ class Krylov(LowRate):
         self.present = self.complete() if present is None else present
         self._published = f
         adopt(self.frame, f, self.model)
+        self._led.count[0] = -1
         self._at_base = tuple(part.copy() for part in self.state)
         if self.present > self.tick:
-            replay_ticks(self.frame, f, self.model, self.log, self.tick, self.present, self.dt)
+            replay_ticks(self.frame, f, self.model, self.led, self.log, self.tick, self.present, self.dt)
             store(self.frame, f, self.model, self.present)
         if self.read_at >= 0:
             # the first frame is made before there are ticks to count
             self._takes = max((self.present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
+
+
+def _hold_on_to_each_other(scene: Scene) -> bool:
+    """Whether a joint has bodies with a low loop on both sides."""
+    points = scene.attachments.points[:, :, 0]
+    roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
+    return bool(((points >= 0) & (roles == LOW)).all(axis=1).any())

@@ -62,7 +62,6 @@ from palpo.physics.reduction.interface_model import (
     free_motion,
     make_interface_state,
     pushed_motion,
-    replay,
     slot_compliance,
     slot_orientation,
     slot_position,
@@ -70,6 +69,7 @@ from palpo.physics.reduction.interface_model import (
     slot_step,
     slot_velocity,
 )
+from palpo.physics.reduction.replay import Led, make_led, replay
 from palpo.physics.yields.points import add_pair
 
 
@@ -91,6 +91,7 @@ class Modal(NamedTuple):
     control: NDArray[np.int64]  # of the frames' triple buffer
     log: ForceLog  # that frames are brought to the present with
     now: InterfaceState
+    led: Led  # in the frame in force
     looked: Looked
     loads: NDArray[np.int64]  # (1,) slots under load, where they stay as they were offered
     loaded: NDArray[np.int32]  # (slots,)
@@ -109,7 +110,7 @@ def make_modal(
     """Bodies that wait for their first frame; room for that many points in a batch."""
     p = capacity.points
     return Modal(
-        frame, control, log, make_interface_state(capacity),
+        frame, control, log, make_interface_state(capacity), make_led(),
         Looked(
             np.ones(2, np.int64), np.zeros(p, np.int64), np.zeros(p, np.int64), np.zeros((p, 3)),
             np.zeros((p, 4)), np.zeros((p, 3)),
@@ -182,11 +183,12 @@ def adopt_newest(s, batch, h):
     at.stamp[1] += 1
     f, _ = acquire(control)
     adopt(s.frame, f, s.now)
+    s.led.count[0] = -1
     mask = s.log.tick.shape[0] - 1
     for past in range(s.frame.head[f, BASE_TICK], tick):
         entry = past & mask
         if s.log.tick[entry] == past:
-            replay(s.frame, f, s.now, s.log, entry, h)
+            replay(s.frame, f, s.now, s.led, s.log, entry, h)
             told.replayed += 1
     clear(s, f)
     s.now.clock[0] = 0.0
