@@ -70,7 +70,13 @@ def numerics_of(spec: SnapScene) -> Numerics:
 def build_model(spec: SnapScene, progress: Progress) -> SnapModel:
     """The connector ready to be stepped, bases and network computed or loaded; raises InputError, Refusal."""
     with progress.stage("connector"):
-        connector, numerics = connector_of(spec), numerics_of(spec)
+        connector = connector_of(spec)
+    return model_of(spec, connector, progress)
+
+
+def model_of(spec: SnapScene, connector: Connector, progress: Progress) -> SnapModel:
+    """`build_model` of another connector than the scene's own."""
+    numerics = numerics_of(spec)
     with progress.stage("distance of the plug, or loading it"):
         field = field_of(spec, connector)
     with progress.stage("balanced bases, or loading them" if numerics.reduced else "segments"):

@@ -1,10 +1,14 @@
 """Gymnasium environments. `import palpo.app.gym` makes them known, and so does the module in front:
 
-gymnasium.make("palpo.app.gym:palpo.snap-v0")
+gymnasium.make("palpo.app.gym:palpo/Snap-v1")
+gymnasium.make_vec("palpo.app.gym:palpo/Snap-v1", num_envs=16, vectorization_mode="vector_entry_point")
 """
 
 import gymnasium
 
-SNAP = "palpo.snap-v0"
-
-gymnasium.register(SNAP, entry_point="palpo.app.gym.snap:SnapEnv", max_episode_steps=300)
+gymnasium.register(
+    "palpo/Snap-v1",
+    entry_point="palpo.app.gym.snap:SnapEnv",
+    vector_entry_point="palpo.app.gym.snap_batch:SnapVectorEnv",
+    max_episode_steps=300,
+)

@@ -1,0 +1,140 @@
+"""Many snap connections at once: one compiled call a step over all of them, shared out among threads."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from palpo.app.cli.refusal import Refusal
+from palpo.app.gym.snap import ACTIONS, OBSERVATIONS, SnapEnv, errors_of
+from palpo.app.gym.snap_plant import QUICK, TICKS, Artist, Errors, Observation, Plant, Trial
+from palpo.physics.systems.snap_episode import addresses_of, advance_all, claims
+
+Flags = NDArray[np.bool_]
+
+
+class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
+    """`num_envs` snap connections; each gives bit for bit what `SnapEnv` gives for its seed and actions.
+
+    Spaces, reward and episodes are `SnapEnv`'s, and so are scene, overrides and errors. max_episode_steps:
+    after which an episode is truncated. threads: that make a step, by default the processors there are. An
+    episode that has ended begins anew in the next step, whose action is not used and whose reward is zero,
+    or, with `autoreset_mode` SAME_STEP, at once: `infos` then has its last `final_obs` and `final_info`.
+    `reset(seed=s)` gives environment i the seed s + i.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scene: str = "snap",
+        overrides: tuple[str, ...] = QUICK,
+        errors: Errors | dict[str, Any] | None = None,
+        max_episode_steps: int | None = 300,
+        threads: int | None = None,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+    ) -> None:
+        """Raises ConfigError, InputError and Refusal for what cannot be built."""
+        modes = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
+        if num_envs < 1 or autoreset_mode not in modes:
+            raise Refusal(f"num_envs = {num_envs}, {autoreset_mode}: give at least 1, and one of {modes}")
+        self.plant = Plant(scene, tuple(overrides), errors_of(errors))
+        self.trials = [Trial(self.plant) for _ in range(num_envs)]
+        self.num_envs, self.render_mode, self.autoreset_mode = num_envs, render_mode, autoreset_mode
+        self.metadata = {**SnapEnv.metadata, "autoreset_mode": autoreset_mode}
+        self.single_action_space, self.single_observation_space = ACTIONS, OBSERVATIONS
+        self.action_space = batch_space(ACTIONS, num_envs)
+        self.observation_space = batch_space(OBSERVATIONS, num_envs)
+        self._most = np.inf if max_episode_steps is None else max_episode_steps
+        self._rngs = [seeding.np_random()[0] for _ in range(num_envs)]
+        self._steps = np.zeros(num_envs, np.int64)
+        self._over = np.ones(num_envs, bool)
+        n = min(num_envs, threads or len(os.sched_getaffinity(0)))
+        self._helpers = n - 1
+        self._pool = ThreadPoolExecutor(n - 1, "snap") if n > 1 else None
+        self._artists = [Artist(self.plant.scene) for _ in range(num_envs)]
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """New episodes in all environments; see `SnapEnv.reset`."""
+        seeds = (
+            seed
+            if isinstance(seed, list)
+            else [None if seed is None else seed + i for i in range(self.num_envs)]
+        )
+        infos: dict[str, Any] = {}
+        seen = np.zeros(self.observation_space.shape or (), np.float32)
+        for i, own in enumerate(seeds):
+            if own is not None:
+                self._rngs[i] = seeding.np_random(own)[0]
+            seen[i], info = self._begin(i, options)
+            infos = self._add_info(infos, info, i)
+        return seen, infos
+
+    def _begin(self, i: int, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
+        info = self.trials[i].begin(self._rngs[i], options)
+        self._steps[i], self._over[i] = 0, False
+        return self.trials[i].observe(self._rngs[i]), info
+
+    def step(
+        self, actions: Observation
+    ) -> tuple[Observation, NDArray[np.float64], Flags, Flags, dict[str, Any]]:
+        """10 ms in all of them; see the class."""
+        n = self.num_envs
+        going = np.flatnonzero(~self._over).tolist()
+        for i in going:
+            self.trials[i].aim(actions[i])
+        self._advance(going)
+        seen, rewards = np.zeros((n, *OBSERVATIONS.shape), np.float32), np.zeros(n)
+        terminated, truncated = np.zeros(n, bool), np.zeros(n, bool)
+        infos: dict[str, Any] = {}
+        began = np.flatnonzero(self._over).tolist()
+        for i in going:
+            rewards[i], terminated[i], info = self.trials[i].judge()
+            seen[i] = self.trials[i].observe(self._rngs[i])
+            self._steps[i] += 1
+            truncated[i] = self._steps[i] >= self._most
+            self._over[i] = terminated[i] or truncated[i]
+            if self._over[i] and self.autoreset_mode == AutoresetMode.SAME_STEP:
+                infos = self._add_info(infos, {"final_obs": seen[i].copy(), "final_info": info}, i)
+                seen[i], info = self._begin(i)
+            infos = self._add_info(infos, info, i)
+        for i in began:
+            seen[i], info = self._begin(i)
+            infos = self._add_info(infos, info, i)
+        return seen, rewards, terminated, truncated, infos
+
+    def _advance(self, going: list[int]) -> None:
+        """A step of those environments, by all threads."""
+        handles = [rig.handle for i in going if (rig := self.trials[i].rig) is not None]
+        if not handles:
+            return
+        work = handles[0], addresses_of(handles), TICKS, claims(len(handles))
+        helpers = min(self._helpers, len(handles) - 1)
+        helping = [self._pool.submit(advance_all, *work) for _ in range(helpers)] if self._pool else []
+        advance_all(*work)
+        for one in helping:
+            one.result()
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Pictures (480, 640, 3) of all; raises RenderUnavailable where there is no EGL."""
+        if self.render_mode is None:
+            return None
+        return tuple(
+            artist.picture(trial.rig)
+            for artist, trial in zip(self._artists, self.trials, strict=True)
+            if trial.rig is not None
+        )
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Give threads and pictures' resources back."""
+        if self._pool is not None:
+            self._pool.shutdown()
+        for artist in self._artists:
+            artist.close()

@@ -1,0 +1,323 @@
+"""What a learning robot plugs in: a snap scene with the errors that a real one would have, drawn by seed."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from palpo.app.build.snap import model_of
+from palpo.app.build.snap_connector import connector_of
+from palpo.app.cli.progress import Silent
+from palpo.app.cli.refusal import Refusal
+from palpo.app.visual.snap import SnapVisual
+from palpo.config.load import load_scene
+from palpo.config.schema.snap import FilesConnector, SnapScene
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.snapshot import COUNTERS
+from palpo.physics.math3 import quat_from_rotvec, quat_multiply
+from palpo.physics.mesh.connectors.connector import GIVE, Connector
+from palpo.physics.mesh.connectors.registry import KINDS
+from palpo.physics.systems.snap_episode import SENSED, advance_one, make_episode, sensed_now
+from palpo.physics.systems.snap_servo import make_servo
+from palpo.render.camera import Camera
+from palpo.render.offscreen import Offscreen
+from palpo.render.scene_view import visible_points
+
+Floats = NDArray[np.float64]
+Observation = NDArray[np.float32]
+
+QUICK = ("contact.spacing=0.002",)
+"""Overrides of a scene for learning: half as many candidate points along an edge halve the time of a step."""
+TICKS = 10
+"""Ticks of the servo in a step."""
+SPEED, TURNING = 0.05, 0.5
+"""Of the target at a full action [m/s], [rad/s]."""
+AHEAD, ASIDE, TILT = 4e-3, 10e-3, 0.3
+"""How far the target may go beyond the stroke or behind its start [m], aside [m], and turn [rad]."""
+BACK = 2e-3
+"""Where an episode starts, behind the scene's own start, which a plug askew would touch [m]."""
+LATCHED = 0.98
+"""Share of the stroke that latches the plug."""
+BREAKING = 2.5
+"""Force, in units of the reference force, at which something breaks."""
+COST = 0.05
+"""Of the reference force, in a step."""
+BOUND = 10.0
+"""Entries of an observation beyond it are cut off."""
+WIDTH, HEIGHT = 640, 480
+TRIES = 100
+"""Of drawing dimensions with which a connector can latch."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What differs from the scene, drawn evenly from both sides of nothing where it is not said otherwise.
+
+    position [m]: of the plug in the gripper, along the axes across the push. tilt [rad]: about all axes.
+    friction, modulus, geometry: share of the coefficient, of Young's modulus, and of each of the generator's
+    dimensions. noise: standard deviation of all that is measured, in the observation's units. delay [s]: of
+    what is measured, drawn evenly from zero on. variants: how many connectors are made, each with a modulus
+    and dimensions of its own; an episode draws one.
+
+    Raises Refusal for a negative entry, no variant, and a share of 1 or more.
+    """
+
+    position: float = 6e-3
+    tilt: float = 0.15
+    friction: float = 0.3
+    modulus: float = 0.15
+    geometry: float = 0.01
+    noise: float = 0.01
+    delay: float = 0.01
+    variants: int = 8
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            most = 1.0 if name in ("friction", "modulus", "geometry") else np.inf
+            if not 0.0 <= value < most:
+                below = " and below 1" if most == 1.0 else ""
+                raise Refusal(f"errors: {name} is {value!r}; it must be zero or positive{below}")
+        if not isinstance(self.variants, int) or self.variants < 1:
+            raise Refusal(f"errors: variants is {self.variants!r}; give a whole number, at least 1")
+
+
+NONE = Errors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1)
+"""The scene as it is."""
+
+
+class Rig:
+    """One variant's model and servo, at rest after `restore`."""
+
+    def __init__(self, spec: SnapScene, connector: Connector, variant: int, latest: int) -> None:
+        self.variant, self.connector = variant, connector
+        self.model = model = model_of(spec, connector, Silent())
+        self.servo = make_servo(model, spec.integration.substeps, turns=True)
+        self.episode = make_episode(self.servo, model.start, latest)
+        self.handle = Handle(self.episode)
+        parts = (self.episode, *model.prongs, *(probe.state for probe in model.probes))
+        self._fresh = [(array, array.copy()) for part in parts for array in _state(part)]
+
+    def restore(self) -> None:
+        """As it was made."""
+        for array, fresh in self._fresh:
+            array[...] = fresh
+
+
+class Plant:
+    """A scene's connectors, and rigs of them, made when they are first wanted.
+
+    Raises ConfigError, InputError and Refusal for what cannot be built.
+    """
+
+    def __init__(self, scene: str, overrides: tuple[str, ...], errors: Errors) -> None:
+        told = load_scene(scene, overrides)
+        if not isinstance(told, SnapScene):
+            raise Refusal(f'{scene}: system = "{told.system}"; this environment needs a snap scene')
+        self.scene, self.errors = told, errors
+        self.nominal = c = connector_of(told)
+        self.latest = round(errors.delay / told.rates.dt)
+        self._connectors = list(self._varied())
+        self._idle: list[list[Rig]] = [[] for _ in self._connectors]
+        along = c.push
+        self.unit_force = float(along @ c.admittance.stiffness[:3, :3] @ along) * GIVE
+        mass, _, inertia = c.plug.mass_properties(1.0)
+        self.unit_torque = self.unit_force * float(np.sqrt(np.trace(inertia) / (3.0 * mass)))
+        reach = np.abs(along) * (c.stroke + AHEAD) + (1.0 - np.abs(along)) * ASIDE
+        behind = np.abs(along) * AHEAD + (1.0 - np.abs(along)) * ASIDE
+        forward = along >= 0.0
+        self.low = np.r_[np.where(forward, -behind, -reach), np.full(3, -TILT)]
+        self.high = np.r_[np.where(forward, reach, behind), np.full(3, TILT)]
+        self.rate = np.repeat([SPEED, TURNING], 3) * TICKS * told.rates.dt
+        self.unit = np.repeat([c.stroke, TILT, GIVE, TILT, self.unit_force, self.unit_torque], 3)
+
+    def _varied(self) -> Iterator[Connector]:
+        """The connectors, all held as the scene's own is; drawn by their number, the same for every seed."""
+        e, c, spec = self.errors, self.nominal, self.scene.connector
+        for variant in range(e.variants if e.modulus or e.geometry else 1):
+            rng = np.random.default_rng(variant)
+            stiffer = 1.0 + e.modulus * rng.uniform(-1.0, 1.0)
+            material = replace(c.material, youngs_modulus=stiffer * c.material.youngs_modulus)
+            made = c
+            if e.geometry and not isinstance(spec, FilesConnector):
+                made = self._drawn(rng)
+            yield replace(made, material=material, admittance=c.admittance)
+
+    def _drawn(self, rng: np.random.Generator) -> Connector:
+        """A connector whose dimensions differ, and that can latch."""
+        spec = self.scene.connector
+        usual = KINDS[spec.kind].dimensions()
+        for _ in range(TRIES):
+            own = {
+                field.name: (getattr(spec, field.name) or getattr(usual, field.name))
+                * (1.0 + self.errors.geometry * rng.uniform(-1.0, 1.0))
+                for field in fields(usual)
+            }
+            varied = self.scene.model_copy(update={"connector": spec.model_copy(update=own)})
+            try:
+                return connector_of(varied)
+            except InputError as why:
+                said = why
+        raise Refusal(f"errors: geometry is {self.errors.geometry}; of {TRIES} draws none can latch: {said}")
+
+    @property
+    def variants(self) -> int:
+        """How many connectors there are."""
+        return len(self._connectors)
+
+    def take(self, variant: int) -> Rig:
+        """A rig at rest that nobody else uses."""
+        idle = self._idle[variant]
+        rig = idle.pop() if idle else Rig(self.scene, self._connectors[variant], variant, self.latest)
+        rig.restore()
+        return rig
+
+    def give(self, rig: Rig) -> None:
+        """It may be taken again."""
+        self._idle[rig.variant].append(rig)
+
+
+class Trial:
+    """One episode after the other: an error drawn, a target led, what is sensed and what it is worth."""
+
+    def __init__(self, plant: Plant) -> None:
+        self.plant = plant
+        self.rig: Rig | None = None
+        self._noise, self._sensed, self._best = np.zeros(SENSED), np.zeros(SENSED), 0.0
+
+    def begin(self, rng: np.random.Generator, options: dict[str, Any] | None) -> dict[str, Any]:
+        """Draw an episode, but for what `options` give, and lead its first tick; what was drawn."""
+        plant, e = self.plant, self.plant.errors
+        push = plant.nominal.push
+        across, given = np.eye(3) - np.outer(push, push), options or {}
+        drawn, variant, late = (
+            rng.uniform(-1.0, 1.0, 7),
+            rng.integers(plant.variants),
+            rng.integers(plant.latest + 1),
+        )
+        drew: dict[str, Any] = {
+            "position": e.position * across @ drawn[:3], "tilt": e.tilt * drawn[3:6],
+            "friction": plant.nominal.friction * (1.0 + e.friction * drawn[6]),
+            "delay": late * plant.scene.rates.dt, "variant": int(variant),
+        }  # fmt: skip
+        unknown = sorted(set(given) - set(drew))
+        if unknown:
+            raise Refusal(f"reset: there is no option {unknown[0]!r}; there are {', '.join(drew)}")
+        drew |= given
+        self._take(int(drew["variant"]), float(drew["delay"]))
+        assert self.rig is not None
+        servo, own = self.rig.servo, plant.scene.misalignment
+        servo.offset[:] = own.position + np.array(drew["position"], float)
+        quat_multiply(_quaternion(drew["tilt"]), np.array(own.quaternion), servo.rest)
+        servo.snap.search.settings["friction"] = drew["friction"]
+        self.rig.episode.command[:3] = self.rig.episode.goal[:3] = -BACK * push
+        self._best = 0.0
+        advance_one(self.rig.handle, 1)
+        drew["modulus"] = self.rig.connector.material.youngs_modulus
+        return {**self.told(), **drew}
+
+    def _take(self, variant: int, delay: float) -> None:
+        """The variant's rig, its sensors that late."""
+        plant = self.plant
+        late = round(delay / plant.scene.rates.dt)
+        if not (0 <= variant < plant.variants and 0 <= late <= plant.latest):
+            raise Refusal(
+                f"reset: variant {variant} at a delay of {delay:g} s; there are {plant.variants} variants, "
+                f"and delays up to {plant.latest * plant.scene.rates.dt:g} s"
+            )
+        if self.rig is not None:
+            plant.give(self.rig)
+        self.rig = plant.take(variant)
+        self.rig.episode.told["late"], self.rig.episode.told["well"] = late, 1
+
+    def aim(self, action: ArrayLike) -> None:
+        """Where the target is to go in the next step."""
+        assert self.rig is not None
+        plant, s = self.plant, self.rig.episode
+        wanted = s.command + plant.rate * np.clip(np.asarray(action, float), -1.0, 1.0)
+        s.goal[:] = np.clip(wanted, plant.low, plant.high)
+
+    def judge(self) -> tuple[float, bool, dict[str, Any]]:
+        """Reward, whether it is over, and what else there is to say, after a step."""
+        assert self.rig is not None
+        told = self.told()
+        share, force = told["travel_m"] / self.rig.connector.stroke, told["force_N"] / self.plant.unit_force
+        broken = not self.rig.episode.told["well"][0] or force > BREAKING
+        reward = max(0.0, share - self._best) - COST * min(force, BOUND) + told["latched"] - broken
+        self._best = max(self._best, share)
+        return float(reward), bool(told["latched"] or broken), told
+
+    def observe(self, rng: np.random.Generator) -> Observation:
+        """What the agent sees."""
+        assert self.rig is not None
+        s, unit = self.rig.episode, self.plant.unit
+        sensed_now(s, self._sensed)
+        seen = np.concatenate([s.command, self._sensed]) / unit
+        rng.standard_normal(out=self._noise)
+        seen[6:] += self.plant.errors.noise * self._noise
+        return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
+
+    def told(self) -> dict[str, Any]:
+        """How the plug stands, without error or delay."""
+        assert self.rig is not None
+        c, servo = self.rig.connector, self.rig.servo
+        travel = float((servo.snap.plug.motion.position - self.rig.model.start) @ c.push)
+        force = float(np.linalg.norm(servo.hand[:3]))
+        return {"travel_m": travel, "force_N": force, "latched": travel >= LATCHED * c.stroke}
+
+
+class Artist:
+    """Pictures of one environment; raises RenderUnavailable where there is no EGL."""
+
+    def __init__(self, scene: SnapScene) -> None:
+        self.scene = scene
+        self._of: Rig | None = None
+        self._photographer: Offscreen | None = None
+
+    def picture(self, rig: Rig) -> NDArray[np.uint8]:
+        """The present state of a rig, (480, 640, 3)."""
+        if self._of is not rig:
+            self.close()
+            self._of, self._visual = rig, SnapVisual(self.scene, rig.model, rig.servo)
+        visual, tick = self._visual, int(rig.servo.count[0]["tick"])
+        visual.publish(visual.take_tool(), tick, np.zeros(len(COUNTERS), np.int64))
+        state, _ = visual.latest()
+        if self._photographer is None:
+            self._photographer = Offscreen(visual.geometry, state, WIDTH, HEIGHT)
+            self._camera = Camera.looking(
+                "perspective", visible_points(visual.geometry, state), WIDTH / HEIGHT
+            )
+        return self._photographer.picture(state, self._camera)
+
+    def close(self) -> None:
+        """Give the picture's resources back."""
+        if self._photographer is not None:
+            self._photographer.close()
+        self._photographer, self._of = None, None
+
+
+CONSTANT = (
+    "model", "field", "scratch", "points", "settings", "picture", "prong", "prongs", "probe", "probes",
+    "bodies", "batch", "problem", "acceleration",
+)  # fmt: skip
+"""Fields of the servo's and of its parts' state that no tick changes, or that none reads before it writes."""
+
+
+def _state(value: Any) -> Iterator[NDArray[Any]]:
+    """All arrays of nested tuples that a run changes."""
+    for name, field in value._asdict().items():
+        if name in CONSTANT:
+            continue
+        if isinstance(field, np.ndarray):
+            yield field
+        elif hasattr(field, "_asdict"):
+            yield from _state(field)
+
+
+def _quaternion(turn: ArrayLike) -> Floats:
+    """(w, x, y, z) of a rotation vector (3,) [rad]."""
+    q = np.empty(4)
+    quat_from_rotvec(np.asarray(turn, float), q)
+    return q
