@@ -20,6 +20,14 @@ from palpo.benchmarks.tables import print_bench
 
 __all__ = ["BENCHES", "print_bench"]
 
+
+def _robots() -> dict[str, Any]:
+    """Steps a second of `palpo/Snap-v1` in a batch, and of one environment."""
+    from palpo.benchmarks.robots import robots  # Gymnasium is an extra
+
+    return robots()
+
+
 BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "servo": servo,
     "low-step": low_step,
@@ -27,6 +35,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "solve": solve,
     "hapco": hapco,
     "snap": snap,
+    "robots": _robots,
     "suction": suction,
     "start": start,
     "memory": memory,

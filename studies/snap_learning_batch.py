@@ -15,8 +15,9 @@ TRAINED_FROM = 1
 
 
 class Batch(VecEnv):
-    """`SnapVectorEnv` with the other's manners.
+    """`SnapVectorEnv` with the other's manners; actions are added to the blind push.
 
+    blind: straight on at full speed, (6,).
     ends: of each episode that has ended, the steps of all environments so far, its return, and whether it
     latched.
     """
@@ -25,6 +26,7 @@ class Batch(VecEnv):
         self.env = SnapVectorEnv(n, max_episode_steps=most, autoreset_mode=AutoresetMode.SAME_STEP)
         super().__init__(n, self.env.single_observation_space, self.env.single_action_space)
         self.ends: list[tuple[int, float, bool]] = []
+        self.blind = np.r_[self.env.plant.nominal.push, np.zeros(3)].astype(np.float32)
         self._returns, self._steps = np.zeros(n), 0
         self._actions: Any = None
 
@@ -34,7 +36,11 @@ class Batch(VecEnv):
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Keep the actions."""
-        self._actions = actions
+        self._actions = self.sent(actions)
+
+    def sent(self, actions: NDArray[Any]) -> NDArray[np.float32]:
+        """What the environments are told for actions (n, 6)."""
+        return np.clip(self.blind + actions, -1.0, 1.0).astype(np.float32)
 
     def step_wait(self) -> Any:
         """A step; what an episode ended with is in its own info."""

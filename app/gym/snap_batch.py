@@ -82,7 +82,7 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         self._steps[i], self._over[i] = 0, False
         return self.trials[i].observe(self._rngs[i]), info
 
-    def step(
+    def step(  # type: ignore[override]  # flags are no floats
         self, actions: Observation
     ) -> tuple[Observation, NDArray[np.float64], Flags, Flags, dict[str, Any]]:
         """10 ms in all of them; see the class."""
@@ -115,7 +115,7 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         handles = [rig.handle for i in going if (rig := self.trials[i].rig) is not None]
         if not handles:
             return
-        work = handles[0], addresses_of(handles), TICKS, claims(len(handles))
+        work: Any = handles[0], addresses_of(handles), TICKS, claims(len(handles))
         helpers = min(self._helpers, len(handles) - 1)
         helping = [self._pool.submit(advance_all, *work) for _ in range(helpers)] if self._pool else []
         advance_all(*work)

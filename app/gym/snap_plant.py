@@ -29,8 +29,9 @@ from palpo.render.scene_view import visible_points
 Floats = NDArray[np.float64]
 Observation = NDArray[np.float32]
 
-QUICK = ("contact.spacing=0.002",)
-"""Overrides of a scene for learning: half as many candidate points along an edge halve the time of a step."""
+QUICK = ("connector.mesh=coarse", "contact.spacing=0.002")
+"""Overrides of a scene for learning: half as many candidate points along an edge halve the time of a step,
+and the coarse mesh saves a fifth of it."""
 TICKS = 10
 """Ticks of the servo in a step."""
 SPEED, TURNING = 0.05, 0.5

@@ -16,8 +16,7 @@ from palpo.physics.exchange.handle import Handle, handle_like
 from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_from_rotvec
-from palpo.physics.systems.snap_servo import SnapServo
-from palpo.physics.systems.snap_tick import tick
+from palpo.physics.systems.snap_tick import SnapServo, tick
 
 SENSED = 12
 """What sensors measure: plug from its target [m], [rad]; force and torque of the hold [N], [N m]."""

@@ -26,7 +26,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 def test_every_benchmark_has_a_line_about_it():
     assert set(BENCHES) == {
         "servo", "low-step", "solve", "hapco", "snap", "suction", "start", "memory", "realtime", "latency",
-        "soak", "stall", "large-body",
+        "soak", "stall", "large-body", "robots",
     }  # fmt: skip
     assert all(summary_of(bench) for bench in BENCHES.values())
 
