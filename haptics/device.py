@@ -15,8 +15,9 @@ cannot turn the hand, and is not rounded.
 """
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,8 +66,20 @@ class DeviceSpec:
     """Lower and upper corner of its reach [m], device axes; without end where nobody states it."""
     max_rate: float = 5000.0
     """Fastest change of the force that may be sent to it [N/s]."""
-    torques: bool = False
-    """Whether it renders torques; those that it does not are accounted for by `palpo.haptics.passivity`."""
+    max_torque: float = 0.0
+    """Largest torque at the stylus [N m]; 0 renders none. Torques that are not rendered are accounted for by
+    `palpo.haptics.passivity`."""
+    continuous_force: float = math.inf
+    """Force that its motors stand for ever [N]; infinite for one without motors."""
+    thermal_time: float = 60.0
+    """Time constant of the motors' windings [s]."""
+
+
+def stored_spec(stored: Mapping[str, Any]) -> DeviceSpec:
+    """The figures that a recording keeps of its device; those that no version knows any more are left out."""
+    return DeviceSpec(
+        **{field.name: stored[field.name] for field in fields(DeviceSpec) if field.name in stored}
+    )
 
 
 # HDAPI states -210 -110 -85 to 210 205 130 mm for the PHANTOM Omni and the Touch, which has its arm.
@@ -118,6 +131,10 @@ class VirtualDevice(NamedTuple):
     measured_orientation: NDArray[np.float64]
     health: NDArray[np.int64]
     """DEVICE_OK, or what whoever watches the device has found, shape (1,)."""
+    allowance: NDArray[np.float64]
+    """Share of its largest force that it allows now, by its motors' temperature, shape (1,)."""
+    allowances: NDArray[np.float64]
+    """Those that RECORDED repeats, shape (n,)."""
 
 
 def make_virtual_device(
@@ -188,6 +205,8 @@ def make_virtual_device(
         measured=measured,
         measured_orientation=turns[0].copy(),
         health=np.zeros(1, dtype=np.int64),
+        allowance=np.ones(1),
+        allowances=np.ones(1),
     )
 
 
@@ -284,6 +303,28 @@ def _repeat(device, tick, port):
     for i in range(4):
         port.orientation[i] = device.orientations[row, i]
     port.buttons[0] = device.buttons[row]
+    device.allowance[0] = device.allowances[min(row, device.allowances.shape[0] - 1)]
+
+
+@inlined
+def measure_spin(device, port, elapsed):
+    """port.angular_velocity [rad/s] from the last two poses, `elapsed` seconds apart, behind the low-pass."""
+    _turn(port.orientation, device.measured_orientation, port.angular_velocity)
+    for i in range(3):
+        rate = port.angular_velocity[i] / elapsed
+        device.measured[2, i] += device.velocity_gain * (rate - device.measured[2, i])
+        port.angular_velocity[i] = device.measured[2, i]
+    for i in range(4):
+        device.measured_orientation[i] = port.orientation[i]
+
+
+@inlined
+def begin_measuring(device, port):
+    """Take the port's orientation for the first of those that `measure_spin` compares."""
+    for i in range(3):
+        device.measured[2, i] = port.angular_velocity[i] = 0.0
+    for i in range(4):
+        device.measured_orientation[i] = port.orientation[i]
 
 
 @kernel
@@ -307,13 +348,7 @@ def device_read(device, tick, port):
         device.measured[0, i] = x
         port.position[i] = x
         port.velocity[i] = device.measured[1, i]
-    _turn(port.orientation, device.measured_orientation, port.angular_velocity)
-    for i in range(3):
-        rate = port.angular_velocity[i] / device.dt
-        device.measured[2, i] += device.velocity_gain * (rate - device.measured[2, i])
-        port.angular_velocity[i] = device.measured[2, i]
-    for i in range(4):
-        device.measured_orientation[i] = port.orientation[i]
+    measure_spin(device, port, device.dt)
     return device.health[0]
 
 

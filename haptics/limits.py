@@ -18,6 +18,15 @@ The gain
     in `emergency` once an emergency stop was asked for;
   rises, in `fade_in` at the start, in `recovery` after a wait, the watchdog or a pause.
 While the command is not usable the last good one is held under the falling gain.
+
+A device that renders torques gets them by the same rules, 1, 3 and 4, with bounds of their own.
+
+The largest force is the least of what the operator allows, what the device says of its motors
+(`VirtualDevice.allowance`) and the thermal budget: the windings' temperature over what they stand for ever,
+  h' = ((|F| / F_c)^2 - h) / tau,
+with the continuous force F_c and the windings' time constant tau. Up to HOT the largest force F_m is given,
+from there on F_m - (F_m - F_c) (h - HOT) / (1 - HOT). It is F_c at h = 1, where h no longer rises, so that h
+never exceeds 1, F_c is given for ever and F_m for -tau ln(1 - HOT (F_c / F_m)^2) seconds from cold.
 """
 
 import math
@@ -110,7 +119,8 @@ REASONS = (
     COUNT_AT_EDGE,
     COUNT_NEAR_LIMIT,
     COUNT_POSE_HELD,
-) = range(10)
+    COUNT_WARM,
+) = range(11)
 COUNTERS = (
     "clamped",
     "rate_limited",
@@ -122,7 +132,10 @@ COUNTERS = (
     "at_edge",
     "near_limit",
     "pose_held",
+    "warm",
 )
+HOT = 0.8
+"""Share of the windings' lasting temperature from which on the largest force falls."""
 
 LET_GO = 2000.0
 """Stiffness with which a force that no frame renews gives way to the hand [N/m], above that of the stiffest
@@ -157,6 +170,14 @@ class LimitParams(NamedTuple):
     """Bit mask of the buttons that, all down, ask for an emergency stop; 0 is none."""
     guard: GuardParams
     passivity: PassivityParams
+    max_torque: float
+    """Largest torque norm [N m]; 0 is a device that renders none."""
+    max_torque_step: float
+    """Largest change of the torque in a tick [N m]."""
+    continuous_force: float
+    """Force [N] that the motors stand for ever; infinite has no thermal budget."""
+    heating: float
+    """Share of the way to its balance that the windings' temperature goes in a tick."""
 
 
 class LimitState(NamedTuple):
@@ -171,13 +192,19 @@ class LimitState(NamedTuple):
     words: NDArray[np.int64]
     """Stop reason, phase of the start, 1 while the watchdog holds, 1 from an emergency on; shape (4,)."""
     counters: NDArray[np.int64]
-    """As named in COUNTERS, shape (10,)."""
+    """As named in COUNTERS, shape (11,)."""
     live: NDArray[np.float64]
     """Goal, present value and change in a tick of each entry of Port.live, shape (3, 2)."""
+    torque: NDArray[np.float64]
+    """Last torque before the gain, shape (3,) [N m]."""
+    motors: NDArray[np.float64]
+    """Temperature of the windings over their lasting one, share that the device allows, and the largest force
+    [N] of this tick, shape (3,)."""
 
 
 _REASON, _PHASE, _WATCHDOG, _EMERGENCY = 0, 1, 2, 3
 _GOAL, _NOW, _CHANGE = 0, 1, 2
+HEAT, _ALLOWED, _LARGEST = 0, 1, 2
 # Phases of the start: the gain has not left zero, rises for the first time, has been full or has fallen since
 _GATED, _RISING, _OPEN = 0, 1, 2
 
@@ -202,11 +229,16 @@ def make_limits(
     hand_speed: float = HAND_SPEED,
     guard: GuardParams | None = None,
     passivity: PassivityParams | None = None,
+    max_torque: float = 0.0,
+    max_torque_rate: float = 10.0,
+    continuous_force: float = math.inf,
+    thermal_time: float = 60.0,
 ) -> LimitParams:
     """Limits from seconds, newtons and N/s; fade_in or recovery 0 is at once, and without start_force.
 
     ceiling None is max_force. hand_speed inf judges no pose. guard None guards nothing; passivity None
-    neither observes nor controls.
+    neither observes nor controls. max_torque [N m] 0: the device renders none; max_torque_rate [N m/s].
+    continuous_force [N], with the windings' time constant thermal_time [s]: what the motors stand for ever.
     Raises HapticsError on a force, rate, falling time or age that is not positive.
     """
     for name, value in (
@@ -217,6 +249,9 @@ def make_limits(
         ("start_force", start_force),
         ("max_age", max_age),
         ("hand_speed", hand_speed),
+        ("continuous_force", continuous_force),
+        ("thermal_time", thermal_time),
+        ("max_torque_rate", max_torque_rate),
         ("dt", dt),
     ):
         if not value > 0.0:
@@ -237,6 +272,10 @@ def make_limits(
         emergency_buttons=int(emergency_buttons),
         guard=make_guard() if guard is None else guard,
         passivity=make_passivity(dt=dt) if passivity is None else passivity,
+        max_torque=float(max_torque),
+        max_torque_step=float(max_torque_rate * dt),
+        continuous_force=float(continuous_force),
+        heating=float(dt / thermal_time),
     )
 
 
@@ -259,6 +298,8 @@ def make_limit_state(params: LimitParams) -> LimitState:
         words=np.array([RUNNING, _OPEN if full else _GATED, 0, 0], dtype=np.int64),
         counters=np.zeros(len(COUNTERS), dtype=np.int64),
         live=np.array([[1.0, params.max_force], [1.0, params.max_force], [0.0, 0.0]]),
+        torque=np.zeros(3),
+        motors=np.array([0.0, 1.0, params.max_force]),
     )
 
 
@@ -309,11 +350,14 @@ def let_go(state, step):
 
 
 @inlined
-def _check_command(state, port):
+def _check_command(state, params, port):
     """Latch what is wrong with the command; returns the flags."""
     flags = 0
-    f = port.force
-    if not (math.isfinite(f[0]) and math.isfinite(f[1]) and math.isfinite(f[2])):
+    f, t = port.force, port.torque
+    felt = abs(f[0]) + abs(f[1]) + abs(f[2])
+    if params.max_torque > 0.0:
+        felt += abs(t[0]) + abs(t[1]) + abs(t[2])
+    if not math.isfinite(felt):
         flags |= NON_FINITE
         state.counters[COUNT_NON_FINITE] += 1
         request_fade(state, STOP_NON_FINITE)
@@ -338,11 +382,40 @@ def _go_over(live, k, goal, ticks, at_once):
         live[_NOW, k] += step if left > 0.0 else -step
 
 
+@inlined
+def _motors_allow(state, params, allowance):
+    """Largest force [N] that the motors allow, by the thermal budget and by the device's own account.
+
+    A sudden change of that account is gone over to as the operator's changes are.
+    """
+    motors, most = state.motors, 1.0 / params.slew_ticks
+    change = min(max(allowance, 0.0), 1.0) - motors[_ALLOWED]
+    motors[_ALLOWED] += min(max(change, -most), most)
+    full, lasting = params.ceiling, params.continuous_force
+    allowed = full
+    if lasting < full and motors[HEAT] > HOT:
+        allowed -= (full - lasting) * min((motors[HEAT] - HOT) / (1.0 - HOT), 1.0)
+    allowed = min(allowed, motors[_ALLOWED] * full)
+    state.counters[COUNT_WARM] += allowed < full
+    return allowed
+
+
+@inlined
+def _heat_up(state, params, out):
+    """A tick of the windings' temperature under the force (3,) [N] that is sent."""
+    lasting = params.continuous_force
+    if math.isinf(lasting):
+        return
+    square = (out[0] * out[0] + out[1] * out[1] + out[2] * out[2]) / (lasting * lasting)
+    state.motors[HEAT] += params.heating * (square - state.motors[HEAT])
+
+
 @kernel
-def slew_live(state, params, force_scale, port):
+def slew_live(state, params, force_scale, port, allowance=1.0):
     """Bring the live values a tick nearer to what the operator wants; force_scale: the workspace's own.
 
-    The largest force is never above the ceiling. A value that is no number leaves what there was.
+    The largest force is never above the ceiling, nor above what the motors allow, of which the device may
+    say a share itself. A value that is no number leaves what there was.
     """
     wanted = port.live[LIVE_FORCE_SCALE]
     scale = wanted if math.isfinite(wanted) else force_scale
@@ -351,6 +424,7 @@ def slew_live(state, params, force_scale, port):
     nothing_felt = state.gain[0] == 0.0
     _go_over(state.live, LIVE_FORCE_SCALE, scale, params.slew_ticks, nothing_felt)
     _go_over(state.live, LIVE_MAX_FORCE, largest, params.slew_ticks, nothing_felt)
+    state.motors[_LARGEST] = min(state.live[_NOW, LIVE_MAX_FORCE], _motors_allow(state, params, allowance))
 
 
 @inlined
@@ -362,7 +436,7 @@ def force_scale_now(state):
 @inlined
 def largest_force(state):
     """Largest norm [N] in this tick."""
-    return state.live[_NOW, LIVE_MAX_FORCE]
+    return state.motors[_LARGEST]
 
 
 @inlined
@@ -396,6 +470,22 @@ def _follow_command(state, params, port):
         return flags | RATE_LIMITED
     state.force[0], state.force[1], state.force[2] = x, y, z
     return flags
+
+
+@inlined
+def _follow_torque(state, params, port):
+    """Move the state's torque toward the clamped command, no faster than its rate."""
+    t, torque = port.torque, state.torque
+    if params.max_torque == 0.0:
+        return
+    norm = _norm(t[0], t[1], t[2])
+    scale = params.max_torque / norm if norm > params.max_torque else 1.0
+    dx, dy, dz = scale * t[0] - torque[0], scale * t[1] - torque[1], scale * t[2] - torque[2]
+    step = _norm(dx, dy, dz)
+    share = params.max_torque_step / step if step > params.max_torque_step else 1.0
+    torque[0] += share * dx
+    torque[1] += share * dy
+    torque[2] += share * dz
 
 
 @inlined
@@ -453,12 +543,21 @@ def limit_force(state, params, port, out, pausing=False):
     Reads port.force, port.status (code, age of the frame, flags), state.live and state.brake; out is finite.
     |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
     """
-    flags = _check_command(state, port)
+    flags = _check_command(state, params, port)
     if flags == 0:
         flags |= _follow_command(state, params, port)
+        _follow_torque(state, params, port)
     f = port.force
     stale, waiting = is_stale(port, params.max_age), port.status[STATUS_FLAGS] & WAITING != 0
     flags |= _move_gain(state, params, _norm(f[0], f[1], f[2]), stale, waiting, pausing)
     for i in range(3):
         out[i] = state.gain[0] * state.force[i]
+    _heat_up(state, params, out)
     return flags
+
+
+@inlined
+def felt_torque(state, out):
+    """out (3,) [N m] = the torque that goes with the force of `limit_force`."""
+    for i in range(3):
+        out[i] = state.gain[0] * state.torque[i]

@@ -77,29 +77,32 @@ def make_port_energy() -> PortEnergy:
 
 
 @kernel
-def observe_port(account, params, port, sent, gain, interrupted):
+def observe_port(account, params, port, sent, turned, gain, interrupted):
     """Book the work of the last tick, once the device has reported where it led.
 
-    port: device axes; its torque is still that of the last tick. sent (3,) [N] and gain: of the last tick.
+    port: device axes; its torque is still that of the last tick. sent (3,) [N], turned (3,) [N m] and gain:
+    of the last tick. What was asked of torque and not sent is booked as lacking.
     interrupted: the device moved on without ticks, under no force.
     """
     if interrupted or account.ticks[0] == 0:
         for i in range(3):
             account.step[i] = 0.0
     else:
-        delivered, dissipated, turned = 0.0, 0.0, 0.0
+        delivered, dissipated, lacking = 0.0, 0.0, 0.0
         for i in range(3):
             account.step[i] = port.position[i] - account.last[i]
             delivered += sent[i] * account.step[i]
             dissipated += gain * account.brake[i] * account.step[i]
-            turned += port.torque[i] * port.angular_velocity[i] * params.dt
+            turn = port.angular_velocity[i] * params.dt
+            delivered += turned[i] * turn
+            lacking += (port.torque[i] - turned[i]) * turn
         # a pose or torque that is no number ends the run, and must not end the account
         if params.mode != OFF and np.isfinite(delivered):
             account.joules[ENERGY] += delivered
             account.joules[HIGHEST] = max(account.joules[HIGHEST], account.joules[ENERGY])
             account.joules[DISSIPATED] += dissipated
-        if np.isfinite(turned):
-            account.joules[TORQUE_WORK] += turned
+        if np.isfinite(lacking):
+            account.joules[TORQUE_WORK] += lacking
     for i in range(3):
         account.last[i] = port.position[i]
     account.ticks[0] += 1

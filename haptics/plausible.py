@@ -45,6 +45,13 @@ def make_pose_memory() -> PoseMemory:
 
 
 @inlined
+def forget_pose(memory):
+    """Take the next finite pose for the first: the device has found a new origin."""
+    memory.words[_HELD] = 0
+    memory.words[_THERE] = 0
+
+
+@inlined
 def _finite(port):
     total = 0.0
     for i in range(3):

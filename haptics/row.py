@@ -43,6 +43,7 @@ COLUMNS: tuple[Column, ...] = (
     *_vector("force_x force_y force_z", "N", "commanded force in the scene"),
     *_vector("torque_x torque_y torque_z", "N m", "commanded torque in the scene"),
     *_vector("sent_x sent_y sent_z", "N", "force sent to the device, in its axes"),
+    *_vector("sent_torque_x sent_torque_y sent_torque_z", "N m", "torque sent to the device, in its axes"),
     Column("residual", "1", "residual of the contact solve"),
     Column("depth", "m", "deepest penetration"),
     *_vector("held_x held_y held_z", "m", "held point of the tool"),
@@ -61,12 +62,13 @@ COLUMNS: tuple[Column, ...] = (
     Column("late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"),
     Column("step_us", "us", "time from the tick's start to its record, 0 in lock-step"),
     Column("energy_J", "J", "energy delivered to the hand so far, as the passivity observer has it"),
+    Column("allowance", "1", "share of its largest force that the device allows, by its motors"),
 )
 NAMES = tuple(column.name for column in COLUMNS)
 
 
 @kernel
-def write_row(row, tick, dt, port, device_port, sent, flags, late_us, step_us, energy):
+def write_row(row, tick, dt, port, device_port, sent, turned, flags, late_us, step_us, energy, allowance):
     """Fill row, shape (len(COLUMNS),), in the order of COLUMNS."""
     row[0] = tick
     row[1] = tick * dt
@@ -86,7 +88,7 @@ def write_row(row, tick, dt, port, device_port, sent, flags, late_us, step_us, e
             k += 1
     row[k] = port.buttons[0]
     k += 1
-    for field in (port.force, port.torque, sent, port.info):
+    for field in (port.force, port.torque, sent, turned, port.info):
         for i in range(field.shape[0]):
             row[k] = field[i]
             k += 1
@@ -97,3 +99,4 @@ def write_row(row, tick, dt, port, device_port, sent, flags, late_us, step_us, e
     row[k + 1] = late_us
     row[k + 2] = step_us
     row[k + 3] = energy
+    row[k + 4] = allowance

@@ -18,6 +18,8 @@ Pause: while one is asked for the scene runs on under a falling gain; at zero th
 makes no tick and no row, its tick count stands, and it sends zero force; granted ticks are single steps at
 zero gain with the hand held still. The first tick after it holds the scene's pose once more, so that nothing
 jumps. All of this follows from the pause word and the gain, so that the rows' flags (PAUSING) repeat it.
+A device may hold its servo in the same way, while it is calibrated or its force is off; then no ticks are
+granted.
 """
 
 import math
@@ -62,6 +64,7 @@ from palpo.haptics.limits import (
     STOP_TICK_FAILED,
     LimitParams,
     LimitState,
+    felt_torque,
     force_scale_now,
     has_faded,
     is_emergency,
@@ -129,7 +132,7 @@ CATCH_UP = 10
 """Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""
 
 # Control words: on one cache line what others ask of the servo, on another what it tells them
-_STOP, _EMERGENCY, _PAUSE, _GRANTED = 0, 1, 2, 3
+_STOP, _EMERGENCY, _PAUSE, _GRANTED, _HOLD = 0, 1, 2, 3, 4
 _REASON, _TICK, _FROZEN, _USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_LINE + 3
 
 
@@ -152,6 +155,8 @@ class ServoState(NamedTuple):
     energy: PortEnergy
     sent: NDArray[np.float64]
     """Force sent last [N], device axes, shape (3,)."""
+    turned: NDArray[np.float64]
+    """Torque sent last [N m], device axes, shape (3,)."""
     ring: NDArray[np.int64]
     rows: NDArray[np.float64]
     """Recorded rows, shape (capacity, len(COLUMNS)), behind the ring."""
@@ -216,6 +221,7 @@ def make_servo(
         limit_state=make_limit_state(limits),
         energy=make_port_energy(),
         sent=np.zeros(3),
+        turned=np.zeros(3),
         ring=ring,
         rows=np.zeros((ring_capacity, len(COLUMNS))),
         recording=int(recording),
@@ -254,6 +260,12 @@ def request_stop(servo, reason=STOP_REQUESTED):
 def request_pause(servo, on):
     """Ask the servo to fade and freeze, or to go on; any thread may."""
     store_release(servo.control, _PAUSE, 1 if on else 0)
+
+
+@kernel
+def hold_servo(servo, on):
+    """Ask the servo on behalf of its device to fade and freeze, or to go on; one thread at a time."""
+    store_release(servo.control, _HOLD, 1 if on else 0)
 
 
 @kernel
@@ -303,10 +315,12 @@ def _record(servo, tick, flags, late_ns, step_ns):
             servo.port,
             servo.device_port,
             servo.sent,
+            servo.turned,
             flags,
             late_ns * 1e-3,
             step_ns * 1e-3,
             servo.energy.joules[ENERGY],
+            servo.device.allowance[0],
         )
         ring_commit(servo.ring)
 
@@ -327,10 +341,10 @@ def _hear_pause(servo):
     control = servo.control
     # in this order: whoever grants has asked for the pause before
     granted = load_acquire(control, _GRANTED)
-    pausing = load_acquire(control, _PAUSE) != 0
+    pausing, held = load_acquire(control, _PAUSE) != 0, load_acquire(control, _HOLD) != 0
     if not pausing:
         control[_USED] = granted
-    return pausing, granted > control[_USED]
+    return pausing or held, granted > control[_USED] and not held
 
 
 @inlined
@@ -367,7 +381,7 @@ def _rest(servo, late_ns):
     A scripted hand stands still with the scene; a pointer or a real stylus moves on.
     """
     for i in range(3):
-        servo.sent[i] = 0.0
+        servo.sent[i] = servo.turned[i] = 0.0
     if servo.device.source != TABLE:
         _read_device(servo, servo.control[_TICK], late_ns)
         device_write(servo.device, servo.sent)
@@ -432,15 +446,24 @@ def servo_step(servo, late_ns, paced):
     flags = _read_device(servo, tick, late_ns)
     waiting = servo.port.status[STATUS_FLAGS] & WAITING != 0
     flags |= _follow(servo, tick, frozen, waiting)
-    observe_port(servo.energy, servo.limits.passivity, servo.device_port, servo.sent, state.gain[0], frozen)
+    observe_port(
+        servo.energy,
+        servo.limits.passivity,
+        servo.device_port,
+        servo.sent,
+        servo.turned,
+        state.gain[0],
+        frozen,
+    )
     if waiting:
         let_go(state, servo.energy.step)
     _call_system(servo)
-    slew_live(state, servo.limits, servo.workspace.force_scale, servo.port)
+    slew_live(state, servo.limits, servo.workspace.force_scale, servo.port, servo.device.allowance[0])
     force_to_device(servo.workspace, force_scale_now(state), servo.port, servo.device_port)
     observe_torque(servo.energy, servo.device_port)
     flags |= _guard(servo)
     flags |= limit_force(state, servo.limits, servo.device_port, servo.sent, pausing)
+    felt_torque(state, servo.turned)
     if device_write(servo.device, servo.sent) != DEVICE_OK:
         request_fade(state, STOP_DEVICE_LOST)
     step_ns = now_ns(servo.scratch) - start
@@ -489,8 +512,10 @@ def servo_lead(servo, positions, orientations, velocities, spins, rows):
         for i in range(4):
             port.orientation[i] = orientations[k, i]
         _call_system(servo)
-        energy = servo.energy.joules[ENERGY]
-        write_row(rows[k], control[_TICK], servo.dt, port, servo.device_port, servo.sent, 0, 0.0, 0.0, energy)
+        write_row(
+            rows[k], control[_TICK], servo.dt, port, servo.device_port, servo.sent, servo.turned, 0, 0.0, 0.0,
+            servo.energy.joules[ENERGY], 1.0,
+        )  # fmt: skip
         control[_TICK] += 1
         if port.status[STATUS_CODE] != OK:
             return k
@@ -521,6 +546,41 @@ def servo_loop(servo):
     while not done:
         late, deadline = _pace(deadline, servo.period_ns, servo.statistics, servo.scratch)
         done = servo_step(servo, late, 1)
+    end_waiting(servo.scratch)
+    return finished_reason(servo)
+
+
+@kernel
+def polled_tick(servo, read, write, data, late_ns, paced):
+    """One tick of a device that is asked for its pose and told its force by C functions `int32 f(void *)`.
+
+    read and write: their addresses; data: what both are given. Read fills `device_port` and the device's
+    health; write sends `sent` and `turned`. True once a stop has been asked for and the force has faded.
+    """
+    call_tick(read, data)
+    done = servo_step(servo, late_ns, paced)
+    call_tick(write, data)
+    return done
+
+
+@kernel
+def polled_run(servo, read, write, data, n):
+    """Lock-step driver of a polled device: n ticks without a clock; those done."""
+    first = tick_count(servo)
+    for _ in range(n):
+        if finished_reason(servo) != RUNNING or polled_tick(servo, read, write, data, 0, 0):
+            break
+    return tick_count(servo) - first
+
+
+@kernel
+def polled_loop(servo, read, write, data):
+    """Real-time driver of a polled device, as `servo_loop`; returns the stop reason."""
+    deadline = now_ns(servo.scratch) + servo.period_ns
+    done = finished_reason(servo) != RUNNING
+    while not done:
+        late, deadline = _pace(deadline, servo.period_ns, servo.statistics, servo.scratch)
+        done = polled_tick(servo, read, write, data, late, 1)
     end_waiting(servo.scratch)
     return finished_reason(servo)
 
@@ -652,15 +712,21 @@ class ServoThread:
             if self._realtime:
                 self.scheduler = request_realtime()[1]
             self._ready.set()
-            servo_loop(self.servo)
+            self._drive()
         except BaseException as error:  # join raises it where the user can be told
             self.error = error
         finally:
             self._ready.set()
 
+    def _drive(self) -> None:
+        servo_loop(self.servo)
+
+    def _compile(self) -> None:
+        compile_servo(self.servo)
+
     def start(self) -> Self:
         """Compile, then start; returns once the scheduling has been asked for."""
-        compile_servo(self.servo)
+        self._compile()
         self._thread.start()
         self._ready.wait()
         return self

@@ -1,7 +1,7 @@
 """The map between the device's workspace and the scene.
 
   x_scene = s R x_device + o,  v_scene = s R v_device,  q_scene = q_R q_device,  w_scene = R w_device
-  f_device = g R^T f_scene,    torque_device = R^T torque_scene
+  f_device = g R^T f_scene,    torque_device = (g / s) R^T torque_scene
 With g = s, the default, the map is power-consistent: f_device . v_device = f_scene . v_scene, so a passive
 scene stays passive in the hand, and a stiffness K of the scene is felt as s^2 K. With g = 1 a newton of the
 scene is a newton in the hand, a stiffness is felt as s K, and power is scaled by 1 / s: for s < 1 the
@@ -122,8 +122,8 @@ def pose_to_scene(workspace, device_port, port):
 @inlined
 def force_to_device(workspace, g, port, device_port):
     """Bring force and torque from the scene's port into the device's; g: device force per scene force [-]."""
-    R = workspace.rotation
+    R, turned = workspace.rotation, g / workspace.scale
     f, t = port.force, port.torque
     for i in range(3):
         device_port.force[i] = g * (R[0, i] * f[0] + R[1, i] * f[1] + R[2, i] * f[2])
-        device_port.torque[i] = R[0, i] * t[0] + R[1, i] * t[1] + R[2, i] * t[2]
+        device_port.torque[i] = turned * (R[0, i] * t[0] + R[1, i] * t[1] + R[2, i] * t[2])

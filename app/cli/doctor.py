@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palpo.app.devices.device import Device
+from palpo.app.devices.table import DEVICES, kind_of, offered
 from palpo.app.runtime.machine import ask_realtime, cores, machine_info
 from palpo.physics.kernels import cache_home
 
@@ -72,22 +74,42 @@ def print_doctor(json_path: Path | None = None) -> int:
     return 0 if well else 1
 
 
+def print_device(word: str, json_path: Path | None = None) -> int:
+    """What can be found out about one device by program, step by step; 1 if it cannot be used.
+
+    Raises HapticsError for a device that there is not.
+    """
+    kind = kind_of(word)
+    asked = [*kind.steps, ("use", kind.question)]
+    checks = [
+        Check(name, name == "use", *(_answer(partial(_tried, code)) if code else (True, "can be used")))
+        for name, code in asked
+    ]
+    table = Table(title=kind.label or kind.about, title_justify="left", show_header=False)
+    for check in checks:
+        table.add_row(check.name, _mark(check.ok, check.needed), escape(check.words))
+    Console(highlight=False, soft_wrap=True).print(table)
+    if json_path is not None:
+        data = {"well": checks[-1].ok, "device": word, "abilities": [check._asdict() for check in checks]}
+        json_path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return 0 if checks[-1].ok else 1
+
+
 def print_devices() -> int:
     """The devices that `--device` takes, which of them can be used now and why the others cannot; 0."""
-    from palpo.app.devices.table import DEVICES as KINDS
-    from palpo.app.devices.table import offered
-    from palpo.haptics.device import DEVICES
+    from palpo.app.devices import table as known
+    from palpo.haptics.device import DEVICES as MODELS
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(show_header=False, box=None, pad_edge=False)
-    questions = {kind.word: kind.question for kind in KINDS}
+    questions = {kind.word: kind.question for kind in known.DEVICES}
     for name, line in offered().items():
         question = questions.get(name.partition(":")[0])
         ok, words = _answer(partial(_tried, question)) if question else (True, "")
         table.add_row(name, _mark(ok), escape(f"{line} ({words})" if words else line))
     console.print(table)
     console.print("The simulated hand holds one of (device.model in a scene):")
-    for key, spec in DEVICES.items():
+    for key, spec in MODELS.items():
         console.print(
             f"  {key:<16} {spec.name}: {spec.max_force:g} N, resolution {1e3 * spec.resolution:g} mm, "
             f"{1e3 * spec.mass:g} g, friction {spec.friction:g} N"
@@ -195,10 +217,8 @@ def _panel() -> Answer:
     return ok, "imgui-bundle" if ok else words
 
 
-def _touch() -> Answer:
-    from palpo.app.devices.touch import Touch
-
-    return _tried(Touch.question)
+def _of(kind: type[Device]) -> Callable[[], Answer]:
+    return lambda: _tried(kind.question)
 
 
 def _recordings() -> Answer:
@@ -229,6 +249,6 @@ ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
     ("pictures", False, _pictures),
     ("window", False, _window),
     ("panel", False, _panel),
-    ("Touch or Phantom", False, _touch),
+    *((kind.label, False, _of(kind)) for kind in DEVICES if kind.label),
     ("recordings", False, _recordings),
 )

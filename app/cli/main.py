@@ -55,8 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a scene")
     run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
     run.add_argument("--device", default="auto",
-                     help="auto, touch, mouse, mock or replay:FILE; see `palpo devices`")  # fmt: skip
-    run.add_argument("--device-name", metavar="NAME", help="which Touch, where there are several")
+                     help="auto, or one of those that `palpo devices` lists")  # fmt: skip
+    run.add_argument("--device-name", metavar="NAME", help="which one, where there are several")
     run.add_argument("--unit", choices=("m", "mm"), default="m", help="of a foreign trajectory's positions")
     run.add_argument("--replay-scale", type=float, default=1.0, help="factor on a trajectory's lengths")
     run.add_argument("--headless", action="store_true", help="without a window")
@@ -112,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
     commands.add_parser("devices", help="list the devices").set_defaults(command=_devices)
     doctor = commands.add_parser("doctor", help="say what this machine can do, and what to do about the rest")
+    doctor.add_argument("--device", metavar="DEVICE", help="examine this device, step by step")
     doctor.add_argument("--json", type=Path, metavar="FILE", help="write the findings to this file")
     doctor.set_defaults(command=_doctor)
 
@@ -363,10 +364,12 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from palpo.app.cli.doctor import print_doctor
+    from palpo.app.cli.doctor import print_device, print_doctor
 
     if options.json is not None:
         check_file(options.json, "--json")
+    if options.device is not None:
+        return print_device(options.device, options.json)
     return print_doctor(options.json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
@@ -91,6 +92,10 @@ class Device:
     """What stands after the word and a colon, for people; empty for nothing."""
     question: ClassVar[str] = ""
     """Lines of Python that print what is there, and raise or exit where it cannot be used; empty: it can."""
+    label: ClassVar[str] = ""
+    """What `palpo doctor` calls it; empty where it does not ask."""
+    steps: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """What `palpo doctor --device` asks, in order: a name, and lines as those of `question`."""
     live: ClassVar[bool] = False
     """Whether somebody moves it, so that it has no end of its own."""
     pointed: ClassVar[bool] = False
@@ -98,9 +103,17 @@ class Device:
     rebased: ClassVar[bool] = False
     """Whether its first position is taken as the tool's, wherever the hand is."""
     hardware: ClassVar[bool] = False
-    """Whether it is real: it is looked for first, has a name, and calls the servo from its own scheduler."""
+    """Whether it is real: it is looked for first, and has a name."""
+    schedules: ClassVar[bool] = False
+    """Whether its own scheduler calls the servo."""
 
     source: ClassVar[int] = TABLE
+    state: str = ""
+    """What whoever holds it should do or know now, in a sentence; empty while all is well."""
+    heard: Callable[[str], object] | None = None
+    """Takes each new state."""
+    given_up: bool = False
+    """Whether whoever waits for it to open no longer wants it."""
 
     def __init__(self, asked: Asked, argument: str) -> None:
         """Raises HapticsError where it cannot be used in such a run."""
@@ -114,6 +127,13 @@ class Device:
     def title(self) -> str:
         """For people."""
         return self.word
+
+    def tell(self, words: str) -> None:
+        """Change the state."""
+        if words != self.state:
+            self.state = words
+            if words and self.heard is not None:
+                self.heard(words)
 
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         """Make it ready, until the stack closes; returns its figures. Raises HapticsError if it cannot be."""

@@ -46,4 +46,7 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
         emergency_buttons=buttons_mask(safety.emergency_buttons),
         guard=guard,
         passivity=make_passivity(safety.passivity or spec.passivity, safety.passivity_damping, dt),
+        max_torque=device.max_torque,
+        continuous_force=device.continuous_force,
+        thermal_time=device.thermal_time,
     )

@@ -18,10 +18,22 @@ def offered() -> dict[str, str]:
     return {AUTO: best} | {word: device.about for word, device in named.items()}
 
 
+def kind_of(named: str) -> type[Device]:
+    """The device that a word of `--device` means. Raises HapticsError for one that is not there."""
+    word, _, argument = named.partition(":")
+    kind = next((device for device in DEVICES if device.word == word), None)
+    if kind is None or (argument and not kind.argument):
+        known = ", ".join(offered())
+        raise HapticsError(
+            f"--device {named}: there is no such device in this version; choose one of {known}"
+        )
+    return kind
+
+
 def choose(asked: Asked) -> Device:
     """The device that `--device` names. Raises HapticsError for one that is not there."""
     word, _, argument = asked.device.partition(":")
-    kind = next((device for device in DEVICES if device.word == word), None)
+    kind = None if word == AUTO else kind_of(asked.device)
     if asked.device_name is not None:
         if word != AUTO and not (kind and kind.hardware):
             named = " or ".join(device.word for device in DEVICES if device.hardware)
@@ -31,9 +43,5 @@ def choose(asked: Asked) -> Device:
         kind = kind or next(device for device in DEVICES if device.hardware)
     elif asked.device == AUTO:
         kind = next(device for device in DEVICES if device.there(asked))
-    if kind is None or (argument and not kind.argument):
-        known = ", ".join(offered())
-        raise HapticsError(
-            f"--device {asked.device}: there is no such device in this version; choose one of {known}"
-        )
+    assert kind is not None
     return kind(asked, argument)

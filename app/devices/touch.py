@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,15 @@ from palpo.haptics.path import waypoints
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
+    from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
     from palpo.haptics.servo import Servo
+
+SETUP = "from palpo.haptics.backends.openhaptics_setup import"
+LOAD = "from palpo.haptics.backends.openhaptics_library import load"
+INKWELL = 120.0
+"""Seconds for which an operator may be asked to calibrate it."""
+_kept: dict[str | None, OpenHapticsDevice] = {}
+"""Open, without force, between two runs at one window."""
 
 
 class Touch(Device):
@@ -35,12 +44,20 @@ found = find()
 print(found.sentence)
 sys.exit(not found.ok)
 """
-    live = rebased = hardware = True
+    label = "Touch or Phantom"
+    steps = (
+        ("driver", f"{SETUP} driver\nprint(driver())"),
+        ("settings", f"{SETUP} settings\nprint(settings())"),
+        ("port", f"{SETUP} port\nprint(port())"),
+        ("library", f"{LOAD}\nload()\nprint('libHD is there')"),
+    )
+    live = rebased = hardware = schedules = True
 
     def __init__(self, asked: Asked, argument: str) -> None:
         if asked.lock_step:
             raise HapticsError("--device touch: a hand cannot be held in lock-step; leave --lock-step out")
-        self.name = asked.device_name
+        self.name, self._window = asked.device_name, asked.window
+        self._thread: TouchThread | None = None
 
     @classmethod
     def there(cls, asked: Asked) -> bool:
@@ -63,14 +80,36 @@ sys.exit(not found.ok)
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         from palpo.haptics.backends.openhaptics import OpenHapticsDevice
 
-        self._opened = stack.enter_context(OpenHapticsDevice(self.name))
+        kept = _kept.pop(self.name, None)
+        self._opened = kept or OpenHapticsDevice(self.name, INKWELL, self.tell, lambda: self.given_up)
+        stack.callback(self._leave)
         return self._opened.spec()
 
+    def _leave(self) -> None:
+        """Close it, but not between two runs at one window: opening takes seconds and a calibration."""
+        well = self._thread is None or not self._thread.lost
+        if self._window and well:
+            if not _kept:
+                atexit.register(_close_all)
+            _kept[self.name] = self._opened
+        else:
+            self._opened.close()
+
     def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
-        device = make_virtual_device(np.zeros((1, 3)), source=EXTERNAL, dt=spec.rates.dt)
+        from palpo.haptics.backends.openhaptics import FILTER_HZ
+
+        device = make_virtual_device(
+            np.zeros((1, 3)), source=EXTERNAL, velocity_cutoff_hz=FILTER_HZ, dt=spec.rates.dt
+        )
         return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
 
     def driver(self, servo: Servo) -> ServoDriver:
         from palpo.haptics.backends.openhaptics import TouchThread
 
-        return TouchThread(servo, self._opened)
+        self._thread = TouchThread(servo, self._opened, self.tell)
+        return self._thread
+
+
+def _close_all() -> None:
+    while _kept:
+        _kept.popitem()[1].close()

@@ -150,9 +150,10 @@ class Operator(Desk):
         self._waiting = True
         self.window.at_most(WAITING_HZ)
         while not ready.done():
-            self._status = self.progress.words, "warn"
+            self._status = session.choice.state or self.progress.words, "warn"
             self._frame(self._state)
             self._heed()
+            session.choice.given_up = self.closing
         self._waiting = False
         ready.result()
         return session

@@ -37,7 +37,7 @@ from palpo.app.runtime.system import Rig
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
-from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK, DeviceSpec
+from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK, stored_spec
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import (
     DEVICE_LOST,
@@ -205,7 +205,7 @@ class _Rerun:
 
     def rig(self) -> Rig:
         """The scene with the recorded inputs: the device's own, or in another scene the hand as it moved."""
-        device = None if self.other else DeviceSpec(**self.recording.meta["device_spec"])
+        device = None if self.other else stored_spec(self.recording.meta["device_spec"])
         workspace, limits = workspace_of(self.spec), limits_of(self.spec, device)
         if self.other:
             # what the clutch did is in the hand's motion already
@@ -365,7 +365,8 @@ class _Rerun:
         """Every value of every column that the clock does not make."""
         n = min(self.known, len(columns["tick"]))
         first, worst, largest = self.known, "", 0.0
-        names = [name for name in NAMES if name not in CLOCKED]
+        # an earlier version kept fewer
+        names = [name for name in NAMES if name not in CLOCKED and name in self.recording.columns]
         for name in names:
             was, is_now = self.recording.columns[name][:n].astype(float), columns[name][:n]
             same = (was == is_now) | (np.isnan(was) & np.isnan(is_now))

@@ -154,6 +154,7 @@ class Session:
 
     def _prepare(self) -> None:
         with self.progress.stage("opening the device") if self.choice.hardware else nullcontext():
+            self.choice.heard = self.progress.say
             self.device = self.choice.open(self.spec, self._open)
         compile_ahead(system_of(self.spec), self.progress)
         arithmetic()  # asked now: a recording may begin while the servo runs
@@ -448,7 +449,7 @@ class Session:
         if not self.options.lock_step:
             result["first_tick_s"] = self.first_tick
             result["scheduler"] = self.scheduler
-            if not self.choice.hardware and not self.scheduler.startswith("SCHED_FIFO granted"):
+            if not self.choice.schedules and not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
         self._export(result)
         if self.recordings:

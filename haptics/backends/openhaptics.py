@@ -8,19 +8,27 @@ second to load. Nothing is loaded from libHD until `find`, or until a device is 
 import ctypes
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
+from palpo.haptics.backends import openhaptics_prepare as prepare
 from palpo.haptics.backends.guardian import Guardian
 from palpo.haptics.backends.openhaptics_library import ERRORS, Library, explain, load
 from palpo.haptics.backends.openhaptics_tick import (
+    BY_HAND,
+    CALIBRATING,
     ENDED,
     FAULT_CODE,
     FAULT_INTERNAL,
+    FORCE_TAKEN,
     FUNCTIONS,
+    HELD,
     INSIDE,
+    LAST_CALL,
+    SWITCH_OPEN,
     UNKNOWN_CODE,
     UNKNOWN_INTERNAL,
     make_touch_tick,
@@ -40,9 +48,17 @@ QUIET = 0.05
 """Seconds without a tick, as long as a fade takes, after which the force is said not to be known."""
 PATIENCE = 0.25
 """Seconds without a tick after which the device's scheduler is taken for dead, as frames are for too old."""
-CALIBRATION_TRIES, CALIBRATION_PAUSE = 10, 0.05
-"""Updates of an automatic calibration, and seconds between two."""
+CALIBRATION = 1.0
+"""Seconds that an automatic calibration may take."""
+SERVED = 0.9
+"""Share of the ticks below which the bus is said to be slow."""
+LASTING = {TOUCH.name: 0.88, PHANTOM_DESKTOP.name: 1.75}
+"""Force [N] that a device stands for ever where it does not say so itself."""
+FILTER_HZ = 30.0
+"""Low-pass of the angular velocity, which is that of the poses."""
 MILLIMETRE = 1e-3
+
+Corner = tuple[float, float, float]
 
 _opened: dict[str | None, "OpenHapticsDevice"] = {}
 _kept: list[Handle] = []
@@ -97,6 +113,13 @@ def _sides(box: tuple[float, ...]) -> tuple[float, float, float]:
     return box[3] - box[0], box[4] - box[1], box[5] - box[2]
 
 
+def _reach(box: tuple[float, ...]) -> tuple[Corner, Corner] | None:
+    """The corners of a box that is one."""
+    if not all(math.isfinite(x) for x in box) or min(_sides(box)) <= 0.0:
+        return None
+    return (box[0], box[1], box[2]), (box[3], box[4], box[5])
+
+
 def find(name: str | None = None) -> Availability:
     """Whether the device of this name (None: the default one) can be used now; never raises.
 
@@ -115,12 +138,20 @@ def find(name: str | None = None) -> Availability:
 class OpenHapticsDevice:
     """An initialised device; a context manager that disables it however the block ends.
 
-    name: the device's name in Touch Setup, None for the default one. Raises HapticsError, in one sentence,
-    when pyOpenHaptics, libHD or the device is missing, when it is not calibrated, or when a servo runs on the
-    scheduler already: libHD's current device is one for the process, so open all devices first.
+    name: the device's name in Touch Setup, None for the default one. A device that is not calibrated is
+    waited for as long as `patience` [s]: tell hears what the operator is to do, and given_up says that nobody
+    waits any more. Raises HapticsError, in one sentence, when pyOpenHaptics, libHD or the device is missing,
+    when it is not calibrated, or when a servo runs on the scheduler already: libHD's current device is one
+    for the process, so open all devices first.
     """
 
-    def __init__(self, name: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str | None = None,
+        patience: float = CALIBRATION,
+        tell: Callable[[str], object] = str,
+        given_up: Callable[[], bool] = bool,
+    ) -> None:
         self.name = name
         self.title = "the default device" if name is None else f'the device "{name}"'
         self.library: Library = load()
@@ -135,7 +166,7 @@ class OpenHapticsDevice:
         try:
             self.library.refuse_fatal(f"{self.title} cannot be opened")
             self.identity = self._read_identity()
-            self._calibrate()
+            self._prepare(patience, tell, given_up)
         except BaseException:
             hd.hdDisableDevice(self.handle)
             raise
@@ -145,20 +176,54 @@ class OpenHapticsDevice:
         errors = self.library.take_errors()
         return explain(*errors[0]) if errors else "check its name in Touch Setup, cable and power"
 
-    def _calibrate(self) -> None:
-        """Update an automatic calibration; raises HapticsError where the operator must lend a hand."""
-        hd, c = self.library.hd, self.library.constants
+    def _prepare(self, patience: float, tell: Callable[[str], object], given_up: Callable[[], bool]) -> None:
+        """On the running scheduler, without force: calibrate, and find out what the device has."""
+        c = self.library.constants
         styles = self._integer(c.HD_CALIBRATION_STYLE)
-        status = hd.hdCheckCalibration()
-        for _ in range(CALIBRATION_TRIES):
-            if status != c.HD_CALIBRATION_NEEDS_UPDATE:
-                break
-            hd.hdUpdateCalibration(_update_style(styles, c))
-            time.sleep(CALIBRATION_PAUSE)
-            status = hd.hdCheckCalibration()
-        self.library.take_errors()
-        if status != c.HD_CALIBRATION_OK:
-            raise HapticsError(f"{self.title} is not calibrated: {_what_to_do(styles, c)}")
+        self.style, self.what_to_do = _update_style(styles, c), _what_to_do(styles, c)
+        addresses = [self.library.address(name) for name in FUNCTIONS]
+        tick = prepare.make_preparing(addresses, self.handle, self.style)
+        data = prepare.preparing_data(tick)
+        rate = self.identity.update_rate or 1000
+        job = self.library.schedule(prepare.prepare_callback.address, data.address, rate)
+        try:
+            self._wait_until_ready(tick, patience, tell, given_up)
+        finally:
+            tick.words[prepare.LEAVE] = 1
+            end = time.monotonic() + PATIENCE
+            while not tick.words[prepare.ENDED] and time.monotonic() < end:
+                time.sleep(1e-3)
+            ended = bool(tick.words[prepare.ENDED])
+            tick.words[prepare.ENDED] = 1
+            if not ended:
+                _kept.append(data)
+            self.library.release(job, scheduled=not ended)
+            tell("")
+        self.has = [bool(there) for there in tick.has]
+
+    def _wait_until_ready(
+        self,
+        tick: prepare.Preparing,
+        patience: float,
+        tell: Callable[[str], object],
+        given_up: Callable[[], bool],
+    ) -> None:
+        """Until the calibration is well; raises HapticsError where it does not become so."""
+        words, begun, told = tick.words, time.monotonic(), False
+        while words[prepare.CALLS] < len(tick.has) or words[prepare.STEADY] < prepare.STEADY_CALLS:
+            waited = time.monotonic() - begun
+            if words[prepare.FAULT]:
+                fault = explain(int(words[prepare.FAULT]), int(words[prepare.FAULT_INTERNAL]))
+                raise HapticsError(f"{self.title} cannot be opened: {fault}")
+            if not words[prepare.CALLS] and waited > STARTING:
+                raise HapticsError(f"the scheduler of {self.title} has not called for {STARTING:g} s")
+            if words[prepare.CALLS] and (waited > patience or given_up()):
+                raise HapticsError(f"{self.title} is not calibrated: {self.what_to_do}, then start again")
+            by_hand = words[prepare.STATUS] == self.library.constants.HD_CALIBRATION_NEEDS_MANUAL_INPUT
+            if by_hand and not told:
+                told = True
+                tell(f"{self.title} wants to be calibrated: {self.what_to_do}")
+            time.sleep(2e-3)
 
     # ---- what it states
 
@@ -205,14 +270,22 @@ class OpenHapticsDevice:
         model = found.model.lower()
         # the Touch X is the Desktop under its later name
         nominal = PHANTOM_DESKTOP if "desktop" in model or "touch x" in model else TOUCH
-        sides = _sides(found.usable_workspace)
+        sides, lasting = _sides(found.usable_workspace), found.max_continuous_force
         return replace(
             nominal,
             name=found.model or nominal.name,
             max_force=found.max_force if found.max_force > 0.0 else nominal.max_force,
             max_stiffness=found.max_stiffness if found.max_stiffness > 0.0 else nominal.max_stiffness,
             workspace=sides if min(sides) > 0.0 else nominal.workspace,
+            reach=_reach(found.max_workspace) or nominal.reach,
+            continuous_force=lasting if lasting > 0.0 else LASTING[nominal.name],
         )
+
+    @property
+    def lasting(self) -> float:
+        """Share of its largest force that it can give for ever."""
+        spec = self.spec()
+        return min(1.0, spec.continuous_force / spec.max_force)
 
     # ---- its end
 
@@ -236,10 +309,10 @@ def _update_style(styles: int, c: Any) -> int:
 
 def _what_to_do(styles: int, c: Any) -> str:
     if styles & c.HD_CALIBRATION_INKWELL:
-        return "put the stylus into the inkwell until its light is steady, then start again"
+        return "put the stylus into the inkwell until its light is steady"
     if styles & c.HD_CALIBRATION_AUTO:
-        return "move the stylus slowly through its whole workspace, then start again"
-    return "bring the arm to its reset position, calibrate it in Touch Setup, then start again"
+        return "move the stylus slowly through its whole workspace"
+    return "bring the arm to its reset position and calibrate it in Touch Setup"
 
 
 class TouchThread:
@@ -249,13 +322,16 @@ class TouchThread:
     it afterwards. A context manager that stops the servo however the block ends.
     """
 
-    def __init__(self, servo: Servo, device: OpenHapticsDevice) -> None:
-        self.servo, self.device = servo, device
+    def __init__(self, servo: Servo, device: OpenHapticsDevice, tell: Callable[[str], object] = str) -> None:
+        """tell: hears why the device gives no force now, and an empty text once it does."""
+        self.servo, self.device, self._tell = servo, device, tell
         self.error: BaseException | None = None
         self.scheduler = "the device's scheduler was not started"
         library = device.library
         addresses = [library.address(name) for name in FUNCTIONS]
-        self._tick = make_touch_tick(servo, addresses, device.handle)
+        self._tick = make_touch_tick(
+            servo, addresses, device.handle, device.has, device.style, device.lasting
+        )
         self._data = touch_data(self._tick)
         self._job: int | None = None
         self._silent = ""
@@ -263,6 +339,7 @@ class TouchThread:
         self._seen = 0, 0.0
         self._guardian: Guardian | None = None
         self._told = np.zeros_like(self._tick.counts)
+        self._said, self._served = "", (0, 0)
 
     def start(self) -> Self:
         """Compile, then put the servo on the scheduler; returns after its first tick.
@@ -296,10 +373,11 @@ class TouchThread:
         """Whether the scheduler still calls the servo."""
         if self._job is None or self._ended or self._silent:
             return False
-        ticks, now = tick_count(self.servo), time.monotonic()
+        # a paused servo is called and makes no tick
+        ticks, called, now = tick_count(self.servo), int(self._tick.clock[LAST_CALL]), time.monotonic()
         patience = PATIENCE if ticks else STARTING
-        if ticks != self._seen[0]:
-            self._seen = ticks, now
+        if called != self._seen[0]:
+            self._seen = called, now
             self._quiet = 0
         elif now - self._seen[1] > patience:
             self._silent = f"the scheduler of {self.device.title} has not called for {patience:g} s"
@@ -329,7 +407,44 @@ class TouchThread:
         if self._quiet == 1:
             self._quiet = 2
             said[f"the scheduler of {self.device.title} does not call: the force is not known, let go"] = 1
+        state = self.state
+        if state != self._said:
+            self._tell(state)
+        self._said = state
+        slow = self._slow_bus()
+        if slow:
+            said[slow] = 1
         return said
+
+    @property
+    def state(self) -> str:
+        """Why the device gives no force now and what to do about it; empty while it does."""
+        held, device = int(self._tick.words[HELD]), self.device
+        if held & BY_HAND:
+            return f"{device.title} wants to be calibrated: {device.what_to_do}"
+        if held & CALIBRATING:
+            return f"{device.title} updates its calibration; the force comes back by itself"
+        if held & SWITCH_OPEN:
+            return "the safety switch of the stylus is open: hold it to feel"
+        if held & FORCE_TAKEN:
+            return "the driver switched the force off, as it does when the stylus is too fast; it comes back"
+        return ""
+
+    def _slow_bus(self) -> str:
+        """A sentence for each second in which fewer than SERVED of the ticks were served."""
+        steps, skipped = (int(self.servo.statistics.counters[k]) for k in (STEPS, SKIPPED))
+        done, lost = steps - self._served[0], skipped - self._served[1]
+        if (done + lost) * self.servo.dt < 1.0:
+            return ""
+        self._served = steps, skipped
+        if done >= SERVED * (done + lost):
+            return ""
+        return f"the bus of {self.device.title} is slow: it misses ticks; give it a port of its own"
+
+    @property
+    def lost(self) -> bool:
+        """Whether the device is not to be used again without being opened anew."""
+        return bool(self._silent) or int(finished_reason(self.servo)) == STOP_DEVICE_LOST
 
     def served(self) -> float:
         """Ticks done over the periods that have passed, by the servo's own statistics."""

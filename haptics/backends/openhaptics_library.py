@@ -38,7 +38,7 @@ BAD_READING = 0x10000
 """Not libHD's: a pose that is no rotation or not finite."""
 # The numbers of hdDefines.h; pyOpenHaptics gives HD_INVALID_OPERATION that of HD_INVALID_INPUT_TYPE.
 ERRORS = {
-    0x0100: DeviceError("HD_INVALID_ENUM", "the device does not know a property that was asked for", FATAL),
+    0x0100: DeviceError("HD_INVALID_ENUM", "the device does not know a property that was asked for", WARN),
     0x0101: DeviceError("HD_INVALID_VALUE", "the device refused a value", FATAL),
     0x0102: DeviceError("HD_INVALID_OPERATION", "the device cannot do that in its present state", FATAL),
     0x0103: DeviceError("HD_INVALID_INPUT_TYPE", "the device refused a value for its type", FATAL),
@@ -89,6 +89,7 @@ def _prototypes(d: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "hdGetString": (d.HDstring, (d.HDenum,)),
         "hdSetDoublev": get,
         "hdGetError": (d.HDErrorInfo, ()),
+        "hdIsEnabled": (d.HDboolean, (d.HDenum,)),
         "hdCheckCalibration": (d.HDenum, ()),
         "hdUpdateCalibration": (None, (d.HDenum,)),
         "hdStartScheduler": (None, ()),

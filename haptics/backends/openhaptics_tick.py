@@ -2,26 +2,32 @@
 
 Each tick: make the device current, begin a frame, read, step the servo, set the force, end the frame, take
 the errors. libHD's functions are called by address, so that nothing here enters the interpreter and the
-compiled code is kept on disk. libHD's units end here: its millimetres become metres, its column-major
-transform a unit quaternion; its axes (x right, y up, z toward the user) and newtons are the servo's own.
+compiled code is kept on disk. Its axes (x right, y up, z toward the user) and newtons are the servo's own.
+
+The servo is held, faded and frozen, while the device cannot give a force or may not get one: its calibration
+needs an update, which comes at zero force and may move its origin; its safety switch is open; its driver has
+switched the force off, as it does when the stylus is too fast, which is then switched on again at zero force.
+A switch counts as one once it has been seen closed: devices without one may report it open for ever.
 
 What ends a run ends it as every servo ends: health becomes DEVICE_GONE and the force fades, through the
 device for as long as it takes forces. With the last frame the force output is switched off, and the scheduler
 is told to call no more.
 """
 
-import math
-import platform
-import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import typeof, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from palpo.haptics.backends.foreign import (
+    call_for_byte,
+    call_for_error,
+    call_for_word,
+    call_values,
+    call_word,
+)
 from palpo.haptics.backends.openhaptics_library import (
     BAD_HANDLE,
     BAD_READING,
@@ -29,10 +35,19 @@ from palpo.haptics.backends.openhaptics_library import (
     ERRORS,
     FATAL,
 )
+from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.clock import now_ns
-from palpo.haptics.device import DEVICE_GONE, DEVICE_OK, EXTERNAL, make_virtual_device
+from palpo.haptics.device import (
+    DEVICE_GONE,
+    DEVICE_OK,
+    EXTERNAL,
+    begin_measuring,
+    make_virtual_device,
+    measure_spin,
+)
 from palpo.haptics.limits import make_limits
-from palpo.haptics.servo import Servo, ServoState, make_servo, servo_step
+from palpo.haptics.plausible import forget_pose
+from palpo.haptics.servo import Servo, ServoState, hold_servo, is_frozen, make_servo, servo_step
 from palpo.haptics.statistics import LATE, MISSED, SKIPPED, count_duration
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -50,6 +65,9 @@ FUNCTIONS = (
     "hdGetIntegerv",
     "hdSetDoublev",
     "hdGetError",
+    "hdIsEnabled",
+    "hdCheckCalibration",
+    "hdUpdateCalibration",
 )
 """What the callback calls, in the order of `TouchTick.functions`."""
 (
@@ -63,16 +81,33 @@ FUNCTIONS = (
     _GET_INTEGERS,
     _SET_DOUBLES,
     _GET_ERROR,
+    _IS_ENABLED,
+    _CHECK_CALIBRATION,
+    _UPDATE_CALIBRATION,
 ) = range(len(FUNCTIONS))
 
 # of hdDefines.h
-HD_CURRENT_BUTTONS, HD_CURRENT_VELOCITY, HD_CURRENT_TRANSFORM = 0x2000, 0x2051, 0x2052
-HD_CURRENT_ANGULAR_VELOCITY, HD_CURRENT_FORCE, HD_FORCE_OUTPUT = 0x2053, 0x2700, 0x4000
-_DONE, _CONTINUE = 0, 1
+HD_CURRENT_BUTTONS, HD_CURRENT_SAFETY_SWITCH = 0x2000, 0x2001
+HD_CURRENT_VELOCITY, HD_CURRENT_TRANSFORM = 0x2051, 0x2052
+HD_MOTOR_TEMPERATURE, HD_CURRENT_FORCE = 0x2605, 0x2700
+HD_FORCE_OUTPUT, HD_MAX_FORCE_CLAMPING = 0x4000, 0x4001
+HD_CALIBRATION_OK, HD_CALIBRATION_NEEDS_UPDATE, HD_CALIBRATION_NEEDS_MANUAL_INPUT = 0x5000, 0x5001, 0x5002
+DONE, CONTINUE = 0, 1
+"""What a callback answers the scheduler."""
 
-ENDED, INSIDE = 0, 1
-"""Words that are 1 when the callback will do nothing more, and while it works."""
-LAST_CALL, LAG = 0, 1
+ENDED, INSIDE, HELD, CALLS, _SWITCH_SEEN = range(5)
+"""Words: 1 when the callback will do nothing more, and while it works; why the servo is held; calls made;
+whether the safety switch has been seen closed."""
+CALIBRATING, BY_HAND, SWITCH_OPEN, FORCE_TAKEN = 1, 2, 4, 8
+"""Bits of the word HELD: the calibration is updated, or needs the operator; the switch; the driver."""
+OPTIONS = (HD_CURRENT_SAFETY_SWITCH, HD_MOTOR_TEMPERATURE)
+"""Properties that not every device has, in the order of `TouchTick.has`."""
+SAFETY_SWITCH, TEMPERATURE = range(len(OPTIONS))
+HOUSEKEEPING = 100
+"""Ticks between two looks at calibration, motors and force output."""
+WARM = 0.8
+"""Motor temperature, over the largest, from which on the force is taken back."""
+LAST_CALL, LAG, LAST_POSE = 0, 1, 2
 FAULT_CODE, FAULT_INTERNAL, UNKNOWN_CODE, UNKNOWN_INTERNAL = 0, 1, 2, 3
 _KNOWN = np.array([[code, error.severity] for code, error in ERRORS.items()], dtype=np.int64)
 
@@ -89,9 +124,17 @@ class TouchTick(NamedTuple):
     """Last reading, column-major, shape (16,) [mm]."""
     velocity: NDArray[np.float64]
     """Shape (3,) [mm/s]."""
-    angular_velocity: NDArray[np.float64]
-    """Shape (3,) [rad/s]."""
     buttons: NDArray[np.int32]
+    switch: NDArray[np.int32]
+    """Of the safety switch, shape (1,)."""
+    temperatures: NDArray[np.float64]
+    """Of the motors, over the largest, shape (6,)."""
+    has: NDArray[np.int64]
+    """Which of OPTIONS the device has."""
+    style: int
+    """How its calibration is updated."""
+    lasting: float
+    """Share of its largest force that it can give for ever."""
     known: NDArray[np.int64]
     """Code and severity of each error in ERRORS, shape (n, 2)."""
     counts: NDArray[np.int64]
@@ -99,11 +142,19 @@ class TouchTick(NamedTuple):
     fault: NDArray[np.int64]
     """First fatal error and last unknown one, code and internal code each, shape (4,)."""
     clock: NDArray[np.int64]
-    """Time of the last call (0: none yet) and how far the calls lag behind the rate [ns], shape (2,)."""
+    """Time of the last call (0: none yet), how far the calls lag behind the rate, and time of the last pose
+    (0: none from which to measure) [ns], shape (3,)."""
     words: NDArray[np.int64]
 
 
-def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTick:
+def make_touch_tick(
+    servo: Servo,
+    functions: list[int],
+    device: int,
+    has: Sequence[bool] = (False,) * len(OPTIONS),
+    style: int = 0,
+    lasting: float = 1.0,
+) -> TouchTick:
     """State before the first call; functions: addresses of FUNCTIONS; device: libHD's handle."""
     return TouchTick(
         servo=servo.state,
@@ -111,124 +162,18 @@ def make_touch_tick(servo: Servo, functions: list[int], device: int) -> TouchTic
         device=int(device),
         transform=np.zeros(16),
         velocity=np.zeros(3),
-        angular_velocity=np.zeros(3),
         buttons=np.zeros(1, dtype=np.int32),
+        switch=np.zeros(1, dtype=np.int32),
+        temperatures=np.zeros(6),
+        has=np.array(has, dtype=np.int64),
+        style=int(style),
+        lasting=float(lasting),
         known=_KNOWN.copy(),
         counts=np.zeros(len(_KNOWN) + 1, dtype=np.int64),
         fault=np.zeros(4, dtype=np.int64),
-        clock=np.zeros(2, dtype=np.int64),
-        words=np.zeros(2, dtype=np.int64),
+        clock=np.zeros(3, dtype=np.int64),
+        words=np.zeros(5, dtype=np.int64),
     )
-
-
-# ---- C functions at an address
-
-_I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
-_BYTES = ir.IntType(8).as_pointer()
-# HDErrorInfo, three 32-bit words, comes back in two registers, but on x86-64 Windows through a hidden pointer
-_THROUGH_MEMORY = sys.platform == "win32" and platform.machine().lower() in ("amd64", "x86_64")
-
-
-def _call(builder, address, result, arguments):
-    function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-    return builder.call(builder.inttoptr(address, function_type.as_pointer()), arguments)
-
-
-@intrinsic
-def _call_word(typing_context, address, word):
-    """Call `void f(unsigned)`."""
-
-    def codegen(context, builder, signature, args):
-        _call(builder, args[0], _VOID, [builder.trunc(args[1], _I32)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
-
-
-@intrinsic
-def _call_values(typing_context, address, word, values):
-    """Call `void f(unsigned, void *)`; values: an address."""
-
-    def codegen(context, builder, signature, args):
-        pointer = builder.inttoptr(args[2], _BYTES)
-        _call(builder, args[0], _VOID, [builder.trunc(args[1], _I32), pointer])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
-def _call_for_word(typing_context, address):
-    """Call `unsigned f(void)`."""
-
-    def codegen(context, builder, signature, args):
-        return builder.zext(_call(builder, args[0], _I32, []), _I64)
-
-    return types.int64(types.int64), codegen
-
-
-@intrinsic
-def _call_for_error(typing_context, address):
-    """Call `HDErrorInfo f(void)`; the code is the low half of the result, the internal code the high half."""
-
-    def codegen(context, builder, signature, args):
-        if _THROUGH_MEMORY:
-            place = cgutils.alloca_once(builder, ir.ArrayType(_I64, 2))
-            _call(builder, args[0], _VOID, [builder.bitcast(place, _BYTES)])
-            return builder.load(builder.bitcast(place, _I64.as_pointer()))
-        pair = _call(builder, args[0], ir.LiteralStructType([_I64, _I32]), [])
-        return builder.extract_value(pair, 0)
-
-    return types.int64(types.int64), codegen
-
-
-# ---- readings
-
-
-@kernel
-def quaternion_of(transform, out):
-    """out (4,) = unit quaternion of the rotation in a column-major transform (16,); False if it is none.
-
-    The largest of the four components is computed first and divides the others, so that no rotation loses
-    digits (Shepperd 1978). Of q and -q the one nearer to the old `out` is taken.
-    """
-    r00, r10, r20 = transform[0], transform[1], transform[2]
-    r01, r11, r21 = transform[4], transform[5], transform[6]
-    r02, r12, r22 = transform[8], transform[9], transform[10]
-    trace = r00 + r11 + r22
-    largest = max(trace, r00, r11, r22)
-    if largest == trace:
-        w, x, y, z = 1.0 + trace, r21 - r12, r02 - r20, r10 - r01
-    elif largest == r00:
-        w, x, y, z = r21 - r12, 1.0 + 2.0 * r00 - trace, r01 + r10, r02 + r20
-    elif largest == r11:
-        w, x, y, z = r02 - r20, r01 + r10, 1.0 + 2.0 * r11 - trace, r12 + r21
-    else:
-        w, x, y, z = r10 - r01, r02 + r20, r12 + r21, 1.0 + 2.0 * r22 - trace
-    norm = math.sqrt(w * w + x * x + y * y + z * z)
-    # 2 at least for a rotation; not so if an entry is not finite or the matrix is far from one
-    if not 1.0 < norm < 8.0:
-        return False
-    if w * out[0] + x * out[1] + y * out[2] + z * out[3] < 0.0:
-        norm = -norm
-    out[0], out[1], out[2], out[3] = w / norm, x / norm, y / norm, z / norm
-    return True
-
-
-@kernel
-def convert_reading(transform, velocity, angular_velocity, buttons, port):
-    """Bring a reading of libHD [mm, mm/s, rad/s] into the port [m, m/s]; False if it is not finite."""
-    total = 0.0
-    for i in range(3):
-        total += transform[12 + i] + velocity[i] + angular_velocity[i]
-    if not (math.isfinite(total) and quaternion_of(transform, port.orientation)):
-        return False
-    for i in range(3):
-        port.position[i] = 1e-3 * transform[12 + i]
-        port.velocity[i] = 1e-3 * velocity[i]
-        port.angular_velocity[i] = angular_velocity[i]
-    port.buttons[0] = buttons[0]
-    return True
 
 
 # ---- the tick
@@ -291,7 +236,7 @@ def _take_errors(tick):
     """
     fault, fault_internal = 0, 0
     for _ in range(ERROR_DEPTH):
-        info = _call_for_error(tick.functions[_GET_ERROR])
+        info = call_for_error(tick.functions[_GET_ERROR])
         code, internal = info & 0xFFFFFFFF, info >> 32
         if code == 0:
             break
@@ -305,30 +250,89 @@ def _take_errors(tick):
 def _begin(tick, first):
     """Begin a frame and read; False if the device is not to be made current: another would get its force."""
     f = tick.functions
-    _call_word(f[_MAKE_CURRENT], tick.device)
-    if _call_for_word(f[_GET_CURRENT]) != tick.device:
+    call_word(f[_MAKE_CURRENT], tick.device)
+    if call_for_word(f[_GET_CURRENT]) != tick.device:
         _fail(tick, BAD_HANDLE, 0)
         _take_errors(tick)
         return False
     if first:
-        _call_word(f[_ENABLE], HD_FORCE_OUTPUT)
-    _call_word(f[_BEGIN_FRAME], tick.device)
-    _call_values(f[_GET_DOUBLES], HD_CURRENT_TRANSFORM, tick.transform.ctypes.data)
-    _call_values(f[_GET_DOUBLES], HD_CURRENT_VELOCITY, tick.velocity.ctypes.data)
-    _call_values(f[_GET_DOUBLES], HD_CURRENT_ANGULAR_VELOCITY, tick.angular_velocity.ctypes.data)
-    _call_values(f[_GET_INTEGERS], HD_CURRENT_BUTTONS, tick.buttons.ctypes.data)
+        call_word(f[_ENABLE], HD_FORCE_OUTPUT)
+    call_word(f[_BEGIN_FRAME], tick.device)
+    call_values(f[_GET_DOUBLES], HD_CURRENT_TRANSFORM, tick.transform.ctypes.data)
+    call_values(f[_GET_DOUBLES], HD_CURRENT_VELOCITY, tick.velocity.ctypes.data)
+    call_values(f[_GET_INTEGERS], HD_CURRENT_BUTTONS, tick.buttons.ctypes.data)
+    if tick.has[SAFETY_SWITCH]:
+        call_values(f[_GET_INTEGERS], HD_CURRENT_SAFETY_SWITCH, tick.switch.ctypes.data)
     _take_errors(tick)
     return True
+
+
+@inlined
+def _hold(tick, why, on):
+    held = tick.words[HELD]
+    tick.words[HELD] = held | why if on else held & ~why
+
+
+@kernel
+def _heed_motors(tick):
+    """What the temperature of the motors leaves of the force; figures that are none leave all of it."""
+    call_values(tick.functions[_GET_DOUBLES], HD_MOTOR_TEMPERATURE, tick.temperatures.ctypes.data)
+    warmest = 0.0
+    for i in range(tick.temperatures.shape[0]):
+        if 0.0 <= tick.temperatures[i] <= 1.5:
+            warmest = max(warmest, tick.temperatures[i])
+    share = min(max((warmest - WARM) / (1.0 - WARM), 0.0), 1.0)
+    tick.servo.device.allowance[0] = 1.0 - share * (1.0 - tick.lasting)
+
+
+@kernel
+def _look_after(tick):
+    """Inside the frame: hold the servo while the device must not, or cannot, give a force."""
+    f, words = tick.functions, tick.words
+    words[CALLS] += 1
+    due = words[CALLS] % HOUSEKEEPING
+    if tick.has[SAFETY_SWITCH]:
+        closed = tick.switch[0] != 0
+        words[_SWITCH_SEEN] |= closed
+        _hold(tick, SWITCH_OPEN, words[_SWITCH_SEEN] != 0 and not closed)
+    if due == 1 or words[HELD] & (CALIBRATING | BY_HAND):
+        status = call_for_word(f[_CHECK_CALIBRATION])
+        if words[HELD] & (CALIBRATING | BY_HAND) and is_frozen(tick.servo):
+            # its origin may move: no pose is a jump
+            forget_pose(tick.servo.pose)
+            tick.clock[LAST_POSE] = 0
+        _hold(tick, CALIBRATING, status == HD_CALIBRATION_NEEDS_UPDATE)
+        _hold(tick, BY_HAND, status == HD_CALIBRATION_NEEDS_MANUAL_INPUT)
+    if tick.has[TEMPERATURE] and due == 2:
+        _heed_motors(tick)
+    hold_servo(tick.servo, words[HELD] != 0)
+
+
+@kernel
+def _put_right(tick):
+    """Between two frames, at zero force: update the calibration, switch the force on again."""
+    f, words = tick.functions, tick.words
+    if words[CALLS] % HOUSEKEEPING == 3 and call_for_byte(f[_IS_ENABLED], HD_FORCE_OUTPUT) == 0:
+        _hold(tick, FORCE_TAKEN, True)
+    if words[HELD] == 0 or not is_frozen(tick.servo):
+        return
+    if words[HELD] & FORCE_TAKEN:
+        call_word(f[_ENABLE], HD_FORCE_OUTPUT)
+        _hold(tick, FORCE_TAKEN, False)
+    if words[HELD] & CALIBRATING and words[CALLS] % HOUSEKEEPING == 4:
+        call_word(f[_UPDATE_CALIBRATION], tick.style)
 
 
 @kernel
 def _end(tick, done):
     """Send the force and end the frame; after the last one switch the force output off."""
     f = tick.functions
-    _call_values(f[_SET_DOUBLES], HD_CURRENT_FORCE, tick.servo.sent.ctypes.data)
-    _call_word(f[_END_FRAME], tick.device)
+    call_values(f[_SET_DOUBLES], HD_CURRENT_FORCE, tick.servo.sent.ctypes.data)
+    call_word(f[_END_FRAME], tick.device)
     if done:
-        _call_word(f[_DISABLE], HD_FORCE_OUTPUT)
+        call_word(f[_DISABLE], HD_FORCE_OUTPUT)
+    elif tick.servo.device.health[0] == DEVICE_OK:
+        _put_right(tick)
     _take_errors(tick)
 
 
@@ -338,22 +342,28 @@ def _read(tick):
     servo = tick.servo
     if servo.device.health[0] != DEVICE_OK:
         return
-    if not convert_reading(
-        tick.transform, tick.velocity, tick.angular_velocity, tick.buttons, servo.device_port
-    ):
+    port, now = servo.device_port, tick.clock[LAST_CALL]
+    if not convert_reading(tick.transform, tick.velocity, tick.buttons, port):
         _note(tick, BAD_READING, 0)
         _fail(tick, BAD_READING, 0)
+    elif tick.clock[LAST_POSE] == 0 or now <= tick.clock[LAST_POSE]:
+        begin_measuring(servo.device, port)
+    else:
+        measure_spin(servo.device, port, 1e-9 * (now - tick.clock[LAST_POSE]))
+    tick.clock[LAST_POSE] = now
 
 
 @kernel
 def touch_tick(tick):
     """One tick of the device; what libHD's scheduler is to do next."""
     if tick.words[ENDED] != 0:
-        return _DONE
+        return DONE
     store_release(tick.words, INSIDE, 1)
     first = tick.clock[LAST_CALL] == 0
     late = _lateness(tick)
     there = _begin(tick, first)
+    if there:
+        _look_after(tick)
     _read(tick)
     done = servo_step(tick.servo, late, 1)
     if there:
@@ -361,8 +371,8 @@ def touch_tick(tick):
     store_release(tick.words, INSIDE, 0)
     if done:
         store_release(tick.words, ENDED, 1)
-        return _DONE
-    return _CONTINUE
+        return DONE
+    return CONTINUE
 
 
 def _smallest_servo() -> Servo:

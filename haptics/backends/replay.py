@@ -286,7 +286,10 @@ def make_recorded(recording: Recording, workspace: Workspace | None = None) -> V
         spin = spin @ workspace.rotation
     device = make_virtual_device(position, orientation, columns["buttons"], source=RECORDED)
     # as recorded: even a normalisation would change the last bit
-    return device._replace(orientations=orientation, velocities=np.hstack([velocity, spin]))
+    allowed = columns.get("allowance", np.ones(1)) if workspace is None else np.ones(1)
+    return device._replace(
+        orientations=orientation, velocities=np.hstack([velocity, spin]), allowances=np.array(allowed, float)
+    )
 
 
 def recorded_start(recording: Recording) -> NDArray[np.float64] | None:

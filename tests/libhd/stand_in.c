@@ -26,12 +26,14 @@ enum {
     ILLEGAL_BEGIN = 0x400, ILLEGAL_END = 0x401, FRAME_ERROR = 0x402, SCHEDULER_FULL = 0x501
 };
 enum {
-    CURRENT_BUTTONS = 0x2000, CURRENT_POSITION = 0x2050, CURRENT_VELOCITY, CURRENT_TRANSFORM,
+    CURRENT_BUTTONS = 0x2000, SAFETY_SWITCH, CURRENT_POSITION = 0x2050, CURRENT_VELOCITY, CURRENT_TRANSFORM,
     CURRENT_ANGULAR_VELOCITY, MODEL_TYPE = 0x2501, DRIVER_VERSION, VENDOR, SERIAL_NUMBER, FIRMWARE_VERSION,
     MAX_WORKSPACE = 0x2550, USABLE_WORKSPACE, INPUT_DOF = 0x2553, OUTPUT_DOF, CALIBRATION_STYLE,
-    UPDATE_RATE = 0x2600, MAX_STIFFNESS = 0x2602, MAX_FORCE, MAX_CONTINUOUS_FORCE, MAX_DAMPING = 0x2609,
-    CURRENT_FORCE = 0x2700, FORCE_OUTPUT = 0x4000, CALIBRATION_OK = 0x5000, CALIBRATION_NEEDS_UPDATE
+    UPDATE_RATE = 0x2600, MAX_STIFFNESS = 0x2602, MAX_FORCE, MAX_CONTINUOUS_FORCE, MOTOR_TEMPERATURE,
+    MAX_DAMPING = 0x2609, CURRENT_FORCE = 0x2700, FORCE_OUTPUT = 0x4000, MAX_FORCE_CLAMPING,
+    CALIBRATION_OK = 0x5000, CALIBRATION_NEEDS_UPDATE, CALIBRATION_NEEDS_MANUAL_INPUT, EXCEEDED_MAX_VELOCITY = 0x203
 };
+#define REFUSED 8
 #define INVALID_HANDLE 0xFFFFFFFFu
 #define FIRST_HANDLE 0x10u
 #define NEVER (1L << 60)
@@ -53,6 +55,12 @@ typedef struct {
     long script_rows;
     Fault faults[8];
     int n_faults;
+    int counting, clamping, drifted, updates, inkwell;
+    long calls, frame_tick, ready_after, drift_at, block_at;
+    int bus_us, block_ms, has_switch, has_temperature, n_refused;
+    long closed_from, open_from, open_until;
+    HDenum refused[REFUSED];
+    double shift[3], jump[3], temperature, warming, velocity_limit; /* mm, share and share a frame, mm/s */
 } Device;
 
 typedef struct { HDSchedulerCallback call; void *data; unsigned short priority; int used, busy; long served; } Job;
@@ -128,22 +136,52 @@ static void sense(Device *d) {
     if (d->frames >= d->unplug_at) d->gone = 1;
     if (d->gone) {
         raise_error(COMM_ERROR, -1, current);
-    } else if (d->script) {
+        return;
+    }
+    if (d->script) {
         long row = d->frames < d->script_rows ? d->frames : d->script_rows - 1;
         memcpy(d->reading, d->script + READING * row, sizeof d->reading);
     } else {
         move(d);
     }
+    for (int i = 0; i < 3; i++) d->reading[12 + i] += d->shift[i];
+}
+
+/* The state of the calibration, which only a running scheduler brings up to date. */
+static HDenum calibration_of(Device *d) {
+    if (d->calls < d->ready_after) return CALIBRATION_NEEDS_MANUAL_INPUT;
+    if (d->inkwell && d->calibration == CALIBRATION_NEEDS_MANUAL_INPUT) d->calibration = CALIBRATION_NEEDS_UPDATE;
+    if (d->frames >= d->drift_at && !d->drifted) {
+        d->drifted = 1;
+        d->calibration = CALIBRATION_NEEDS_UPDATE;
+    }
+    return d->calibration;
+}
+
+static int closed(Device *d) {
+    return d->frames >= d->closed_from && !(d->frames >= d->open_from && d->frames < d->open_until);
+}
+
+static int knows(Device *d, HDenum name) {
+    for (int k = 0; k < d->n_refused; k++)
+        if (d->refused[k] == name) return 0;
+    return 1;
 }
 
 static void actuate(Device *d) {
-    double norm = 0.0;
+    double norm = 0.0, speed = 0.0;
+    for (int i = 0; i < 3; i++) speed += d->reading[16 + i] * d->reading[16 + i];
+    if (sqrt(speed) > d->velocity_limit) {
+        d->output = 0;
+        raise_error(EXCEEDED_MAX_VELOCITY, 0, current);
+    }
+    int on = d->output && !d->gone && (!d->has_switch || closed(d));
     for (int i = 0; i < 3; i++) {
-        d->applied[i] = d->output && !d->gone ? d->force[i] : 0.0;
+        d->applied[i] = on ? d->force[i] : 0.0;
         norm += d->applied[i] * d->applied[i];
     }
-    if (d->logged < LOG) memcpy(logs[d - devices][d->logged++], d->applied, sizeof d->applied);
-    if (sqrt(norm) > d->max_force * (1 + 1e-12)) raise_error(EXCEEDED_MAX_FORCE, 0, current);
+    if (d->counting && d->logged < LOG) memcpy(logs[d - devices][d->logged++], d->applied, sizeof d->applied);
+    if (sqrt(norm) > d->max_force * (1 + 1e-12) && !d->clamping) raise_error(EXCEEDED_MAX_FORCE, 0, current);
     for (int k = 0; k < d->n_faults; k++)
         if (d->frames >= d->faults[k].from && d->frames < d->faults[k].until)
             raise_error(d->faults[k].code, d->faults[k].internal, current);
@@ -175,7 +213,7 @@ void hdDisableDevice(HHD handle) {
     if (!d) {
         refuse(BAD_HANDLE);
     } else {
-        d->initialised = d->output = d->in_frame = 0;
+        d->initialised = d->output = d->in_frame = d->counting = d->clamping = 0;
         memset(d->applied, 0, sizeof d->applied);
         if (current == handle) current = INVALID_HANDLE;
         note("disable");
@@ -192,14 +230,23 @@ void hdMakeCurrentDevice(HHD handle) {
 
 HHD hdGetCurrentDevice(void) { return current; }
 
+/* One frame of a device in each of the scheduler's ticks, as HD_ONE_FRAME_LIMIT has it. */
 void hdBeginFrame(HHD handle) {
     pthread_mutex_lock(&lock);
     Device *d = device_of(handle);
+    long wait_us = d ? d->bus_us : 0;
+    if (d && d->counting && d->frames == d->block_at) wait_us = 1000L * d->block_ms;
+    if (wait_us) {
+        pthread_mutex_unlock(&lock);
+        usleep((useconds_t)wait_us);
+        pthread_mutex_lock(&lock);
+    }
     if (!d) {
         refuse(BAD_HANDLE);
-    } else if (d->in_frame) {
+    } else if (d->in_frame || (running && d->frame_tick == ticks)) {
         refuse(ILLEGAL_BEGIN);
     } else {
+        d->frame_tick = ticks;
         current = handle;
         d->in_frame = 1;
         sense(d);
@@ -217,7 +264,8 @@ void hdEndFrame(HHD handle) {
     } else {
         actuate(d);
         d->in_frame = 0;
-        d->frames++;
+        d->calls += running;
+        d->frames += d->counting;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -237,8 +285,11 @@ static void set_capability(HDenum capability, int value) {
     Device *d = current_device();
     if (d && capability == FORCE_OUTPUT) {
         d->output = value;
+        d->counting |= value;
         note(value ? "force on" : "force off");
     }
+    else if (d && !knows(d, capability)) raise_error(INVALID_ENUM, 0, current);
+    else if (d && capability == MAX_FORCE_CLAMPING) d->clamping = value;
     else if (d) refuse(INVALID_ENUM);
     pthread_mutex_unlock(&lock);
 }
@@ -253,7 +304,12 @@ unsigned char hdIsEnabled(HDenum capability) {
 void hdGetDoublev(HDenum name, double *out) {
     pthread_mutex_lock(&lock);
     Device *d = current_device();
-    if (d) switch (name) {
+    if (d && !knows(d, name)) raise_error(INVALID_ENUM, 0, current);
+    else if (d) switch (name) {
+        case MOTOR_TEMPERATURE:
+            for (int i = 0; d->has_temperature && i < 3; i++) out[i] = d->temperature + d->warming * d->frames;
+            if (!d->has_temperature) raise_error(INVALID_ENUM, 0, current);
+            break;
         case CURRENT_TRANSFORM: memcpy(out, d->reading, 16 * sizeof *out); break;
         case CURRENT_POSITION: memcpy(out, d->reading + 12, 3 * sizeof *out); break;
         case CURRENT_VELOCITY: memcpy(out, d->reading + 16, 3 * sizeof *out); break;
@@ -275,7 +331,12 @@ void hdGetDoublev(HDenum name, double *out) {
 void hdGetIntegerv(HDenum name, int *out) {
     pthread_mutex_lock(&lock);
     Device *d = current_device();
-    if (d) switch (name) {
+    if (d && !knows(d, name)) raise_error(INVALID_ENUM, 0, current);
+    else if (d) switch (name) {
+        case SAFETY_SWITCH:
+            if (d->has_switch) *out = closed(d);
+            else raise_error(INVALID_ENUM, 0, current);
+            break;
         case CURRENT_BUTTONS: *out = (int)d->reading[22]; break;
         case UPDATE_RATE: *out = (int)rate; break;
         case INPUT_DOF: *out = 6; break;
@@ -314,7 +375,7 @@ void hdSetDoublev(HDenum name, const double *values) {
 HDenum hdCheckCalibration(void) {
     pthread_mutex_lock(&lock);
     Device *d = current_device();
-    HDenum status = d ? d->calibration : CALIBRATION_OK;
+    HDenum status = d ? calibration_of(d) : CALIBRATION_OK;
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -322,8 +383,14 @@ HDenum hdCheckCalibration(void) {
 void hdUpdateCalibration(HDenum style) {
     pthread_mutex_lock(&lock);
     Device *d = current_device();
-    if (d && !(style & d->styles)) refuse(INVALID_VALUE);
-    else if (d && d->calibration == CALIBRATION_NEEDS_UPDATE) d->calibration = CALIBRATION_OK;
+    double force = d ? fabs(d->applied[0]) + fabs(d->applied[1]) + fabs(d->applied[2]) : 0.0;
+    if (d && (d->in_frame || force > 0.0)) refuse(INVALID_OPERATION); /* between two frames, at no force */
+    else if (d && !(style & d->styles)) refuse(INVALID_VALUE);
+    else if (d && d->calibration == CALIBRATION_NEEDS_UPDATE) {
+        d->calibration = CALIBRATION_OK;
+        d->updates++;
+        for (int i = 0; i < 3; i++) d->shift[i] += d->jump[i];
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -457,7 +524,10 @@ void standin_reset(void) {
         devices[k].connected = 1;
         devices[k].calibration = CALIBRATION_OK;
         devices[k].styles = 2;
-        devices[k].unplug_at = NEVER;
+        devices[k].unplug_at = devices[k].drift_at = devices[k].block_at = NEVER;
+        devices[k].frame_tick = -1;
+        devices[k].velocity_limit = 1e9;
+        devices[k].closed_from = devices[k].open_from = devices[k].open_until = NEVER;
         devices[k].hand_stiffness = 400.0;
         devices[k].hand_damping = 4.0;
     }
@@ -476,6 +546,34 @@ void standin_calibration(int k, HDenum status, HDenum styles) {
     devices[k].calibration = status;
     devices[k].styles = styles;
 }
+/* Not calibrated, whatever it is, until its scheduler has made so many frames. */
+void standin_ready_after(int k, long calls) { devices[k].ready_after = calls; }
+/* The stylus is put into the inkwell: a calibration that needs a hand needs an update only. */
+void standin_inkwell(int k) { devices[k].inkwell = 1; }
+/* At this frame the calibration needs an update, which moves the origin by x y z [mm]. */
+void standin_drift(int k, long frame, double x, double y, double z) {
+    devices[k].drift_at = frame;
+    devices[k].jump[0] = x, devices[k].jump[1] = y, devices[k].jump[2] = z;
+}
+int standin_updates(int k) { return devices[k].updates; }
+int standin_clamping(int k) { return devices[k].clamping; }
+/* A safety switch: closed from a frame on, but for frames [open, until). */
+void standin_switch(int k, long closed, long open, long until) {
+    devices[k].has_switch = 1;
+    devices[k].closed_from = closed, devices[k].open_from = open, devices[k].open_until = until;
+}
+/* Motors at this share of their largest temperature, which rises by so much a frame. */
+void standin_motors(int k, double temperature, double warming) {
+    devices[k].has_temperature = 1;
+    devices[k].temperature = temperature, devices[k].warming = warming;
+}
+/* The driver switches the force off at this speed [mm/s]. */
+void standin_velocity_limit(int k, double speed) { devices[k].velocity_limit = speed; }
+/* A property or capability that this device does not know. */
+void standin_refuse(int k, HDenum name) { devices[k].refused[devices[k].n_refused++] = name; }
+/* Each frame takes so long to begin [us]; one of them so long [ms]. */
+void standin_bus(int k, int us) { devices[k].bus_us = us; }
+void standin_block(int k, long frame, int ms) { devices[k].block_at = frame, devices[k].block_ms = ms; }
 /* Raise an error at the end of frames [from, until). */
 void standin_fault(int k, HDerror code, int internal, long from, long until) {
     devices[k].faults[devices[k].n_faults++] = (Fault){code, internal, from, until};

@@ -13,9 +13,9 @@ from numba import cfunc, njit, types
 
 from palpo.app.runtime.multirate import MultirateRig
 from palpo.config.load import load_scene
-from palpo.haptics.backends import openhaptics_library, openhaptics_tick
+from palpo.haptics.backends import foreign, openhaptics_library, openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
-from palpo.haptics.backends.openhaptics_tick import convert_reading
+from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import make_limits
@@ -60,20 +60,17 @@ quaternions = (
 )
 
 
-def convert(matrix, velocity=(0, 0, 0), spin=(0, 0, 0), buttons=0, port=None):
+def convert(matrix, velocity=(0, 0, 0), buttons=0, port=None):
     port = make_port() if port is None else port
-    good = convert_reading(
-        matrix, np.array(velocity, float), np.array(spin, float), np.array([buttons], np.int32), port
-    )
+    good = convert_reading(matrix, np.array(velocity, float), np.array([buttons], np.int32), port)
     return port, good
 
 
 def test_millimetres_become_metres_and_the_axes_and_angles_stay():
-    port, good = convert(transform([0.01, -0.02, 0.03]), [100.0, -200.0, 300.0], [1.0, -2.0, 3.0], 2)
+    port, good = convert(transform([0.01, -0.02, 0.03]), [100.0, -200.0, 300.0], 2)
     assert good
     assert port.position == pytest.approx([0.01, -0.02, 0.03], rel=1e-15)
     assert port.velocity == pytest.approx([0.1, -0.2, 0.3], rel=1e-15)
-    assert port.angular_velocity.tolist() == [1.0, -2.0, 3.0]
     assert port.buttons[0] == 2
 
 
@@ -128,7 +125,7 @@ def test_the_callback_uses_the_numbers_that_pyopenhaptics_defines(stand_in):
     from pyOpenHaptics import hd_define
 
     ours = [name for name in vars(openhaptics_tick) if name.startswith("HD_")]
-    assert len(ours) == 6
+    assert len(ours) == 11
     for name in ours:
         assert getattr(openhaptics_tick, name) == getattr(hd_define, name), name
     for code, error in openhaptics_library.ERRORS.items():
@@ -144,8 +141,8 @@ def error_through_memory(words):
 
 def test_an_error_struct_that_comes_back_through_memory_is_read_as_one_in_registers(monkeypatch):
     """As x86-64 Windows returns it; the stand-in's comes back in registers."""
-    monkeypatch.setattr(openhaptics_tick, "_THROUGH_MEMORY", True)
-    call_for_error = openhaptics_tick._call_for_error
+    monkeypatch.setattr(foreign, "_THROUGH_MEMORY", True)
+    call_for_error = foreign.call_for_error
 
     @njit
     def code_and_internal(address):
@@ -172,6 +169,9 @@ def test_a_device_is_what_it_states_in_si_units(stand_in):
     assert (found.max_stiffness, found.max_damping) == pytest.approx((1020.0, 3.0))
     assert found.usable_workspace == pytest.approx((-0.08, -0.06, -0.035, 0.08, 0.06, 0.035))
     assert spec.workspace == pytest.approx((0.16, 0.12, 0.07))
+    # the device's own reach, and what its motors stand
+    assert spec.reach == tuple(map(pytest.approx, ((-0.21, -0.11, -0.085), (0.21, 0.205, 0.13))))
+    assert spec.continuous_force == 0.88
     assert (spec.resolution, spec.buttons, spec.mass) == (TOUCH.resolution, TOUCH.buttons, TOUCH.mass)
     with OpenHapticsDevice(NAMES[LEFT]) as desktop:
         assert desktop.spec().max_force == PHANTOM_DESKTOP.max_force
@@ -216,7 +216,7 @@ def test_the_device_is_used_in_order_and_left_without_force(stand_in):
             assert stand_in.output(DEFAULT)
         assert not stand_in.output(DEFAULT) and not stand_in.running()
     counts = stand_in.counts
-    assert (counts["illegal"], counts["scheduled"], counts["starts"]) == (0, 0, 1)
+    assert (counts["illegal"], counts["scheduled"], counts["starts"]) == (0, 0, 2)
     assert stand_in.forces(DEFAULT)[250] == pytest.approx([-STIFFNESS * DEPTH, 0, 0], abs=ROUNDING)
 
 
@@ -254,7 +254,7 @@ def test_two_devices_by_name_each_feel_their_own_wall_on_one_scheduler(stand_in)
     assert one[250] == pytest.approx([-STIFFNESS * DEPTH, 0, 0], abs=ROUNDING)
     assert two[250] == pytest.approx([0.5 * STIFFNESS * DEPTH, 0, 0], abs=ROUNDING)
     counts = stand_in.counts
-    assert (counts["illegal"], counts["starts"], counts["scheduled"]) == (0, 1, 0)
+    assert (counts["illegal"], counts["starts"], counts["scheduled"]) == (0, 3, 0)
 
 
 def test_the_real_tick_gives_the_forces_of_the_lock_step_run(stand_in):

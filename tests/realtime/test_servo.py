@@ -183,11 +183,12 @@ def test_the_wall_feels_the_same_however_the_workspace_is_turned():
 
 def test_each_column_of_a_row_is_the_field_that_its_name_says():
     port, own, sent = make_port(), make_port(), np.array([91.0, 92.0, 93.0])
+    turned = np.array([94.0, 95.0, 96.0])
     row = np.full(len(COLUMNS), np.nan)
     for ports_start, one in ((0, port), (200, own)):
         for start, field in zip((10, 20, 30, 40, 50, 60, 70, 80, 100, 110), one, strict=True):
             field[:] = np.arange(ports_start + start, ports_start + start + len(field))
-    write_row(row, 7, 1e-3, port, own, sent, 5, 1.5, 2.5, 0.25)
+    write_row(row, 7, 1e-3, port, own, sent, turned, 5, 1.5, 2.5, 0.25, 0.75)
     value = dict(zip(NAMES, row, strict=True))
     assert np.isfinite(row).all() and len(set(NAMES)) == len(NAMES)
     assert (value["tick"], value["time_s"], value["flags"], value["late_us"], value["step_us"]) == (
@@ -201,6 +202,7 @@ def test_each_column_of_a_row_is_the_field_that_its_name_says():
     expected |= {"sent_z": 93, "status": 80, "frame": 81, "frame_age": 82, "tick_flags": 87}
     expected |= {"device_pz": 212, "device_qw": 220, "device_vy": 231, "device_wz": 242, "energy_J": 0.25}
     expected |= {"residual": 100, "depth": 101, "held_x": 102, "sum_z": 107}
+    expected |= {"sent_torque_x": 94, "sent_torque_z": 96, "allowance": 0.75}
     assert {name: value[name] for name in expected} == expected
 
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -11,6 +12,8 @@ from palpo.app.devices.device import Device
 from palpo.app.devices.mock import scripted_path
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.session import Options, run
+from palpo.config.schema.device import Device as DeviceSection
+from palpo.haptics.device import DEVICES as MODELS
 from palpo.haptics.errors import HapticsError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,9 +66,24 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(options, words):
         table.choose(options)
 
 
+def test_the_models_that_a_scene_may_name_are_those_that_have_figures():
+    allowed = DeviceSection.model_fields["model"].annotation
+    assert set(get_args(allowed)) == set(MODELS)
+
+
+def test_what_a_device_tells_is_its_state_and_is_heard_once():
+    made, heard = Newcomer(None, ""), []
+    made.heard = heard.append
+    for words in ("take it", "take it", "", "take it"):
+        made.tell(words)
+    assert made.state == "take it" and heard == ["take it", "take it"]
+
+
 def test_no_other_file_of_the_program_asks_for_a_device_by_name():
-    asks = re.compile(r"[=!]= ?\"(?:touch|mouse|mock|replay)\"")
+    asks = re.compile(r"[=!]= ?\"(?:" + "|".join(device.word for device in table.DEVICES) + r")\"")
+    imports = re.compile(r"palpo\.app\.devices\.(?!device\b|table\b|protection\b)(\w+)")
     for room in ("app", "haptics", "render"):
         for path in (ROOT / room).rglob("*.py"):
             if path.parent != ROOT / "app" / "devices":
-                assert not asks.search(path.read_text("utf-8")), path.relative_to(ROOT)
+                text = path.read_text("utf-8")
+                assert not asks.search(text) and not imports.search(text), path.relative_to(ROOT)

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from palpo.app.cli import doctor
+from palpo.app.devices import table
 from palpo.app.devices.mouse import Mouse
 from palpo.app.devices.touch import Touch
 from palpo.app.runtime.machine import ask_realtime
+from palpo.haptics.errors import HapticsError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -191,7 +193,7 @@ def test_without_its_driver_the_touch_is_one_sentence(monkeypatch, tmp_path: Pat
     """Neither pyOpenHaptics nor libHD is found in an empty search path."""
     (tmp_path / "pyOpenHaptics.py").write_text("raise OSError('libHD.so: no such file')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    ok, words = doctor._answer(doctor._touch)
+    ok, words = doctor._answer(partial(doctor._tried, Touch.question))
     assert not ok
     assert "libHD" in words or "pyOpenHaptics" in words
     assert "Traceback" not in words
@@ -215,3 +217,29 @@ def test_the_doctor_itself_answers_every_question_in_one_line(monkeypatch, tmp_p
     for check in checks:
         assert check.words and "\n" not in check.words
         assert "could not be asked" not in check.words
+
+
+def test_the_doctor_asks_for_every_device_of_the_table_that_has_a_label():
+    names = [name for name, _, _ in doctor.ABILITIES]
+    assert {kind.label for kind in table.DEVICES if kind.label} <= set(names)
+
+
+def test_one_device_is_examined_step_by_step_and_its_use_decides(monkeypatch, capsys, tmp_path: Path):
+    steps = (("library", "print('found in /opt')"), ("port", "raise OSError('no port')"))
+    monkeypatch.setattr(Touch, "steps", steps)
+    monkeypatch.setattr(Touch, "question", "print('ready')")
+    monkeypatch.setenv("COLUMNS", "200")
+    assert doctor.print_device("touch", tmp_path / "touch.json") == 0
+    said = capsys.readouterr().out
+    assert "found in /opt" in said and "no port" in said and "ready" in said
+    found = json.loads((tmp_path / "touch.json").read_text("utf-8"))
+    assert [(check["name"], check["ok"]) for check in found["abilities"]] == [
+        ("library", True), ("port", False), ("use", True),
+    ]  # fmt: skip
+    monkeypatch.setattr(Touch, "question", "sys.exit('not calibrated')")
+    assert doctor.print_device("touch") == 1
+
+
+def test_a_device_that_there_is_not_is_refused_by_the_doctor_as_by_a_run():
+    with pytest.raises(HapticsError, match="choose one of"):
+        doctor.print_device("organ")

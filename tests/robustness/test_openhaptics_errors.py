@@ -68,8 +68,9 @@ def assert_fades(forces, first):
     assert (forces[first + FADE - 1 :] == 0.0).all()
 
 
-def test_warnings_are_warm_motors_and_exceeded_limits_and_nothing_else():
+def test_warnings_are_unknown_properties_warm_motors_and_exceeded_limits_and_nothing_else():
     assert [ERRORS[code].name for code in WARNINGS] == [
+        "HD_INVALID_ENUM",
         "HD_WARM_MOTORS",
         "HD_EXCEEDED_MAX_FORCE",
         "HD_EXCEEDED_MAX_FORCE_IMPULSE",
@@ -175,10 +176,17 @@ def test_an_exception_in_the_block_fades_and_stops(stand_in):
     assert not stand_in.initialised(DEFAULT) and not stand_in.running()
 
 
-def test_a_scheduler_that_never_calls_is_an_error_at_the_start(stand_in):
+def test_a_scheduler_that_never_calls_is_an_error_at_the_opening(stand_in):
     stand_in.stall(0)
+    with pytest.raises(HapticsError, match="scheduler of the default device has not called for 1 s"):
+        OpenHapticsDevice()
+    assert not stand_in.initialised(DEFAULT) and not stand_in.running()
+
+
+def test_a_scheduler_that_calls_no_more_is_an_error_at_the_start(stand_in):
     wall = touch_wall()
     with OpenHapticsDevice() as device:
+        stand_in.stall(stand_in.counts["ticks"])
         thread = TouchThread(wall.servo, device)
         with pytest.raises(HapticsError, match="scheduler of the default device has not called for 1 s"):
             thread.start()
@@ -188,9 +196,11 @@ def test_a_scheduler_that_never_calls_is_an_error_at_the_start(stand_in):
 
 
 def test_a_scheduler_that_falls_silent_in_mid_run_ends_it_and_the_device_is_disabled(stand_in):
-    stand_in.stall(FAULT_AT)
     wall = touch_wall()
-    thread = run_to_its_end(wall)
+    with OpenHapticsDevice() as device:
+        stand_in.stall(stand_in.counts["ticks"] + FAULT_AT)
+        thread = TouchThread(wall.servo, device).start()
+        assert thread.join(LONG)
     assert thread.reason == "the scheduler of the default device has not called for 0.25 s"
     silent = "the scheduler of the default device does not call: the force is not known, let go"
     assert thread.events() == {silent: 1}
