@@ -1,13 +1,14 @@
 """The devices that a run can use, in the order in which `--device auto` asks whether they are there."""
 
 from palpo.app.devices.device import Asked, Device
+from palpo.app.devices.forcedimension import ForceDimension
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.mouse import Mouse
 from palpo.app.devices.touch import Touch
 from palpo.app.devices.trajectory import Trajectory
 from palpo.haptics.errors import HapticsError
 
-DEVICES: tuple[type[Device], ...] = (Touch, Mouse, SimulatedHand, Trajectory)
+DEVICES: tuple[type[Device], ...] = (Touch, ForceDimension, Mouse, SimulatedHand, Trajectory)
 AUTO = "auto"
 
 

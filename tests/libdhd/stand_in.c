@@ -1,0 +1,240 @@
+/* A stand-in for libdhd of Force Dimension's SDK: its functions over two simulated devices.
+
+   A device is a point mass that the set force and a hand's spring move, one millisecond with each force that is
+   set, or a script of readings. Signatures, numbers, units (SI) and axes (x toward the user, y right, z up) are
+   those of dhdc.h; a call for a device that is not open is counted. The functions standin_* set the scene. */
+
+#define _GNU_SOURCE
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEVICES 2
+#define LOG 100000
+#define READING 16 /* position 3, rotation by rows 9, velocity 3, buttons */
+#define NEVER (1L << 60)
+enum { STATUS_POWER, STATUS_CONNECTED, STATUS_STARTED, STATUS_RESET, STATUS_IDLE, STATUS_FORCE };
+#define STATUS_FORCE_OFF_CAUSE 14
+#define STATUSES 16
+
+typedef struct {
+    const char *name;
+    unsigned short serial;
+    int there, open, force, wrist, gravity, watchdog, cause, enabled;
+    long reads, writes, asked, reset_until, off_from, off_until, unplug_at, deaf_from, deaf_until, block_at;
+    int block_ms;
+    double x[3], v[3], reading[READING], sent[6], amplitude, frequency, most;
+    const double *script;
+    long rows;
+} Device;
+
+static Device devices[DEVICES];
+static double logs[DEVICES][LOG][6];
+static long illegal;
+static const char *words = "no error";
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static Device *open_device(signed char id) {
+    if (id >= 0 && id < DEVICES && devices[id].open) return devices + id;
+    illegal++;
+    words = "invalid device";
+    return NULL;
+}
+
+/* Whether it answers: not once it is unplugged, and not while it is deaf. */
+static int answers(Device *d) {
+    if (d->reads >= d->unplug_at) {
+        words = "communication error";
+        return 0;
+    }
+    if (d->reads >= d->deaf_from && d->reads < d->deaf_until) {
+        words = "timeout";
+        return 0;
+    }
+    return 1;
+}
+
+/* Whether its force is off now, for its cause; one that the program may put right stays off until it does. */
+static int off(Device *d) {
+    if (d->cause >= 2 && d->cause <= 4) return d->writes >= d->off_from && !d->enabled;
+    return d->writes >= d->off_from && d->writes < d->off_until;
+}
+
+/* One millisecond, 150 g in a hand that swings along y, the servo's x. */
+static void move(Device *d) {
+    const double h = 0.25e-3, mass = 0.15;
+    for (int s = 0; s < 4; s++) {
+        double t = d->writes * 1e-3 + s * h;
+        for (int i = 0; i < 3; i++) {
+            double target = i == 1 ? d->amplitude * sin(2 * M_PI * d->frequency * t) : 0.0;
+            double force = d->force && !off(d) ? d->sent[i] : 0.0;
+            d->v[i] += h * (force + 400.0 * (target - d->x[i]) - 4.0 * d->v[i]) / mass;
+            d->x[i] += h * d->v[i];
+        }
+    }
+}
+
+int dhdGetDeviceCount(void) {
+    int n = 0;
+    for (int k = 0; k < DEVICES; k++) n += devices[k].there;
+    return n;
+}
+
+int dhdOpenID(signed char index) {
+    if (index < 0 || index >= DEVICES || !devices[index].there || devices[index].open) {
+        words = "device in use";
+        return -1;
+    }
+    devices[index].open = 1;
+    return index;
+}
+
+int dhdClose(signed char id) {
+    Device *d = open_device(id);
+    if (!d) return -1;
+    d->open = d->force = 0;
+    return 0;
+}
+
+int dhdStop(signed char id) { return open_device(id) ? 0 : -1; }
+const char *dhdErrorGetLastStr(void) { return words; }
+const char *dhdGetSystemName(signed char id) { Device *d = open_device(id); return d ? d->name : NULL; }
+_Bool dhdHasActiveWrist(signed char id) { Device *d = open_device(id); return d && d->wrist; }
+
+int dhdGetSerialNumber(unsigned short *out, signed char id) {
+    Device *d = open_device(id);
+    if (!d) return -1;
+    *out = d->serial;
+    return 0;
+}
+
+int dhdEnableForce(unsigned char on, signed char id) {
+    Device *d = open_device(id);
+    if (!d) return -1;
+    d->force = on;
+    if (on && d->writes >= d->off_from) d->enabled = 1;
+    return 0;
+}
+
+int dhdSetGravityCompensation(int on, signed char id) {
+    Device *d = open_device(id);
+    if (d) d->gravity = on;
+    return d ? 0 : -1;
+}
+
+int dhdSetWatchdog(unsigned char eighths, signed char id) {
+    Device *d = open_device(id);
+    if (d) d->watchdog = eighths;
+    return d ? 0 : -1;
+}
+
+int dhdGetStatus(int *out, signed char id) {
+    Device *d = open_device(id);
+    if (!d || !answers(d)) return -1;
+    memset(out, 0, STATUSES * sizeof *out);
+    out[STATUS_POWER] = out[STATUS_CONNECTED] = out[STATUS_STARTED] = 1;
+    out[STATUS_RESET] = d->asked++ < d->reset_until;
+    out[STATUS_FORCE] = d->force && !off(d);
+    out[STATUS_FORCE_OFF_CAUSE] = off(d) ? d->cause : 0;
+    return 0;
+}
+
+int dhdGetPositionAndOrientationFrame(double *x, double *y, double *z, double *frame, signed char id) {
+    Device *d = open_device(id);
+    if (!d) return -1;
+    if (d->reads == d->block_at) usleep(1000 * (useconds_t)d->block_ms);
+    d->reads++;
+    if (!answers(d)) return -1;
+    pthread_mutex_lock(&lock);
+    if (d->script) {
+        long row = d->writes < d->rows ? d->writes : d->rows - 1;
+        memcpy(d->reading, d->script + READING * row, sizeof d->reading);
+    } else {
+        memset(d->reading, 0, sizeof d->reading);
+        memcpy(d->reading, d->x, sizeof d->x);
+        memcpy(d->reading + 12, d->v, sizeof d->v);
+        d->reading[3] = d->reading[7] = d->reading[11] = 1.0;
+    }
+    *x = d->reading[0], *y = d->reading[1], *z = d->reading[2];
+    memcpy(frame, d->reading + 3, 9 * sizeof *frame);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int dhdGetLinearVelocity(double *x, double *y, double *z, signed char id) {
+    Device *d = open_device(id);
+    if (!d || !answers(d)) return -1;
+    *x = d->reading[12], *y = d->reading[13], *z = d->reading[14];
+    return 1; /* DHD_TIMEGUARD: as good as new */
+}
+
+unsigned int dhdGetButtonMask(signed char id) {
+    Device *d = open_device(id);
+    return d ? (unsigned)d->reading[15] : 0;
+}
+
+int dhdSetForceAndTorqueAndGripperForce(
+    double fx, double fy, double fz, double tx, double ty, double tz, double grip, signed char id) {
+    Device *d = open_device(id);
+    if (!d || !answers(d)) return -1;
+    const double sent[6] = {fx, fy, fz, tx, ty, tz};
+    if (!d->wrist && (tx != 0.0 || ty != 0.0 || tz != 0.0)) illegal++;
+    if (grip != 0.0) illegal++;
+    pthread_mutex_lock(&lock);
+    memcpy(d->sent, sent, sizeof sent);
+    if (d->writes < LOG) memcpy(logs[d - devices][d->writes], sent, sizeof sent);
+    move(d);
+    d->writes++;
+    pthread_mutex_unlock(&lock);
+    return sqrt(fx * fx + fy * fy + fz * fz) > d->most ? 2 : 0; /* DHD_MOTOR_SATURATED */
+}
+
+/* ---- the test's side */
+
+void standin_reset(void) {
+    memset(devices, 0, sizeof devices);
+    devices[0] = (Device){.name = "sigma.7", .serial = 1234, .wrist = 1};
+    devices[1] = (Device){.name = "Falcon", .serial = 77};
+    for (int k = 0; k < DEVICES; k++) {
+        devices[k].there = 1;
+        devices[k].off_from = devices[k].off_until = devices[k].unplug_at = NEVER;
+        devices[k].deaf_from = devices[k].deaf_until = devices[k].block_at = NEVER;
+        devices[k].most = 1e9;
+    }
+    illegal = 0;
+}
+
+__attribute__((constructor)) static void begin(void) { standin_reset(); }
+
+void standin_there(int k, int there) { devices[k].there = there; }
+/* It asks to be calibrated until its status was asked for so often. */
+void standin_uncalibrated(int k, long asked) { devices[k].reset_until = devices[k].asked + asked; }
+/* Its force is off from one write to another, for a cause; one that the program puts right ignores the end. */
+void standin_off(int k, int cause, long from, long until) {
+    devices[k].cause = cause;
+    devices[k].off_from = from, devices[k].off_until = until;
+    devices[k].enabled = 0;
+}
+void standin_unplug(int k, long read) { devices[k].unplug_at = read; }
+void standin_deaf(int k, long from, long until) { devices[k].deaf_from = from, devices[k].deaf_until = until; }
+void standin_block(int k, long read, int ms) { devices[k].block_at = read, devices[k].block_ms = ms; }
+void standin_saturate(int k, double force) { devices[k].most = force; }
+void standin_hand(int k, double amplitude, double frequency) {
+    devices[k].amplitude = amplitude;
+    devices[k].frequency = frequency;
+}
+void standin_script(int k, const double *readings, long rows) {
+    devices[k].script = readings;
+    devices[k].rows = rows;
+}
+long standin_log(int k, double *out, long most) {
+    long n = devices[k].writes < most ? devices[k].writes : most;
+    memcpy(out, logs[k], (size_t)n * sizeof logs[k][0]);
+    return n;
+}
+int standin_open(int k) { return devices[k].open; }
+int standin_force(int k) { return devices[k].force; }
+int standin_watchdog(int k) { return devices[k].watchdog; }
+int standin_gravity(int k) { return devices[k].gravity; }
+long standin_illegal(void) { return illegal; }
