@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba import typeof
 
+from palpo.physics.engine.cavities import Cavities, make_cavities
 from palpo.physics.engine.contacts import Contacts, make_contacts
 from palpo.physics.engine.contract import WANTS, Batch, Body, Hand, make_batch, make_problem
 from palpo.physics.engine.joints import Joint, make_joints
@@ -58,13 +59,15 @@ def make_engine(
     contacts: Contacts | None = None,
     watched: Sequence[int] | None = None,
     clock: int = 0,
+    cavities: tuple[Cavities, Any] | None = None,
 ) -> Built:
     """An engine of those bodies at rest.
 
     solvers: compiled solvers, of which the settings name one by its place. capacity: most contacts.
     step: h [s]. hands: of the bodies that are held, by number. contacts: the list that detectors fill, if
     they know it already. watched: bodies all of whose points detectors look at; all if not given. clock: see
-    palpo.physics.exchange.lent_clock.
+    palpo.physics.exchange.lent_clock. cavities: their list, which a detector fills, and the solver of steps
+    in which it is not empty.
     Raises InputError for no body, a step that is not positive, and a joint of a body that there is not,
     and a body without room for the joints' and contacts' points.
     """
@@ -78,7 +81,9 @@ def make_engine(
     hands, n, c, j = hands or {}, len(bodies), capacity, len(joints)
     now = np.zeros(1, np.int64)
     wants = np.zeros(1, WANTS)
-    rooms = [_room(body, c + 2 * j, 2 * (c + j)) for body in bodies]
+    air, pressing = (make_cavities(0), 0) if cavities is None else (cavities[0], cavities[1].address)
+    k = len(air.amount)
+    rooms = [_room(body, c + 2 * j + 2 * k, 2 * (c + j + k)) for body in bodies]
     batches, parts = ([make_batch(rooms[b], now, wants, hands.get(b)) for b in range(n)] for _ in range(2))
     kept = [Handle(batch) for batch in (*batches, *parts, *(body.whole for body in bodies))]
     address = np.array([handle.address for handle in kept], np.int64).reshape(3, n)
@@ -97,19 +102,21 @@ def make_engine(
         detector=np.array([d.unit.address for d in detectors], np.int64),
         detector_state=np.array([d.handle.address for d in detectors], np.int64),
         solvers=np.array([solver.address for solver in solvers], np.int64),
+        pressing=np.array([pressing], np.int64),
         contacts=contacts or make_contacts(c),
         joints=make_joints(joints),
+        cavities=air,
         memory=make_memory(c),
-        at=np.zeros((j + c, 2), np.int32),
-        b=np.zeros(3 * (j + c)),
-        r=np.zeros(3 * (j + c)),
-        u=np.zeros(3 * (j + c)),
+        at=np.zeros((j + c + k, 2), np.int32),
+        b=np.zeros(3 * (j + c + k)),
+        r=np.zeros(3 * (j + c + k)),
+        u=np.zeros(3 * (j + c + k)),
         gap=np.zeros(c),
         inside=np.zeros(c, np.bool_),
         member=np.zeros(c, np.int32),
-        problem=make_problem(j + c),
+        problem=make_problem(j + c + k, k),
         factor=np.zeros((3 * j, 3 * j)),
-        solver=make_solver(c, clock=clock),
+        solver=make_solver(c + -(-k // 3), clock=clock),
         now=now,
         wants=wants,
         step=np.array([step]),

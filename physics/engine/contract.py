@@ -9,7 +9,10 @@ knows a body by three addresses: of its unit, its state and its batches.
 
 A stage works on the body's `state` and on one `Batch` of its points, and writes nothing else but W. Points
 are named by slots: numbers of the body's own points, of which up to three are weighted; what a force acts on
-lies `arm` beside that sum.
+lies `arm` beside that sum. A FIELD, which a kind may or may not have, is a number that many points make: how
+much of a cavity's volume the body takes away or gives (palpo.physics.engine.cavities). It is a slot like a
+point's; its place, its displacement and its force are the first of the three numbers of a point, the others
+are 0: [m3], [m3] and [Pa], so that a force f pushes every point with f dV/dx.
 
     AIM       the hand's pose (batch.hand) becomes the target of whoever is held
     BEGIN     the free motion and the factor of the step; forces pushed in the last step stay until CLEAR
@@ -49,8 +52,9 @@ FAILED, DONE, NOT_FINITE, NOT_OFFERED = 0, 1, 2, 3
 """What a stage returns. FAILED is what a C function that raises returns; NOT_OFFERED is for a stage that the
 kind has no answer to: the engine goes on as if it had not asked."""
 
-POINT, ROTATION = 0, 1
-"""What a row is of: a point's translation [m], [N], or a frame's rotation [rad], [N m]."""
+POINT, ROTATION, FIELD = 0, 1, 3
+"""What a row is of: a point's translation [m], [N], a frame's rotation [rad], [N m], or a volume [m3], [Pa];
+2 is a SLIDE's of palpo.physics.engine.joints."""
 
 FRAME = np.dtype(
     [("fresh", np.int64), ("id", np.int64), ("base_tick", np.int64), ("replayed", np.int64),
@@ -82,7 +86,7 @@ class Batch(NamedTuple):
 
     count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) n
     now: NDArray[np.int64]  # (1,) steps done, the engine's own counter
-    what: NDArray[np.int32]  # (c,) POINT or ROTATION
+    what: NDArray[np.int32]  # (c,) POINT, ROTATION or FIELD
     slots: NDArray[np.int32]  # (c, 3) the body's points, 0 where there are fewer; of a ROTATION the first
     weights: NDArray[np.float64]  # (c, 3) 0 where there are fewer
     arm: NDArray[np.float64]  # (c, 3) [m] from the weighted point to where the force acts
@@ -101,16 +105,38 @@ class Batch(NamedTuple):
     frame: NDArray[Any]  # (1,) of FRAME
 
 
+class GasRows(NamedTuple):
+    """The air of the k cavities of a problem, room for c, and scratch of who solves for it."""
+
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) k
+    active: NDArray[np.bool_]  # (c,) whether the pressure is given
+    pressure: NDArray[np.float64]  # (c,) [Pa], absolute: given or to start from, and found
+    amount: NDArray[np.float64]  # (c,) n [mol], which the solver makes that of the step's end
+    volume: NDArray[np.float64]  # (c,) [m3] likewise
+    area: NDArray[np.float64]  # (c,) [m2]
+    air: NDArray[np.float64]  # (3,) P_atm [Pa], P_max [Pa], R T [J/mol]
+    start: NDArray[np.float64]  # (2, c)
+    w: NDArray[np.float64]  # ((3 contacts + c)^2,)
+    b: NDArray[np.float64]  # (3 contacts + c,)
+    x: NDArray[np.float64]
+    u: NDArray[np.float64]
+
+
 class Problem(NamedTuple):
-    """u = W r + b, three rows a block: joints, then the contacts that are solved for. Room for c blocks."""
+    """u = W r + b, three rows a block: joints, the contacts that are solved for, cavities. Room for c blocks.
+
+    Of a cavity's block only the first row is one, V = W r + b with the pressure above the atmosphere's in the
+    place of a force; the others are 0.
+    """
 
     rows: NDArray[np.int64]  # (2,) of the joints, of all
     w: NDArray[np.float64]  # (9 c^2,) W of all rows in one piece [m/N]
-    b: NDArray[np.float64]  # (3 c,) gap and offset without contact force [m]
+    b: NDArray[np.float64]  # (3 c,) gap and offset without contact force [m], volume [m3]
     mu: NDArray[np.float64]  # (c,) of the contacts, the first contact's first
     r: NDArray[np.float64]  # (3 c,) [N]
     u: NDArray[np.float64]  # (3 c,) [m]
     status: NDArray[np.int32]  # (c,) of the contacts
+    gas: GasRows
 
 
 def make_hand() -> Hand:
@@ -135,12 +161,17 @@ def make_batch(
     )  # fmt: skip
 
 
-def make_problem(blocks: int) -> Problem:
-    """No rows."""
-    c = blocks
+def make_problem(blocks: int, cavities: int = 0) -> Problem:
+    """No rows; room for so many blocks, of which so many may be cavities."""
+    c, k = blocks, cavities
+    rows = 3 * (c - k) + k if k else 0
+    gas = GasRows(
+        np.zeros(1, np.int64), np.zeros(k, np.bool_), np.zeros(k), np.zeros(k), np.zeros(k), np.ones(k),
+        np.ones(3), np.zeros((2, k)), np.zeros(rows * rows), np.zeros(rows), np.zeros(rows), np.zeros(rows),
+    )  # fmt: skip
     return Problem(
         np.zeros(2, np.int64), np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c),
-        np.zeros(3 * c), np.zeros(c, np.int32),
+        np.zeros(3 * c), np.zeros(c, np.int32), gas,
     )  # fmt: skip
 
 

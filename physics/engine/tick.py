@@ -11,8 +11,9 @@ With J_b the rows' map to body b, d_b its displacement without contact and C_b i
 
     u = b + W r,   b = g + sum_b J_b d_b,   W = sum_b J_b C_b J_b^T
 
-with u = 0 in the rows of joints, and Signorini's and Coulomb's laws in those of contacts. Each body supplies
-d and C by itself (palpo.physics.engine.contract), so that this holds of any two kinds. A number that is none
+with u = 0 in the rows of joints, Signorini's and Coulomb's laws in those of contacts, and a gas law in those
+of cavities (palpo.physics.engine.cavities). Each body supplies d and C by itself
+(palpo.physics.engine.contract), so that this holds of any two kinds. A number that is none
 is found before any force is pushed: the bodies then are as they were.
 
 The tick allocates nothing, asks nothing of the interpreter and reports by its status.
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import all_finite
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, project_cone
+from palpo.physics.engine.cavities import Cavities, add_cavities, free_volumes, gather_air, keep_air
 from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, Contacts, call_detector
 from palpo.physics.engine.contract import (
     AIM,
@@ -51,11 +53,12 @@ from palpo.physics.engine.contract import (
 )
 from palpo.physics.engine.joints import SLIDE, Joints
 from palpo.physics.engine.memory import Memory, close_memory, open_memory, recall, remember
+from palpo.physics.engine.points import add_point, batch_of, body_of, copy_point, part_of, solved_block
 from palpo.physics.engine.solve import Solver, call_solver, judge, open_step
 from palpo.physics.engine.working_set import PART, SOLVES, admit, members, start_set, sunk
 from palpo.physics.exchange.atomics import view_flat, view_square
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
 
 COUNT = np.dtype(
@@ -79,20 +82,22 @@ class Bodies(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """What a step reads and writes beside the bodies' states, for up to c contacts and j joints."""
+    """What a step reads and writes beside the bodies' states, for c contacts, j joints and k cavities."""
 
     bodies: Bodies
     batch: Batch  # of the first body; of all, the layout
     detector: NDArray[np.int64]  # (k,) addresses
     detector_state: NDArray[np.int64]  # (k,)
     solvers: NDArray[np.int64]  # (m,) addresses; the settings' method is a place here
+    pressing: NDArray[np.int64]  # (1,) address of the solver of a step that has cavities
     contacts: Contacts
     joints: Joints
+    cavities: Cavities
     memory: Memory
-    at: NDArray[np.int32]  # (j + c, 2) where the sides of each block stand in their bodies' batches
-    b: NDArray[np.float64]  # (3 (j + c),) of all blocks [m]
-    r: NDArray[np.float64]  # (3 (j + c),) [N]
-    u: NDArray[np.float64]  # (3 (j + c),) [m]
+    at: NDArray[np.int32]  # (j + c + k, 2) where the sides of each block stand in their bodies' batches
+    b: NDArray[np.float64]  # (3 (j + c + k),) of all blocks [m], see Problem
+    r: NDArray[np.float64]  # (3 (j + c + k),) [N]
+    u: NDArray[np.float64]  # (3 (j + c + k),) [m]
     gap: NDArray[np.float64]  # (c,) [m] of each contact as it is foreseen, or known to be
     inside: NDArray[np.bool_]  # (c,) the working set
     member: NDArray[np.int32]  # (c,)
@@ -104,16 +109,6 @@ class Engine(NamedTuple):
     step: NDArray[np.float64]  # (1,) h [s]
     count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
     vectors: NDArray[np.float64]  # (4, 4) scratch
-
-
-@inlined
-def _batch(e, b):
-    return handle_like(e.batch, e.bodies.batch[b])
-
-
-@inlined
-def _part(e, b):
-    return handle_like(e.batch, e.bodies.part[b])
 
 
 @kernel
@@ -204,25 +199,14 @@ def _missed(e):
 
 
 @kernel
-def _add_point(batch, what, slots, weights, arm, block, frame, sign):
-    """Number of a new point of a batch, whose rows are sign times frame (3, 3)."""
-    k = batch.count[0]
-    batch.count[0] = k + 1
-    batch.what[k], batch.block[k] = what, block
-    for i in range(3):
-        batch.slots[k, i], batch.weights[k, i], batch.arm[k, i] = slots[i], weights[i], arm[i]
-        for j in range(3):
-            batch.axes[k, i, j] = sign * frame[i, j]
-    return k
-
-
-@kernel
 def _drop_what_has_no_room(e):
     """Contacts past the room of a body's batch are lost; only one that touches itself can have so many."""
     contacts = e.contacts
     for b in range(e.bodies.unit.shape[0]):
-        batch = _batch(e, b)
+        batch = batch_of(e, b)
         left = batch.what.shape[0] - batch.count[0]
+        for k in range(e.cavities.count[0]):
+            left -= (e.cavities.body[k, 0] == b) + (e.cavities.body[k, 1] == b)
         for k in range(contacts.count[0]):
             left -= (contacts.body[k, 0] == b) + (contacts.body[k, 1] == b)
             if left < 0:
@@ -245,7 +229,7 @@ def _joint_axes(e, k, out):
         for i in range(3):
             along[i] = joints.direction[k, i]
     else:
-        part = _part(e, body)
+        part = part_of(e, body)
         part.count[0], part.what[0] = 1, ROTATION
         for i in range(3):
             part.slots[0, i] = joints.carrier[k, 1] if i == 0 else 0
@@ -259,11 +243,11 @@ def _joint_axes(e, k, out):
 
 @kernel
 def set_rows(e):
-    """Every body's points in joints and contacts, and where they are."""
+    """Every body's points in joints and contacts, its fields of cavities, and where they are."""
     joints, contacts, frame, none = e.joints, e.contacts, e.vectors[:3], e.vectors[3]
     first = joints.what.shape[0]
     for b in range(e.bodies.unit.shape[0]):
-        _batch(e, b).count[0] = 0
+        batch_of(e, b).count[0] = 0
     for i in range(3):
         none[i] = 0.0
     for k in range(first):
@@ -271,8 +255,8 @@ def set_rows(e):
         if _joint_axes(e, k, frame) != DONE:
             return NOT_FINITE
         for side in range(2):
-            e.at[k, side] = _add_point(
-                _batch(e, joints.body[k, side]), what, joints.slots[k, side], joints.weights[k, side],
+            e.at[k, side] = add_point(
+                batch_of(e, joints.body[k, side]), what, joints.slots[k, side], joints.weights[k, side],
                 none, k, frame, 1.0 - 2.0 * side,
             )  # fmt: skip
     _drop_what_has_no_room(e)
@@ -281,18 +265,19 @@ def set_rows(e):
         if contacts.restitution[k] > 0.0:
             e.wants[0].v = 1
         for side in range(2):
-            e.at[first + k, side] = _add_point(
-                _batch(e, contacts.body[k, side]), POINT, contacts.slots[k, side],
+            e.at[first + k, side] = add_point(
+                batch_of(e, contacts.body[k, side]), POINT, contacts.slots[k, side],
                 contacts.weights[k, side], contacts.arm[k, side], first + k, contacts.frame[k],
                 1.0 - 2.0 * side,
             )  # fmt: skip
+    add_cavities(e)
     return _place(e)
 
 
 @kernel
 def _place(e):
-    """Where the points are, which joints and the memory want to know; not so a detector that remembers."""
-    wanted = e.joints.what.shape[0] > 0
+    """Where the points are, which all but a detector that remembers want to know."""
+    wanted = e.joints.what.shape[0] > 0 or e.cavities.count[0] > 0
     for k in range(e.contacts.count[0]):
         wanted = wanted or not e.contacts.anchored[k]
     return ask_all(e, PLACE, e.bodies.batch) if wanted else DONE
@@ -304,7 +289,7 @@ def relative(e, block, body, field, out):
     for i in range(3):
         out[i] = 0.0
     for side in range(2):
-        batch, k = _batch(e, body[side]), e.at[block, side]
+        batch, k = batch_of(e, body[side]), e.at[block, side]
         values = batch.d[k] if field == 0 else batch.v[k]
         for i in range(3):
             axis = batch.axes[k, i]
@@ -315,7 +300,7 @@ def relative(e, block, body, field, out):
 def _joint_offset(e, k, out):
     """out (3,) = how far apart the sides of joint k are [m] or [rad]."""
     joints, want = e.joints, e.vectors[1]
-    one, two = _batch(e, joints.body[k, 0]), _batch(e, joints.body[k, 1])
+    one, two = batch_of(e, joints.body[k, 0]), batch_of(e, joints.body[k, 1])
     i, j = e.at[k, 0], e.at[k, 1]
     if joints.what[k] == ROTATION:
         quat_multiply(joints.reference[k], two.q[j], want)
@@ -347,12 +332,12 @@ def free_motion(e):
         _joint_offset(e, k, apart)
         relative(e, k, joints.body[k], 0, away)
         for i in range(3):
-            axis = _batch(e, joints.body[k, 0]).axes[e.at[k, 0], i]
+            axis = batch_of(e, joints.body[k, 0]).axes[e.at[k, 0], i]
             e.b[3 * k + i] = axis[0] * apart[0] + axis[1] * apart[1] + axis[2] * apart[2] + away[i]
     for k in range(contacts.count[0]):
         body, row = contacts.body[k], 3 * (first + k)
         if not contacts.anchored[k]:
-            recall(e.memory, contacts, k, _batch(e, body[1]).q[e.at[first + k, 1]])
+            recall(e.memory, contacts, k, batch_of(e, body[1]).q[e.at[first + k, 1]])
         relative(e, first + k, body, 0, away)
         for i in range(3):
             offset = contacts.gap[k]
@@ -361,6 +346,7 @@ def free_motion(e):
                 offset = axis[0] * slip[0] + axis[1] * slip[1] + axis[2] * slip[2]
             e.b[row + i] = offset + away[i]
         e.b[row] += _bounce(e, k)
+    free_volumes(e)
     _foresee(e)
     return DONE
 
@@ -374,7 +360,7 @@ def _foresee(e):
         for side in range(2):
             body = contacts.body[k, side]
             if not e.bodies.springs_back[body]:
-                batch, i = _batch(e, body), e.at[first + k, side]
+                batch, i = batch_of(e, body), e.at[first + k, side]
                 axis, d = batch.axes[i, 0], batch.d[i]
                 e.gap[k] += axis[0] * d[0] + axis[1] * d[1] + axis[2] * d[2]
         e.gap[k] = min(e.gap[k] + _bounce(e, k), contacts.gap[k])
@@ -386,6 +372,8 @@ def warm_start(e):
     contacts, first = e.contacts, e.joints.what.shape[0]
     for i in range(3 * first):
         e.r[i] = 0.0
+    for i in range(3 * e.cavities.count[0]):  # who solves for pressures starts from them by itself
+        e.r[3 * (first + contacts.count[0]) + i] = 0.0
     for k in range(contacts.count[0]):
         force, r = contacts.force[k], e.r[3 * (first + k) : 3 * (first + k) + 3]
         for i in range(3):
@@ -395,31 +383,24 @@ def warm_start(e):
 
 
 @kernel
-def _copy_point(source, k, out, block):
-    """Point k of a batch is also the next of another, in that row block."""
-    _add_point(
-        out, source.what[k], source.slots[k], source.weights[k], source.arm[k], block, source.axes[k], 1.0
-    )
-
-
-@kernel
 def gather(e):
     """The working set's problem but for W: its rows, and the points of each body."""
-    p, contacts, joints, first = e.problem, e.contacts, e.joints, e.joints.what.shape[0]
-    m = members(contacts.count[0], e.inside, e.member)
-    p.rows[0], p.rows[1] = 3 * first, 3 * (first + m)
+    p, contacts, first = e.problem, e.contacts, e.joints.what.shape[0]
+    m, cavities = members(contacts.count[0], e.inside, e.member), e.cavities.count[0]
+    p.rows[0], p.rows[1] = 3 * first, 3 * (first + m + cavities)
     e.count[0].members = m
     for b in range(e.bodies.unit.shape[0]):
-        _part(e, b).count[0] = 0
-    for k in range(first + m):
-        block = k if k < first else first + e.member[k - first]
+        part_of(e, b).count[0] = 0
+    for k in range(first + m + cavities):
+        block = solved_block(e, k, m)
         for i in range(3):
             p.b[3 * k + i], p.r[3 * k + i] = e.b[3 * block + i], e.r[3 * block + i]
-        if k >= first:
+        if first <= k < first + m:
             p.mu[k - first] = contacts.mu[block - first]
         for side in range(2):
-            body = joints.body[k, side] if k < first else contacts.body[block - first, side]
-            _copy_point(_batch(e, body), e.at[block, side], _part(e, body), k)
+            body = body_of(e, block, side)
+            if body >= 0:
+                copy_point(batch_of(e, body), e.at[block, side], part_of(e, body), k)
 
 
 @kernel
@@ -440,7 +421,7 @@ def delassus(e):
 def assemble(e):
     """The problem of the working set, joints eliminated; NOT_FINITE where a number of it is none."""
     gather(e)
-    if delassus(e) != DONE:
+    if not gather_air(e) or delassus(e) != DONE:
         return NOT_FINITE
     p, m, n = e.problem, e.problem.rows[0], e.problem.rows[1]
     for k in range(m // 3):
@@ -448,7 +429,8 @@ def assemble(e):
             free_row(view_square(p.w, n), p.b, 3 * k, n)
     if not (all_finite(p.w[: n * n]) and all_finite(p.b[:n])):
         return NOT_FINITE
-    if not all_finite(e.b[: 3 * (e.joints.what.shape[0] + e.contacts.count[0])]):
+    blocks = e.joints.what.shape[0] + e.contacts.count[0] + e.cavities.count[0]
+    if not all_finite(e.b[: 3 * blocks]):
         return NOT_FINITE
     if m > 0 and eliminate(view_square(p.w, n), p.b, m, n, e.factor) != 0:
         return NOT_FINITE
@@ -464,13 +446,14 @@ def _tolerance(e):
 
 @kernel
 def solve(e):
-    """Forces of the working set."""
+    """Forces of the working set, and the pressures."""
     p, told = e.problem, e.solver.told[0]
     m, n = p.rows[0], p.rows[1]
     told.residual = 0.0
     told.tolerance = _tolerance(e)
     if n > m:
-        method = e.solvers[e.solver.settings[0].method]
+        pressing = e.cavities.count[0] > 0
+        method = e.pressing[0] if pressing else e.solvers[e.solver.settings[0].method]
         if call_solver(method, address_of(p), address_of(e.solver)) != DONE:
             return NOT_FINITE
     if m > 0:
@@ -485,7 +468,7 @@ def scatter(e):
     for i in range(3 * (first + contacts.count[0])):
         e.r[i] = 0.0
     for k in range(p.rows[1] // 3):
-        block = k if k < first else first + e.member[k - first]
+        block = solved_block(e, k, e.count[0].members)
         for i in range(3):
             e.r[3 * block + i] = p.r[3 * k + i]
             if k >= first:
@@ -502,18 +485,21 @@ def push(e):
 @kernel
 def push_all(e):
     """The forces r of all blocks, on both bodies of each."""
-    contacts, joints, first = e.contacts, e.joints, e.joints.what.shape[0]
-    for k in range(first + contacts.count[0]):
+    contacts, first = e.contacts, e.joints.what.shape[0]
+    last = first + contacts.count[0]
+    for k in range(last + e.cavities.count[0]):
         for side in range(2):
-            body = joints.body[k, side] if k < first else contacts.body[k - first, side]
-            batch, i = _batch(e, body), e.at[k, side]
+            body = body_of(e, k, side)
+            if body < 0:
+                continue
+            batch, i = batch_of(e, body), e.at[k, side]
             for c in range(3):
                 batch.f[i, c] = (
                     batch.axes[i, 0, c] * e.r[3 * k]
                     + batch.axes[i, 1, c] * e.r[3 * k + 1]
                     + batch.axes[i, 2, c] * e.r[3 * k + 2]
                 )
-                if k >= first and side == 0:
+                if first <= k < last and side == 0:
                     contacts.force[k - first, c] = batch.f[i, c]
     if ask_all(e, CLEAR, e.bodies.batch) != DONE or ask_all(e, PUSH, e.bodies.batch) != DONE:
         return NOT_FINITE
@@ -544,7 +530,8 @@ def settled(e):
     """Whether what sinks in outside the set is within the solver's tolerance; the residual has it, too."""
     p, told = e.problem, e.solver.told[0]
     m, n = p.rows[0], p.rows[1]
-    error, size = sunk(view_square(p.w, n), p.r, m, n, e.gap, e.contacts.count[0], e.inside)
+    last = n - 3 * e.cavities.count[0]
+    error, size = sunk(view_square(p.w, n), p.r, m, last, e.gap, e.contacts.count[0], e.inside)
     if error == 0.0:
         return True
     error = error / size if size > 0.0 else np.inf
@@ -598,7 +585,7 @@ def equilibrium(e):
 def tell_statuses(e):
     """Which contacts are open, stick or slide under the forces found."""
     p, first, contacts = e.problem, e.problem.rows[0], e.contacts
-    size = (p.rows[1] - first) // 3
+    size = (p.rows[1] - first) // 3 - e.cavities.count[0]
     judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
     for k in range(contacts.count[0]):
         contacts.status[k] = OPEN
@@ -608,7 +595,7 @@ def tell_statuses(e):
 
 @kernel
 def end(e):
-    """Every body makes its step; contacts are remembered."""
+    """Every body makes its step; contacts are remembered, and the air of the cavities."""
     contacts, first = e.contacts, e.joints.what.shape[0]
     if ask_all(e, END, e.bodies.batch) != DONE or ask_all(e, SHAPE, e.bodies.whole) != DONE:
         return NOT_FINITE
@@ -618,9 +605,10 @@ def end(e):
     for k in range(contacts.count[0]):
         if not contacts.anchored[k] and contacts.status[k] != OPEN:
             row = 3 * (first + k)
-            q = _batch(e, contacts.body[k, 1]).q[e.at[first + k, 1]]
+            q = batch_of(e, contacts.body[k, 1]).q[e.at[first + k, 1]]
             remember(e.memory, contacts, k, e.u[row : row + 3], q)
     close_memory(e.memory)
+    keep_air(e)
     for k in range(e.detector.shape[0]):
         code = call_detector(e.detector[k], KEEP, e.detector_state[k], address_of(e.contacts), e.step[0])
         if code != DONE:

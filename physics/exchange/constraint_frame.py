@@ -1,7 +1,8 @@
 """The constraint frame, low rate to high: what the servo needs to feel the soft bodies for one low period.
 
-The unit of the interface is the *slot*: one point of a low-rate body (three translations) or one of its
-frames' rotations, in use by a candidate pair or an attachment. A frame gives each slot a position, a way
+The unit of the interface is the *slot*: one point of a low-rate body (three translations), one of its
+frames' rotations, or a field (palpo.physics.engine.contract.FIELD), in use by a candidate pair, an attachment
+or a cavity. A frame gives each slot a position, a way
 to move between low steps and its compliance at the high rate; which of these are used is its `MOTION`:
 
 HELD          x_slot is the free position at dt of low step L3 and stays (003, eq. 10-12)
@@ -33,8 +34,14 @@ SETTINGS = 8
 
 # Entries of ConstraintFrame.head
 ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS = range(9)
-TOLD_PATIENCE, TOLD_STRETCH = 9, 10
+TOLD_PATIENCE, TOLD_STRETCH, N_FIELDS = 9, 10, 11
 """What the frame tells of the next one (palpo.physics.exchange.patience.patience_of) [ticks]."""
+
+TURNS, IS_FIELD = 1, 2
+"""What ConstraintFrame.slot_turns says of a slot that is no point."""
+
+FIELDS = 16
+"""Most fields in a frame."""
 
 
 class Capacity(NamedTuple):
@@ -56,7 +63,7 @@ class ConstraintFrame(NamedTuple):
     head: NDArray[np.int64]  # (3, 16) see the entries above
     slot_point: NDArray[np.int32]  # (3, slots) global point of each slot
     slot_body: NDArray[np.int32]  # (3, slots) low-rate body
-    slot_turns: NDArray[np.int32]  # (3, slots) 1 for the rotation of a frame, 0 for a point
+    slot_turns: NDArray[np.int32]  # (3, slots) TURNS for the rotation of a frame, IS_FIELD, 0 for a point
     slot_of: NDArray[np.int32]  # (3, points) slot of a global point, -1 for none
     slot_x: NDArray[np.float64]  # (3, slots, 3) [m] or [rad]; body axes from the centre if REDUCED
     slot_q: NDArray[np.float64]  # (3, slots, 4) orientation that a rotation slot's vector starts from
@@ -64,6 +71,9 @@ class ConstraintFrame(NamedTuple):
     slot_v: NDArray[np.float64]  # (3, slots, 3) [m/s] (EXTRAPOLATED)
     slot_modes: NDArray[np.float64]  # (3, slots, 3, modes) rows of V, body axes (REDUCED)
     slot_rest: NDArray[np.float64]  # (3, slots, 3) compliance of a slot that its modes miss [m/N] (REDUCED)
+    field_slot: NDArray[np.int32]  # (3, FIELDS) slots of the fields, whose V and X have a first row only
+    field_pull: NDArray[np.float64]  # (3, FIELDS, 6) force and moment about the centre of a unit pressure
+    # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 3, modes) force, z and dz/dt of each mode, see below
@@ -118,6 +128,8 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         slot_v=np.zeros((n, s, 3)),
         slot_modes=np.zeros((n, s, 3, capacity.modes)),
         slot_rest=np.zeros((n, s, 3)),
+        field_slot=np.zeros((n, FIELDS), np.int32),
+        field_pull=np.zeros((n, FIELDS, 6)),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 3, capacity.modes)),

@@ -8,8 +8,11 @@ the servo's step h, so that backward Euler costs one product with S = V^T K V:
 
 K is the exact tangent, which the damping C = alpha M + beta K follows too: V^T M V is then
 (1 - h (beta + h) S) / (1 + h alpha), and nothing has to be diagonal. The compliance is h^2 J V V^T J^T.
-Rigid motions have their own velocities by Newton and Euler, with the gyroscopic torque at the start of the
-tick. The body axes turn with the body, so a swinging body keeps its linearisation.
+A slot that is a field has one row, W_p = V^T dV/dx, and its pull (G, T), force and moment of a unit pressure
+about the centre, both in body axes: a volume changes at the rate W_p z' + G . R^T v + T . R^T w, so that one
+that moves as a whole with its walls stays as it is. Rigid motions have their own velocities by Newton and
+Euler, with the gyroscopic torque at the start of the tick. The body axes turn with the body, so a swinging
+body keeps its linearisation.
 """
 
 from typing import NamedTuple
@@ -20,14 +23,17 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
     EXTRAPOLATED,
+    IS_FIELD,
     MODE_FORCE,
     MODE_RATE,
     MODE_Z,
     MOTION,
+    N_FIELDS,
     N_MODES,
     N_NEAR,
     N_SLOTS,
     REDUCED,
+    TURNS,
     Capacity,
 )
 from palpo.physics.kernels import inlined, kernel
@@ -66,6 +72,7 @@ class InterfaceState(NamedTuple):
     wrench: NDArray[np.float64]  # (L, 6) force and torque about the centre, world axes
     clock: NDArray[np.float64]  # (1,) time since the frame was adopted [s]
     join: NDArray[np.float64]  # (slots, 3) where the frame before had a slot, less where this one has it
+    swept: NDArray[np.float64]  # (slots,) volume that rigid motion has added to a field since the frame [m3]
     weighed: NDArray[np.float64]  # (modes,) scratch
     scratch: NDArray[np.float64]  # (6, 3)
 
@@ -79,7 +86,7 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
         np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
         np.zeros((n, 3)), q, np.tile(np.eye(3), (n, 1, 1)), np.zeros((n, 3)), np.zeros((n, 3)),
         np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 6)),
-        np.zeros(1), np.zeros((capacity.slots, 3)), np.zeros(m), np.zeros((6, 3)),
+        np.zeros(1), np.zeros((capacity.slots, 3)), np.zeros(capacity.slots), np.zeros(m), np.zeros((6, 3)),
     )  # fmt: skip
 
 
@@ -87,6 +94,7 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
 def adopt(frame, f, state):
     """Start the state from slot f of the frame, with nothing to join."""
     for k in range(frame.head[f, N_SLOTS]):
+        state.swept[k] = 0.0
         for i in range(3):
             state.join[k, i] = 0.0
     n = frame.head[f, N_MODES]
@@ -242,9 +250,10 @@ def model_position(frame, f, state, slot, x):
     for i in range(3):
         row = frame.slot_modes[f, slot, i, first:last]
         p[i] = frame.slot_x[f, slot, i] + _product(row, state.z[first:last])
-    if frame.floating[f, b] == 0 or frame.slot_turns[f, slot] == 1:
+    if frame.floating[f, b] == 0 or frame.slot_turns[f, slot] != 0:
         for i in range(3):
             x[i] = p[i]
+        x[0] += state.swept[slot]  # of fields alone
     else:
         matvec3(state.axes[b], p, x)
         for i in range(3):
@@ -304,9 +313,12 @@ def add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step):
         for i in range(3):
             step[i] += p[i]
         return
-    if frame.slot_turns[f, slot] == 1:
+    if frame.slot_turns[f, slot] == TURNS:
         for i in range(3):
             step[i] += h * spin[b, i]
+        return
+    if frame.slot_turns[f, slot] == IS_FIELD:
+        step[0] += p[0] + h * _swept_rate(frame, f, state, slot, velocity[b], spin[b])
         return
     arm, turn, along = state.scratch[1], state.scratch[2], state.scratch[3]
     matvec3(state.axes[b], p, along)
@@ -315,6 +327,58 @@ def add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step):
     cross3(spin[b], arm, turn)
     for i in range(3):
         step[i] += along[i] + h * (velocity[b, i] + turn[i])
+
+
+@kernel
+def pull_of(frame, f, slot):
+    """Number of a slot among the frame's fields."""
+    for k in range(frame.head[f, N_FIELDS]):
+        if frame.field_slot[f, k] == slot:
+            return k
+    return 0
+
+
+@inlined
+def _has_field(frame, f, a, b):
+    return frame.slot_turns[f, a] == IS_FIELD or frame.slot_turns[f, b] == IS_FIELD
+
+
+@kernel
+def _swept_rate(frame, f, state, slot, velocity, spin):
+    """Rate [m3/s] of a field's volume by its body's rigid motion."""
+    b, pull, rate = frame.slot_body[f, slot], frame.field_pull[f, pull_of(frame, f, slot)], 0.0
+    for i in range(3):
+        for j in range(3):
+            axis = state.axes[b, j, i]
+            rate += axis * (pull[i] * velocity[j] + pull[3 + i] * spin[j])
+    return rate
+
+
+@kernel
+def _add_field_compliance(frame, f, a, b, scale, out):
+    """out += scale (G_a . v_b + T_a . w_b): the rigid part of two slots, at least one a field."""
+    body, turned = frame.slot_body[f, a], frame.slot_turns[f, a] != IS_FIELD
+    field, other = (b, a) if turned else (a, b)
+    pull = frame.field_pull[f, pull_of(frame, f, field)]
+    mass, inverse = frame.mass[f, body], frame.inertia[f, body, 1]
+    for i in range(3):
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        if frame.slot_turns[f, other] == IS_FIELD:
+            second = frame.field_pull[f, pull_of(frame, f, other)]
+            out[0, 0] += scale * pull[i] * second[i] / mass
+            for j in range(3):
+                out[0, 0] += scale * pull[3 + i] * inverse[i, j] * second[3 + j]
+            continue
+        # velocity of a point under a unit pressure: G / m + (I^-1 T) x X
+        x, spin_1, spin_2 = frame.slot_x[f, other], 0.0, 0.0
+        for j in range(3):
+            spin_1 += inverse[i1, j] * pull[3 + j]
+            spin_2 += inverse[i2, j] * pull[3 + j]
+        value = scale * (pull[i] / mass + spin_1 * x[i2] - spin_2 * x[i1])
+        if turned:
+            out[i, 0] += value
+        else:
+            out[0, i] += value
 
 
 @kernel
@@ -343,7 +407,9 @@ def slot_compliance(frame, f, state, a, b, h, out):
             out[i, j] = h * h * s
         if a == b:
             out[i, i] += frame.slot_rest[f, a, i]
-    if frame.floating[f, body] == 1:
+    if frame.floating[f, body] == 1 and _has_field(frame, f, a, b):
+        _add_field_compliance(frame, f, a, b, h * h / (1.0 + h * frame.damping[f, body, 0]), out)
+    elif frame.floating[f, body] == 1:
         add_rigid_compliance(
             frame.mass[f, body],
             frame.inertia[f, body, 1],
@@ -377,11 +443,21 @@ def add_slot_force(frame, f, state, slot, force):
         return
     b = frame.slot_body[f, slot]
     local, arm, turn = state.scratch[0], state.scratch[1], state.scratch[2]
-    if frame.floating[f, b] == 1 and frame.slot_turns[f, slot] == 1:
+    if frame.floating[f, b] == 1 and frame.slot_turns[f, slot] == TURNS:
         for i in range(3):
             state.wrench[b, 3 + i] += force[i]
         return
-    if frame.floating[f, b] == 1:
+    if frame.slot_turns[f, slot] == IS_FIELD:
+        for i in range(3):
+            local[i] = force[i]
+        if frame.floating[f, b] == 1:
+            pull = frame.field_pull[f, pull_of(frame, f, slot)]
+            matvec3(state.axes[b], pull[0:3], arm)
+            matvec3(state.axes[b], pull[3:6], turn)
+            for i in range(3):
+                state.wrench[b, i] += force[0] * arm[i]
+                state.wrench[b, 3 + i] += force[0] * turn[i]
+    elif frame.floating[f, b] == 1:
         # the arm of the model, not of the joined position: the full body must get the same torque
         model_position(frame, f, state, slot, state.scratch[3])
         for i in range(3):
@@ -409,6 +485,12 @@ def advance(frame, f, state, h):
     if frame.head[f, MOTION] != REDUCED:
         return
     pushed_motion(frame, f, state, h)
+    for k in range(frame.head[f, N_FIELDS]):
+        slot = frame.field_slot[f, k]
+        b = frame.slot_body[f, slot]
+        if frame.floating[f, b] == 1:
+            rate = _swept_rate(frame, f, state, slot, state.end_velocity[b], state.end_spin[b])
+            state.swept[slot] += h * rate
     for k in range(frame.head[f, N_MODES]):
         state.rate[k] = state.end_rate[k]
         state.z[k] += h * state.rate[k]
@@ -445,6 +527,8 @@ def store(frame, f, state, base_tick):
     for k in range(frame.head[f, N_MODES]):
         frame.modes[f, MODE_Z, k] = state.z[k]
         frame.modes[f, MODE_RATE, k] = state.rate[k]
+    for k in range(frame.head[f, N_FIELDS]):
+        frame.slot_x[f, frame.field_slot[f, k], 0] += state.swept[frame.field_slot[f, k]]
     for b in range(frame.mass.shape[1]):
         for i in range(3):
             frame.centre[f, b, i] = state.centre[b, i]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.body import Factor
-from palpo.physics.exchange.constraint_frame import ConstraintFrame
+from palpo.physics.exchange.constraint_frame import TURNS, ConstraintFrame
 from palpo.physics.systems.members import Member
 
 
@@ -53,7 +53,7 @@ def write_held(
     frame.floating[f, low] = 0
     frame.slot_body[f, slots] = low
     frame.slot_turns[f, slots] = turns
-    frame.slot_x[f, slots] = np.where(turns[:, None] == 1, 0.0, member.positions()[local])
+    frame.slot_x[f, slots] = np.where(turns[:, None] == TURNS, 0.0, member.positions()[local])
     frame.slot_q[f, slots] = member.orientations(local)
     frame.slot_step[f, slots] = h * member.gather(local, motion.velocity[:, None]).reshape(-1, 3)
     if len(slots):

@@ -5,7 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE, MODE_Z, N_MODES, ConstraintFrame
+from palpo.physics.exchange.constraint_frame import (
+    FIELDS,
+    IS_FIELD,
+    MODE_FORCE,
+    MODE_RATE,
+    MODE_Z,
+    N_FIELDS,
+    N_MODES,
+    TURNS,
+    ConstraintFrame,
+)
 from palpo.physics.reduction.rational_krylov import Modes, krylov_modes, rigid_motions
 from palpo.physics.systems.members import Member
 
@@ -86,6 +96,18 @@ def write_motion(
     frame.orientation[f, low] = orientation
 
 
+def write_fields(page: Page, pulls: NDArray[np.float64]) -> None:
+    """Append those of a member's slots that are fields; pulls (k, 6) of all its slots, see the frame."""
+    frame, f = page.frame, page.f
+    for slot, pull in zip(page.slots, pulls, strict=True):
+        if frame.slot_turns[f, slot] == IS_FIELD:
+            k = int(frame.head[f, N_FIELDS])
+            if k == FIELDS:
+                raise ValueError(f"a frame has room for {FIELDS} fields of cavities")
+            frame.field_slot[f, k], frame.field_pull[f, k] = slot, pull
+            frame.head[f, N_FIELDS] = k + 1
+
+
 def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]:
     """Append a deformable member's modes to those of the members before; returns them and their place."""
     frame, f, low, h = page.frame, page.f, page.low, page.h
@@ -108,7 +130,8 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
     alone = member.gather(page.local, own[:, None]).reshape(k, 3)
     # points that are fixed have slots too, and nothing in them
-    moves = alone.any(axis=1)
+    field = frame.slot_turns[f, page.run] == IS_FIELD
+    moves = alone.any(axis=1) | field
     modal[moves] = modes.combine(member.gather(page.local[moves], grams.basis)).reshape(-1, 3, n)
     modal[~moves] = 0.0
     if not in_place:
@@ -117,6 +140,7 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     # that no column was made for would otherwise meet a contact with the inertia of the whole body, and the
     # full body would get that force on one node
     missed = alone - h * h * np.einsum("ijk,ijk->ij", modal, modal)
+    missed[field] = 0.0  # a field has columns of its own
     frame.slot_rest[f, page.run] = np.maximum(missed, 0.0)
     write_compliance(page, modal.reshape(3 * k, n))
     return modes, span
@@ -136,9 +160,13 @@ def write_compliance(page: Page, modal: NDArray[np.float64]) -> None:
     compliance[np.diag_indices_from(compliance)] += frame.slot_rest[f, slots].reshape(-1)
     if frame.floating[f, low]:
         fields = rigid_motions(frame.slot_x[f, slots]).reshape(-1, 3, 6)
-        turning = frame.slot_turns[f, slots] == 1
+        turning = frame.slot_turns[f, slots] == TURNS
         fields[turning] = 0.0
         fields[turning, :, 3:] = np.eye(3)
+        for k in range(int(frame.head[f, N_FIELDS])):
+            here = slots == frame.field_slot[f, k]
+            fields[here] = 0.0
+            fields[here, 0] = frame.field_pull[f, k]
         flat = fields.reshape(-1, 6)
         inverse = np.zeros((6, 6))
         inverse[:3, :3] = np.eye(3) / frame.mass[f, low]

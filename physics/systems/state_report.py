@@ -1,6 +1,6 @@
 """What a tick tells of itself: the tool for the low-rate loop, and all that a picture needs."""
 
-from palpo.physics.engine.frames import batch_of
+from palpo.physics.engine.points import batch_of
 from palpo.physics.exchange.buffer import publish, writer_slot
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel

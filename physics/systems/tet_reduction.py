@@ -26,8 +26,16 @@ from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, s
 from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions
 from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
+from palpo.physics.systems.fielded_member import FieldedMember
 from palpo.physics.systems.members import TetMember
-from palpo.physics.systems.reduced_frame import Grams, Page, write_modes, write_motion, write_points
+from palpo.physics.systems.reduced_frame import (
+    Grams,
+    Page,
+    write_fields,
+    write_modes,
+    write_motion,
+    write_points,
+)
 
 SLOW = 12
 """Slowest modes of the body at rest, turned with it, in every basis: without them what rings freely would be
@@ -40,7 +48,8 @@ it. On a quick slide of `wire` 0.4 would do as well, but after a landing at 200 
 the peak with this, and by 2.1 and 2.5% with 0.2 and 0.4."""
 
 TAIL = 3
-"""Columns that every model has anew: the velocity, and the free accelerations at two steps."""
+"""Columns that every model has anew: the velocity, and the free accelerations at two steps. A field of a
+cavity adds two, what yields to its pressure at these steps."""
 
 TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
@@ -61,6 +70,9 @@ class TetReduction:
         self.mass: NDArray[np.float64] = np.repeat(member.mass_free, 3)
         self.rest = self._centred()
         self.slow = slow_modes(member, shifts[1])
+        self.fields = np.arange(len(body.x), member.count)
+        """Points of the member that are fields."""
+        self.tail = TAIL + 2 * len(self.fields)
         self.columns = np.zeros((body.n_dof, self.width))
         """A_h^-1 J^T at the first spanned step, as solved."""
         self.known = np.zeros(0, np.int64)
@@ -77,7 +89,7 @@ class TetReduction:
         """Nodes that are displaced by themselves in the next model."""
         self._bearing = np.zeros(0, np.intp)
         self._renewal: list[Future[NDArray[np.float64]]] = []
-        self._first = self.slow.shape[1] + TAIL
+        self._first = self.slow.shape[1] + self.tail
         most = self._first + len(spanned) * self.width
         self._basis = RecycledBasis(self.mass, most)
         self._independent = self._chosen = np.zeros(0, np.intp)
@@ -104,6 +116,7 @@ class TetReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
+        near = near[near < len(self.member.body.x)]
         wanted = self.member.body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
         self._alone = self._without_columns(near)
@@ -185,7 +198,9 @@ class TetReduction:
         blocks, force, v = body.tangent_blocks(), body.undamped_force(), body.v
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
-        place = body.x[page.local]
+        place = member.positions()[page.local]
+        field = page.local >= len(body.x)
+        walls = member.columns(self.fields)[:, ::3].copy()
         rigid, share = np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof))
         if member.floating:
             axes = best_rotation(self.origin, self._centred(), member.mass_free)
@@ -194,7 +209,8 @@ class TetReduction:
             write_motion(page, body.mass, centre, velocity, spin, axes.T @ inertia @ axes, orientation)
             v = ((v.reshape(-1, 3) - velocity - np.cross(spin, x - centre)) @ axes).reshape(-1)
             force = (force.reshape(-1, 3) @ axes).reshape(-1)
-            x, place = (x - centre) @ axes, (place - centre) @ axes
+            x, place[~field] = (x - centre) @ axes, (place[~field] - centre) @ axes
+            walls = turned(walls, axes.T)
             turn_blocks(blocks, axes)
             turn_blocks(warped, axes)
             # rigid motions have their own freedoms: they are taken out of the basis, and of the force before
@@ -203,18 +219,23 @@ class TetReduction:
             heavy = self.mass[:, None] * rigid
             share = np.asarray(np.linalg.solve(rigid.T @ heavy, heavy.T), np.float64)
             force -= heavy @ (share @ (force / self.mass))
+            walls -= heavy @ (share @ (walls / self.mass[:, None]))
         write_points(page, member, member.damping, place, member.orientations(page.local))
+        if member.floating and isinstance(member, FieldedMember):
+            write_fields(page, member.pulls(page.local, centre, axes))
         residual = force - alpha * self.mass * v
         if beta > 0.0:
             residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
         self.residual = self._worst_residual(warped)
         tail = [v, *self._accelerations(residual, pool)]
+        if len(self.fields):
+            tail += [factor.solve_many(walls) for factor in self.factors[:2]]
         room = page.limit - int(page.frame.head[page.f, N_MODES])
         basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None, room)
         pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         stiffness = self._symmetric_product(basis, pulled)
-        chosen, speed = self._chosen, int(np.searchsorted(self._chosen, self._first - TAIL))
+        chosen, speed = self._chosen, int(np.searchsorted(self._chosen, self._first - self.tail))
         alone = self._alone[: max(0, room - len(chosen)) // 3]
         if len(alone):
             part = RigidPart(rigid, share, self._times(blocks, rigid, np.empty_like(rigid)))
@@ -227,7 +248,7 @@ class TetReduction:
         modes, self._span = write_modes(page, member, grams)
         self._used, self._modes, self._base = basis, modes, x
         dependent = np.setdiff1d(np.arange(len(chosen)), modes.order)
-        always = np.arange(self._first - TAIL, self._first)
+        always = np.arange(self._first - self.tail, self._first)
         self._independent = np.union1d(np.setdiff1d(self._independent, chosen[dependent]), always)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
@@ -246,8 +267,8 @@ class TetReduction:
     def _present_basis(
         self, tail: NDArray[np.float64], rigid: NDArray[np.float64] | None, most: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """B (n_dof, k) of at most `most` independent columns, the tail (n_dof, TAIL) among them; B^T M B."""
-        self._basis.put(np.arange(self._first - TAIL, self._first), tail)
+        """B (n_dof, k) of at most `most` independent columns, the tail among them; B^T M B."""
+        self._basis.put(np.arange(self._first - self.tail, self._first), tail)
         self._basis.settle(rigid)
         chosen = self._chosen = self._likeliest(most)
         room = self._rooms[0, : len(tail) * len(chosen)].reshape(len(tail), len(chosen))
@@ -320,6 +341,8 @@ class TetReduction:
         if tail:
             last = np.ascontiguousarray(forces[-tail:])
             last[:, ~heard] += forces[: len(forces) - tail, ~heard].sum(axis=0) / tail
+            if isinstance(self.member, FieldedMember):
+                local, last = self.member.nodal(local, last)
             body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
 
 

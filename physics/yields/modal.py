@@ -39,6 +39,7 @@ from palpo.physics.exchange.constraint_frame import (
     EXTRAPOLATED,
     HELD,
     ID,
+    IS_FIELD,
     MOTION,
     N_MODES,
     N_NEAR,
@@ -46,6 +47,7 @@ from palpo.physics.exchange.constraint_frame import (
     REDUCED,
     TOLD_PATIENCE,
     TOLD_STRETCH,
+    TURNS,
     Capacity,
     ConstraintFrame,
     make_frame,
@@ -135,7 +137,7 @@ def _look(s, p):
                 x[i] = np.nan
         else:
             slot_position(s.frame, f, s.now, slot, x)
-            if s.frame.slot_turns[f, slot] == 1:
+            if s.frame.slot_turns[f, slot] == TURNS:
                 slot_orientation(s.frame, f, s.now, slot, x, s.vectors[0], at.q[p])
     return slot
 
@@ -212,7 +214,7 @@ def join_places(s, f, before):
         if at.x_stamp[p] != before or not np.isfinite(at.x[p, 0]):
             continue
         slot_position(s.frame, f, s.now, slot, x)
-        if s.frame.slot_turns[f, slot] == 1:
+        if s.frame.slot_turns[f, slot] == TURNS:
             slot_orientation(s.frame, f, s.now, slot, x, s.vectors[0], q)
             quat_difference(at.q[p], q, s.now.join[slot])
         else:
@@ -310,7 +312,7 @@ def _prepare(s, f, batch):
     frame, width = s.frame, 0
     for k in range(batch.count[0]):
         s.near[k] = 1
-        body = -1
+        body, field = -1, False
         for c in range(3):
             s.slot[k, c] = -1
             if batch.weights[k, c] == 0.0:
@@ -322,8 +324,8 @@ def _prepare(s, f, batch):
             else:
                 width = max(width, 3 * slot + 3)
             if slot >= 0:
-                body = frame.slot_body[f, slot]
-        turned = body >= 0 and frame.head[f, MOTION] == REDUCED and frame.floating[f, body] == 1
+                body, field = frame.slot_body[f, slot], frame.slot_turns[f, slot] == IS_FIELD
+        turned = body >= 0 and not field and frame.head[f, MOTION] == REDUCED and frame.floating[f, body] == 1
         for d in range(3):
             row, axis = batch.axes[k, d], s.axes[k, d]
             for i in range(3):
