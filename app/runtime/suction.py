@@ -25,7 +25,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.sides import RigidSide, SoftSide
 from palpo.physics.systems.suction_loop import SuctionLoop
-from palpo.physics.systems.suction_servo import CALLS, DIVERGENCES, SWEEP_CAPS, TICK, suction_tick, tick_data
+from palpo.physics.systems.suction_servo import CALLS, TICK, suction_tick, tick_data
 from palpo.physics.systems.suction_servo import make_servo as make_handle
 
 KIND = "none"
@@ -157,8 +157,8 @@ class SuctionRig:
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""
-        counter = self.state.counter
-        return {"sweeps used up": int(counter[SWEEP_CAPS]), "solves diverged": int(counter[DIVERGENCES])}
+        told = self.state.solver.told[0]
+        return {"sweeps used up": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on solves that stopped short."""

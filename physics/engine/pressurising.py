@@ -14,36 +14,47 @@ from palpo.physics.suction.pressure import Gas, advance, begin, finish
 
 
 @kernel
-def solve_pressures(p, s):
-    """Sweeps over the rows of contacts and cavities."""
-    first, a, told, gas = p.rows[0], s.acceleration, s.told[0], p.gas
-    k = gas.count[0]
-    rows = p.rows[1] - first - 3 * k
-    size = rows + k
-    w, b, x, u = view_square(gas.w, size), gas.b[:size], gas.x[:size], gas.u[:size]
-    _take_rows(p, first, rows, w, b, x)
-    for j in range(k):
-        gas.start[0, j], gas.start[1, j] = gas.pressure[j], gas.amount[j]
-    mu = p.mu[: rows // 3]
-    air = Gas(
-        gas.active[:k], gas.pressure[:k], gas.amount[:k], gas.volume[:k], gas.area[:k], gas.air[0],
-        gas.air[1], gas.air[2],
-    )  # fmt: skip
+def press(w, b, mu, x, u, gas, start, s):
+    """Contacts and cavities within what a step is lent, as palpo.physics.suction.pressure has them.
+
+    w (3 n + k, 3 n + k), b, x and u (3 n + k,), mu (n,); x[:3 n] is the force to start from, in the cones.
+    start (2, k): scratch. s.told says how it went.
+    """
+    a, told, settings = s.acceleration, s.told[0], s.settings[0]
+    for j in range(gas.pressure.shape[0]):
+        start[0, j], start[1, j] = gas.pressure[j], gas.amount[j]
     before, code = told.sweeps, CONTINUE
-    bound = begin(w, b, mu, x, u, air, True, a)
+    chunk = CHUNK if settings.seconds > 0.0 else settings.sweeps
+    bound = begin(w, b, mu, x, u, gas, True, a)
     while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
+        sweeps = lent(s, before + a.count[SWEEPS], chunk)
         if sweeps == 0:
             break
-        code = advance(w, b, mu, x, u, air, told.tolerance, bound, sweeps, a)
-    finish(w, b, mu, x, u, air, a)
+        code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a)
+    finish(w, b, mu, x, u, gas, a)
     told.sweeps += a.count[SWEEPS]
     told.residual = a.least[RESIDUAL]
     if code == DIVERGED:
         told.flags |= SOLVE_DIVERGED
         told.divergences += 1
-        for j in range(k):
-            gas.pressure[j], gas.amount[j] = gas.start[0, j], gas.start[1, j]
+        for j in range(gas.pressure.shape[0]):
+            gas.pressure[j], gas.amount[j] = start[0, j], start[1, j]
+
+
+@kernel
+def solve_pressures(p, s):
+    """Sweeps over the rows of contacts and cavities of a step of the engine."""
+    first, gas = p.rows[0], p.gas
+    k = gas.count[0]
+    rows = p.rows[1] - first - 3 * k
+    size = rows + k
+    w, b, x, u = view_square(gas.w, size), gas.b[:size], gas.x[:size], gas.u[:size]
+    _take_rows(p, first, rows, w, b, x)
+    air = Gas(
+        gas.active[:k], gas.pressure[:k], gas.amount[:k], gas.volume[:k], gas.area[:k], gas.air[0],
+        gas.air[1], gas.air[2],
+    )  # fmt: skip
+    press(w, b, p.mu[: rows // 3], x, u, air, gas.start, s)
     for i in range(rows):
         p.r[first + i], p.u[first + i] = x[i], u[i]
     for j in range(k):

@@ -6,8 +6,8 @@ handle, moves until the step's end, but for the laws of contact, friction and ai
     u = W x + b + B d,    wrench on what holds the handle = S d - F - B^T x
 
 with x = (r, p - P_atm) and u = (gaps and slips, volumes), and each tick solves contacts, friction and
-pressures together (physics.suction.pressure) for the pose in which the hand is now. The virtual coupling to
-the hand is a spring and a damper in parallel, implicit in the step as in the other systems: the slow loop
+pressures together (physics.engine.pressurising) for the pose in which the hand is now. The virtual coupling
+to the hand is a spring and a damper in parallel, implicit in the step as in the other systems: the slow loop
 condenses it into W, so that the handle's twist needs no unknowns of its own. The force on the hand is minus
 what the coupling has to pull the handle with: inertia, weight, elasticity, contact and suction.
 
@@ -30,16 +30,9 @@ from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.physics.arrays import all_finite, copy
-from palpo.physics.contact.residual import natural_map_norm
-from palpo.physics.contact.solvers.anderson import (
-    CONTINUE,
-    CONVERGED,
-    DIVERGED,
-    RESIDUAL,
-    SWEEPS,
-    Acceleration,
-)
 from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.engine.pressurising import press
+from palpo.physics.engine.solve import Solver, make_solver, open_step
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -51,7 +44,6 @@ from palpo.physics.exchange.port import (
     INFO_SUM,
     NOT_FINITE,
     OK,
-    SOLVE_DIVERGED,
     STATUS_AGE,
     STATUS_CONTACTS,
     STATUS_FLAGS,
@@ -59,7 +51,6 @@ from palpo.physics.exchange.port import (
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
-    SWEEPS_SPENT,
     Port,
     end_tick,
     make_port,
@@ -79,13 +70,13 @@ from palpo.physics.exchange.suction_frame import (
 )
 from palpo.physics.kernels import callback, inlined, kernel
 from palpo.physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
-from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
+from palpo.physics.suction.pressure import Gas
 
 LATEST = 2.0
 """Most steps for which the start velocities are followed when a frame is late."""
 
 # Entries of SuctionServo.counter
-TICK, FRAME, ADOPTED_AT, SWEEP_CAPS, DIVERGENCES, HELD, TURNS, CALLS, WAITED, PATIENCE = range(10)
+TICK, FRAME, ADOPTED_AT, HELD, TURNS, CALLS, WAITED, PATIENCE = range(8)
 
 
 class Air(NamedTuple):
@@ -95,6 +86,7 @@ class Air(NamedTuple):
     amount: NDArray[np.float64]  # (k,) [mol]
     volume: NDArray[np.float64]  # (k,) [m3]
     area: NDArray[np.float64]  # (k,) [m2]
+    start: NDArray[np.float64]  # (2, k)
 
 
 class SuctionServo(NamedTuple):
@@ -115,7 +107,7 @@ class SuctionServo(NamedTuple):
     x: NDArray[np.float64]  # (m,)
     u: NDArray[np.float64]  # (m,)
     air: Air
-    acceleration: Acceleration
+    solver: Solver
     frame: SuctionFrame
     frame_control: NDArray[np.int64]
     state: HandState
@@ -140,7 +132,7 @@ def make_servo(
     ticks in a low period.
     """
     m, upright = 3 * contacts + cavities, np.array([1.0, 0.0, 0.0, 0.0])
-    counter = np.zeros(10, np.int64)
+    counter = np.zeros(8, np.int64)
     counter[HELD], counter[TURNS], counter[PATIENCE] = held, turns, PATIENCE_PERIODS * ratio
     start = np.array(position, float)
     servo = SuctionServo(
@@ -158,8 +150,14 @@ def make_servo(
         b=np.zeros(m),
         x=np.zeros(m),
         u=np.zeros(m),
-        air=Air(np.ones(cavities), np.zeros(cavities), np.zeros(cavities), np.ones(cavities)),
-        acceleration=make_workspace(contacts, cavities),
+        air=Air(
+            np.ones(cavities),
+            np.zeros(cavities),
+            np.zeros(cavities),
+            np.ones(cavities),
+            np.zeros((2, cavities)),
+        ),
+        solver=make_solver(contacts + -(-cavities // 3)),
         frame=make_suction_frame(contacts, cavities),
         frame_control=make_control(),
         state=make_hand_state(),
@@ -232,15 +230,15 @@ def _posed(s, f):
 
 @kernel
 def _solve(s, f):
-    """Contact forces and pressures within tolerance and sweeps, from those of the last tick; the flags."""
-    frame, air, a, flags = s.frame, s.air, s.acceleration, 0
+    """Contact forces and pressures within tolerance and sweeps, from those of the last tick."""
+    frame, air, told, limits = s.frame, s.air, s.solver.told[0], s.solver.settings[0]
     n, k = frame.size[f, 0], frame.size[f, 1]
     m = 3 * n + k
-    s.port.status[STATUS_SWEEPS] = 0
-    s.port.info[INFO_RESIDUAL] = 0.0
+    open_step(s.solver)
     if m == 0:
-        return flags
+        return
     settings, mu = frame.settings[f], frame.mu[f, :n]
+    told.tolerance, limits.sweeps = settings[SET_TOLERANCE], int(settings[SET_SWEEPS])
     w, b, x, u = view_square(frame.w[f], m), s.b[:m], s.x[:m], s.u[:m]
     for j in range(k):
         air.amount[j] = frame.amount[f, j]
@@ -248,22 +246,7 @@ def _solve(s, f):
         frame.active[f, :k], air.pressure[:k], air.amount[:k], air.volume[:k], air.area[:k],
         settings[SET_ATMOSPHERE], settings[SET_LARGEST], settings[SET_RT],
     )  # fmt: skip
-    bound = begin(w, b, mu, x, u, gas, True, a)
-    code = advance(w, b, mu, x, u, gas, settings[SET_TOLERANCE], bound, int(settings[SET_SWEEPS]), a)
-    finish(w, b, mu, x, u, gas, a)
-    if code == CONTINUE:
-        flags |= SWEEPS_SPENT
-        s.counter[SWEEP_CAPS] += 1
-    elif code == DIVERGED:
-        flags |= SOLVE_DIVERGED
-        s.counter[DIVERGENCES] += 1
-    s.port.status[STATUS_SWEEPS] = a.count[SWEEPS]
-    if code == CONVERGED:
-        s.port.info[INFO_RESIDUAL] = a.least[RESIDUAL]
-    else:
-        error, size = natural_map_norm(w, mu, x, u, 0, n, a.scratch)
-        s.port.info[INFO_RESIDUAL] = error / size if size > 0.0 else error
-    return flags
+    press(w, b, mu, x, u, gas, air.start, s.solver)
 
 
 @kernel
@@ -289,9 +272,9 @@ def _yield_handle(s, f):
 
 
 @kernel
-def _feedback(s, f, flags):
+def _feedback(s, f):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
-    port, frame, depth, active, check = s.port, s.frame, 0.0, 0, 0.0
+    port, frame, told, depth, active, check = s.port, s.frame, s.solver.told[0], 0.0, 0, 0.0
     for k in range(frame.size[f, 0]):
         depth = max(depth, -s.u[3 * k])
         active += s.x[3 * k] > 0.0
@@ -306,7 +289,9 @@ def _feedback(s, f, flags):
     port.status[STATUS_ROWS] = 3 * frame.size[f, 0] + frame.size[f, 1]
     port.status[STATUS_FRAME] = s.counter[FRAME]
     port.status[STATUS_REPLAYED] = 0
-    port.status[STATUS_FLAGS] = flags
+    port.status[STATUS_FLAGS] = told.flags
+    port.status[STATUS_SWEEPS] = told.sweeps
+    port.info[INFO_RESIDUAL] = told.residual
     return OK if check < 1e12 else NOT_FINITE
 
 
@@ -336,7 +321,7 @@ def tick(s):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    counter, flags = s.counter, 0
+    counter = s.counter
     feels = counter[HELD] == 1
     counter[CALLS] += 1
     age = counter[TICK] - counter[ADOPTED_AT]
@@ -349,9 +334,9 @@ def tick(s):
         _free_motion(s, f)
         if not _posed(s, f):
             return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
-        flags = _solve(s, f)
+        _solve(s, f)
         _yield_handle(s, f)
-    status = _feedback(s, f, flags)
+    status = _feedback(s, f)
     age = s.counter[TICK] - s.counter[ADOPTED_AT]
     s.counter[TICK] += 1
     _publish(s)
