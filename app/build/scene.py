@@ -85,8 +85,6 @@ def change_scene(scene: Scene, spec: SceneSpec) -> None:
     scene.mu = _friction(spec, len(scene.mu) > len(spec.bodies))
     scene.hold.gain[:] = _gains(spec)
     scene.live[:] = device_values(spec)
-    for member in scene.members:
-        member.body.gravity[:] = spec.gravity
 
 
 def build_scene(spec: SceneSpec) -> Scene:
@@ -158,5 +156,8 @@ def build_scene(spec: SceneSpec) -> Scene:
             bodies=max(1, len(members)),
             all_bodies=len(names),
         ),
+        ratios=[
+            spec.rates.ratio_of(getattr(spec.bodies[member.number], "rate_hz", None)) for member in members
+        ],
         live=np.array(device_values(spec)),
     )

@@ -179,7 +179,8 @@ class State:
         reason = int(finished_reason(self.rig.servo))
         if reason != RUNNING:
             raise RuntimeError(f"the servo stopped at {self.time:g} s: {REASONS[reason]}")
-        self.rig.low.check()
+        for low in (self.rig.low, *self.rig.others):
+            low.check()
 
     # ---- what there is to read
 

@@ -13,7 +13,7 @@ from palpo.app.build.hapco import build_bodies, detection_of, hold_of, settings_
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.settings_loop import SettingsLoop
-from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.runtime.system import Curves, DeviceAt, OneLowLoop
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.visual.hapco import HapcoVisual
 from palpo.config.schema.hapco import HapcoScene
@@ -44,7 +44,7 @@ WARM_PERIODS = 3
 """Low periods that call every compiled function at least once."""
 
 
-class HapcoRig:
+class HapcoRig(OneLowLoop):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     kind = KIND

@@ -46,13 +46,15 @@ class MultirateRig:
         """rebased: the device's first position is taken as the held point's, wherever the hand is."""
         self.spec, self.kind = spec, kind
         self.scene = scene = build_scene(spec)
-        self.dt, self.ratio = scene.numbers.dt, scene.numbers.ratio
+        self.dt = scene.numbers.dt
         self.held: NDArray[np.float64] = np.zeros(3)
         held_point(scene.hold, scene.tool, self.held)
         self.lock = LockStep(self.scene, kind, spec.interface.latency)
         self.high = self.lock.high
         self.low: LowRate = self.lock.low
-        self.low.lock_step = not threads
+        self.ratio = self.low.loop.ratio
+        for low in self.lock.lows:
+            low.lock_step = not threads
         self._data = tick_data(self.high)
         self.servo: Servo = make_servo(
             high_rate_tick.address, self._data.address, self.high.port, device_at(self.held), limits,
@@ -62,7 +64,21 @@ class MultirateRig:
     @cached_property
     def visual(self) -> Visual:
         """What there is to see."""
-        return Visual(self.spec, self.scene, self.high, self.low.drawn)
+        return Visual(self.spec, self.scene, self.high, self.lock.lows)
+
+    @property
+    def others(self) -> tuple[LowRate, ...]:
+        """The low loops of the slower bodies."""
+        return tuple(self.lock.lows[1:])
+
+    @property
+    def ratios(self) -> tuple[int, ...]:
+        """Servo ticks in a period of each low loop by the scene."""
+        return tuple(low.loop.ratio for low in self.lock.lows)
+
+    def adopted_at(self, number: int) -> int:
+        """Ticks done when the servo took the last frame of that low loop, -1 where it has not."""
+        return self.lock.lows[number].adopted_at()
 
     @property
     def latency(self) -> str:
@@ -96,8 +112,9 @@ class MultirateRig:
         """Compile everything, or load it from the cache, by running a little; the rig is spent."""
         with progress.stage("compiling the servo, or loading it"):
             compile_servo(self.servo)
+        slowest = max(low.loop.ratio for low in self.lock.lows)
         with progress.stage("compiling the slow loop, or loading it"):
-            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+            self.lock.advance(WARM_PERIODS * slowest, lambda n: servo_run(self.servo, n))
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """Ticks of a run in threads; no clock is in them."""
@@ -120,10 +137,12 @@ class MultirateRig:
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on what found no room, and on interfaces that do not suit the masses."""
         found = []
-        if self.high.link.log.dropped[0]:
-            found.append(f"{self.high.link.log.dropped[0]} forces did not fit into the force log.")
-        if self.low.lost_pairs:
-            found.append(f"{self.low.lost_pairs} far candidate pairs were dropped: capacity full.")
+        dropped = sum(int(link.log.dropped[0]) for link in self.lock.side.links)
+        if dropped:
+            found.append(f"{dropped} forces did not fit into the force log.")
+        far = sum(low.lost_pairs for low in self.lock.lows)
+        if far:
+            found.append(f"{far} far candidate pairs were dropped: capacity full.")
         lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")

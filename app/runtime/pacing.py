@@ -67,10 +67,11 @@ def rungs_of(period: int, servo_hz: float, pictures_hz: float, spares: Sequence[
 
 
 def adapts(spec: BaseScene) -> bool:
-    """Whether a scene leaves its rates to the machine: by `rates.adapt`, else unless `--set` gave a rate."""
+    """Whether the machine may lower a scene's rates: by `rates.adapt`, else unless `--set` gave one."""
     if spec.rates.adapt is not None:
         return spec.rates.adapt
-    return not any(text.partition("=")[0].strip() == "rates.low_hz" for text in spec.origin.overrides)
+    keys = (text.partition("=")[0].strip() for text in spec.origin.overrides)
+    return not any(key == "rates.low_hz" or key.endswith(".rate_hz") for key in keys)
 
 
 class Pacer:

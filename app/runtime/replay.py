@@ -32,6 +32,7 @@ from palpo.app.report.outcome import (
 from palpo.app.report.trace import Trace
 from palpo.app.runtime.live import changed
 from palpo.app.runtime.rig import make_rig
+from palpo.app.runtime.schedule import in_order, known_until, steps_of
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
 from palpo.app.runtime.system import Rig
 from palpo.config.load import load_scene, parse_scene
@@ -54,7 +55,6 @@ from palpo.haptics.recording import Recording, read_recording
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
 from palpo.physics.arithmetic import arithmetic
-from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.port import WAITING
 
 DIFFERENT = 1
@@ -317,41 +317,28 @@ class _Rerun:
 
     def _by_schedule(self) -> None:
         """A run in threads: each low step where it was."""
-        steps, low = self.recording.low_steps, self.now.low
-        frames = self.recording.columns["frame"]
-        ids, first = np.unique(frames, return_index=True)
-        adopted = dict(zip(ids.tolist(), first.tolist(), strict=True))
-        last = 0
+        steps = steps_of(self.recording, self.now.ratios)
+        lows, loops = (self.now.low, *self.now.others), (self.slow, *self.slow.beside)
         self._change()
-        for frame, begin, until, present, budget in zip(
-            *(steps[k].tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick")),
-            self._budgets(len(steps["frame"])),
-            strict=True,
-        ):
-            self._run_to(max(begin, 0))
-            if frame not in adopted:
-                break
-            self.slow.use(budget)
-            self.slow.take_changes()
-            low.begin()
-            self._run_to(adopted[frame])
-            slot = self.visual.take_tool()
-            low.finish(until, present)
-            self.slow.steps += 1
-            self.slow.show(slot, until)
-            self._look()
-            last = frame
-        newer = np.flatnonzero(frames > last)
-        self.known = int(newer[0]) if len(newer) else self.n
+        for tick, step, ends in in_order(steps):
+            self._run_to(tick)
+            low, loop = lows[step.loop], loops[step.loop]
+            leads = step.loop == 0
+            if not ends:
+                loop.use(step.budget)
+                if leads:
+                    self.slow.take_changes()
+                low.begin()
+                continue
+            slot = self.visual.take_tool() if leads else -1
+            low.finish(step.until, step.present)
+            loop.steps += 1
+            low.check()
+            if leads:
+                self.slow.show(slot, step.until)
+                self._look()
+        self.known = known_until(self.recording, steps)
         self._run_to(self.known)
-
-    def _budgets(self, n: int) -> list[Budget]:
-        """What each low step was allowed to cost; those of earlier versions had the scene's own rate."""
-        steps = self.recording.low_steps
-        if "period_ticks" not in steps:
-            return n * [Budget(self.now.ratio)]
-        names = ("period_ticks", "columns_share", "contacts_share")
-        return [Budget(*values) for values in zip(*(steps[k].tolist() for k in names), strict=True)]
 
     def _run_to(self, tick: int) -> None:
         # a tick in which the scene waits publishes nothing: a step that begins then reads the state before

@@ -169,7 +169,7 @@ class Session:
         warm = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times.parts)
-        pacer = self._pacer(warm)
+        pacer, *others = self._pacers(warm)
         warm.low.close()
         self.baseline: dict[str, Any] = {}
         if self.options.baseline and not self.options.lock_step:
@@ -180,7 +180,7 @@ class Session:
         self.visual.timed = not self.options.lock_step
         self.visual.follow_servo()
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.names, path=path, pacer=pacer)
+        self.slow = SlowLoop(self.rig, self.names, path=path, pacer=pacer, others=others)
         self.trace = Trace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
@@ -198,16 +198,18 @@ class Session:
             self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
         )
 
-    def _pacer(self, warm: Rig) -> Pacer:
-        """What chooses the low rate, begun with the steps of a warm rig; in lock-step nothing does."""
+    def _pacers(self, warm: Rig) -> list[Pacer]:
+        """What chooses each low rate, begun with the steps of a warm rig; in lock-step nothing does."""
         rates, options = self.spec.rates, self.options
-        rungs = rungs_of(warm.ratio, rates.servo_hz, rates.render_hz, warm.low.spares)
-        free = adapts(self.spec) and not options.lock_step
-        pacer = Pacer(rungs if free else rungs[:1], warm.dt)
+        free, pacers = adapts(self.spec) and not options.lock_step, []
+        for ratio, low in zip(warm.ratios, (warm.low, *warm.others), strict=True):
+            rungs = rungs_of(ratio, rates.servo_hz, rates.render_hz, low.spares)
+            pacers.append(Pacer(rungs if free else rungs[:1], warm.dt))
         if not options.lock_step:
-            pacer.begin(step_times(warm))
-            self.progress.say(pacer.words())
-        return pacer
+            for pacer, times in zip(pacers, step_times(warm), strict=True):
+                pacer.begin(times)
+                self.progress.say(pacer.words())
+        return pacers
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -274,7 +276,9 @@ class Session:
 
     def record(self, path: Path | None) -> None:
         """Record to this file from now on, or no longer; raises HapticsError if it cannot be written."""
-        new = None if path is None else Recorder(path, self.meta(), COLUMNS, step_columns(self.names))
+        new = None if path is None else Recorder(
+            path, self.meta(), COLUMNS, step_columns(self.names, several=bool(self.rig.others))
+        )  # fmt: skip
         self.slow.recorder = new
         old, self.recorder = self.trace.record(new), new
         if new is not None:

@@ -1,5 +1,8 @@
 """The slow loop: low steps in their own thread, one a low period, beside the servo.
 
+A scene may have several low loops, each with a thread, a rate and a pace of its own. The first one leads: it
+makes the changes that an operator asks for, keeps the hand's path ahead, and leaves the picture.
+
 A step begins when the servo has adopted the frame of the one before, so that each frame is felt and a replay
 needs only the ticks at which steps begin and frames appear, and what each step was allowed to cost
 (palpo.app.runtime.pacing). A step that takes longer than its period is an overrun; the next begins at once.
@@ -72,32 +75,56 @@ SCHEDULE = (
     Column("columns_share", "1", "share of the scene's columns that it had", "f8"),
     Column("contacts_share", "1", "share of the room for candidate contacts that it had", "f8"),
 )
+OF_SEVERAL = (
+    Column("loop", "1", "low loop that made the step, from 0", "i8"),
+    Column("adopted_tick", "1", "ticks that the servo had done when it adopted the frame, -1: not yet", "i8"),
+)
+
+ADOPTED = len(SCHEDULE) + 1
+"""Place of `adopted_tick` in a row."""
 
 
-def step_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Columns of the low steps in a recording: the schedule, which a replay needs, and what took how long."""
+def step_columns(names: Sequence[str], several: bool = False) -> tuple[Column, ...]:
+    """Columns of the low steps in a recording: the schedule, which a replay needs, and what took how long.
+
+    several: whether the scene has several low loops.
+    """
     times = [Column(f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}_ms", "ms", f"time of {name}") for name in names]
-    return *SCHEDULE, Column("total_ms", "ms", "time of the whole step"), *times
+    schedule = SCHEDULE + OF_SEVERAL if several else SCHEDULE
+    return *schedule, Column("total_ms", "ms", "time of the whole step"), *times
 
 
 class SlowLoop:
     """Makes low steps and publishes what there is to see; `start` does so in a thread until the servo ends.
 
-    failure: an empty string, or why the loop ended by itself.
+    beside: the loops that it leads, each of one of the rig's other low loops.
     """
 
     def __init__(
         self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Ahead | None = None,
-        pacer: Pacer | None = None, clock: Clock | None = None,
+        pacer: Pacer | None = None, clock: Clock | None = None, number: int = 0,
+        others: Sequence[Pacer | None] = (),
     ) -> None:  # fmt: skip
-        """path: what is to keep the hand's path ahead of the servo. pacer None keeps the scene's own rate."""
-        self.rig, self.visual, self.names, self.recorder = rig, rig.visual, tuple(names), recorder
-        self._path = path
-        self.pacer = pacer or Pacer([Rung(Budget(rig.ratio), math.inf)], rig.dt)
+        """path: what is to keep the hand's path ahead of the servo. pacer None keeps the scene's own rate.
+
+        number: which of the rig's low loops. others: the pacers of those that it leads.
+        """
+        self.rig, self.visual, self.names, self._recorder = rig, rig.visual, tuple(names), recorder
+        self._path, self.number = path, number
+        self.low = (rig.low, *rig.others)[number]
+        self._several = bool(rig.others)
+        self.pacer = pacer or Pacer([Rung(Budget(rig.ratios[number]), math.inf)], rig.dt)
         self._clock = clock or WallClock()
         self.budget = self.pacer.rung.budget
-        rig.low.set_budget(self.budget)
-        self.failure = ""
+        self.low.set_budget(self.budget)
+        pacers = [*others, *[None] * len(rig.others)][: len(rig.others)] if number == 0 else []
+        self.beside = [
+            SlowLoop(rig, names, recorder, pacer=other, clock=clock, number=k)
+            for k, other in enumerate(pacers, start=1)
+        ]
+        self._failure = ""
+        self._unbooked: list[float] = []
+        """Of several loops: the row of the last step, until it is known when its frame was adopted."""
         self.steps = 0
         self.seconds = Durations()
         """Wall times of the steps in threads."""
@@ -114,28 +141,53 @@ class SlowLoop:
         return self.budget.period * self.rig.dt
 
     @property
+    def recorder(self) -> Recorder | None:
+        """What keeps the steps."""
+        return self._recorder
+
+    @recorder.setter
+    def recorder(self, recorder: Recorder | None) -> None:
+        self._book_last()
+        self._recorder = recorder
+        for other in self.beside:
+            other.recorder = recorder
+
+    @property
+    def failure(self) -> str:
+        """An empty string, or why this loop or one beside it ended by itself."""
+        return self._failure or next((loop.failure for loop in self.beside if loop.failure), "")
+
+    @failure.setter
+    def failure(self, why: str) -> None:
+        self._failure = why
+
+    @property
     def overruns(self) -> int:
-        """Steps that took longer than their period."""
-        return self.pacer.misses
+        """Steps that took longer than their period, of the loops beside it too."""
+        return self.pacer.misses + sum(loop.overruns for loop in self.beside)
 
     def use(self, budget: Budget) -> None:
         """What the next steps may cost; only between two of them."""
         if budget != self.budget:
             self.budget = budget
-            self.rig.low.set_budget(budget)
+            self.low.set_budget(budget)
 
     def first(self) -> bool:
-        """The first frame, made before the servo starts; False if it failed."""
-        return self._guarded(self.step)
+        """The first frames, made before the servo starts; False if one failed."""
+        return self._guarded(self.step) and all(loop.first() for loop in self.beside)
 
     def start(self) -> None:
-        """The thread, after the first frame."""
+        """The threads, after the first frames."""
         self._thread.start()
+        for loop in self.beside:
+            loop.start()
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the end, which comes when the servo has ended."""
         if self._thread.is_alive():
             self._thread.join(timeout)
+        for loop in self.beside:
+            loop.join(timeout)
 
     def ask(self, text: str, at_once: bool = False) -> None:
         """Make the change `text` from the next low step on, in even steps; any thread may ask.
@@ -161,16 +213,20 @@ class SlowLoop:
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""
-        low, start = self.rig.low, self._clock.now()
-        self.take_changes()
-        self.lead()
+        low, start = self.low, self._clock.now()
+        self._book_last()
+        if self.number == 0:
+            self.take_changes()
+            self.lead()
         low.begin()
         begun, until = low.begun(), low.complete()
-        slot = self.visual.take_tool()
+        slot = self.visual.take_tool() if self.number == 0 else -1
         low.finish(until)
         self.seconds.add(self._clock.now() - start)
         self.book((low.frame_id, begun, until, low.present), self.seconds.last)
-        self.show(slot, until)
+        if self.number == 0:
+            self.show(slot, until)
+        low.check()
         # the first one has all factors to make, and no servo waits for it
         if self.steps > 1 and self.pacer.note(self._clock.now() - start):
             self.use(self.pacer.rung.budget)
@@ -185,20 +241,30 @@ class SlowLoop:
 
         seconds: of the whole step; zero books the times of its parts as zero, too.
         """
-        times = self.rig.low.times
-        self.lost_slots += self.rig.low.lost_slots > 0
+        times = self.low.times
+        self.lost_slots += self.low.lost_slots > 0
         if self.recorder is not None:
             parts = [1e3 * times.last(name) if seconds else 0.0 for name in self.names]
-            self.recorder.append_low_step((self.steps, *schedule, *self.budget, 1e3 * seconds, *parts))
+            row = [self.steps, *schedule, *self.budget]
+            if self._several:
+                self._unbooked = [*row, self.number, -1, 1e3 * seconds, *parts]
+            else:
+                self.recorder.append_low_step([*row, 1e3 * seconds, *parts])
         self.steps += 1
 
+    def _book_last(self) -> None:
+        """Of several loops: the last step's row, with the tick at which its frame was adopted."""
+        row, self._unbooked = self._unbooked, []
+        if row and self._recorder is not None:
+            row[ADOPTED] = self.rig.adopted_at(self.number)
+            self._recorder.append_low_step(row)
+
     def show(self, slot: int, tick: int) -> None:
-        """Publish the picture; raise what keeps the low loop from going on."""
+        """Publish the picture."""
         counted = self.rig.servo.statistics.counters
         self.counters[:3] = counted[MISSED], counted[STALE_STEPS], self.overruns
         self.counters[OVERFLOW] = self.lost_slots
         self.visual.publish(slot, tick, self.counters)
-        self.rig.low.check()
 
     def _run(self) -> None:
         due = self._clock.now() + self.period
@@ -222,18 +288,21 @@ class SlowLoop:
         while finished_reason(self.rig.servo) == RUNNING:
             left = due - self._clock.now()
             if left > 0:
-                if self.rig.low.adopted() and self.rig.low.asked():
+                if self.low.adopted() and self.low.asked():
                     return True
                 self._clock.sleep(min(left, LOOK))
-            elif not self.rig.low.adopted():
+            elif not self.low.adopted():
                 self._clock.sleep(NAP)
             else:
                 return True
         return False
 
 
-def step_times(rig: Rig, steps: int = PROBES) -> list[float]:
-    """Wall times [s] of low steps of a rig that is warm, without the ticks between them; it moves on."""
+def step_times(rig: Rig, steps: int = PROBES) -> list[list[float]]:
+    """Wall times [s] of low steps of a rig that is warm, without the ticks between them, for each of its low
+    loops; it moves on."""
+    if rig.others:
+        return _times_of_several(rig, steps)
     times = []
     for _ in range(steps):
         between = 0.0
@@ -247,7 +316,21 @@ def step_times(rig: Rig, steps: int = PROBES) -> list[float]:
         start = time.perf_counter()
         rig.lock.advance(rig.ratio, ticks)
         times.append(time.perf_counter() - start - between)
-    return times
+    return [times]
+
+
+def _times_of_several(rig: Rig, steps: int) -> list[list[float]]:
+    """The same by what the loops book of the parts of their steps."""
+    lows = (rig.low, *rig.others)
+    spent: list[list[float]] = [[] for _ in lows]
+    frames = [low.frame_id for low in lows]
+    for _ in range(steps * max(rig.ratios) // rig.ratio):
+        rig.lock.advance(rig.ratio, lambda n: servo_run(rig.servo, n))
+        for k, low in enumerate(lows):
+            if low.frame_id > frames[k]:
+                frames[k] = low.frame_id
+                spent[k].append(sum(low.times.last(name) for name in low.times.parts))
+    return spent
 
 
 def lock_step_run(
@@ -264,5 +347,8 @@ def lock_step_run(
         slow.lead()
         lock.advance(min(ratio, ticks - start), make)
         slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)
+        slow._book_last()
         slow.show(slow.visual.take_tool(), lock.tick)
+        for low in (rig.low, *rig.others):
+            low.check()
         each()

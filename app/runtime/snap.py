@@ -12,7 +12,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.report.outcome import vectors
 from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.settings_loop import SettingsLoop
-from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.runtime.system import Curves, DeviceAt, OneLowLoop
 from palpo.app.visual.snap import SnapVisual
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.limits import STOPPING, LimitParams
@@ -39,7 +39,7 @@ Values = tuple[NDArray[np.void], NDArray[np.float64]]
 """Settings and matrices of the hold, as palpo.physics.exchange.snap_frame has them."""
 
 
-class SnapRig:
+class SnapRig(OneLowLoop):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     kind = KIND

@@ -14,7 +14,7 @@ from palpo.app.build.suction import SERVO_CAVITIES, SERVO_CONTACTS, build, gains
 from palpo.app.cli.progress import Progress
 from palpo.app.report.suction_findings import Findings
 from palpo.app.runtime.prompt_lock import PromptLock
-from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.runtime.system import Curves, DeviceAt, OneLowLoop
 from palpo.app.visual.suction import SuctionVisual
 from palpo.config.schema.suction import HandDrive, PassiveGas, SuctionScene
 from palpo.haptics.limits import LimitParams
@@ -34,7 +34,7 @@ WARM_PERIODS = 3
 """Low periods that call the servo's compiled functions at least once."""
 
 
-class SuctionRig:
+class SuctionRig(OneLowLoop):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     kind = KIND

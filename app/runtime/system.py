@@ -141,6 +141,21 @@ class Rig(Protocol):
         ...
 
     @property
+    def others(self) -> tuple[LowLoop, ...]:
+        """Further low loops, each with a rate of its own; none in most systems."""
+        ...
+
+    @property
+    def ratios(self) -> tuple[int, ...]:
+        """Servo ticks in a period of `low` and of each of `others` by the scene."""
+        ...
+
+    def adopted_at(self, number: int) -> int:
+        """Ticks done when the servo took the last frame of low loop `number`, -1 where it has not; asked only
+        where there are several."""
+        ...
+
+    @property
     def lock(self) -> LockStepper:
         """The driver without a clock."""
         ...
@@ -204,3 +219,19 @@ class Rig(Protocol):
     def curves(self) -> list[Curves]:
         """What there is to plot of the system over the last seconds, beside the hand's force."""
         ...
+
+
+class OneLowLoop:
+    """What rigs with one low loop say of theirs."""
+
+    ratio: int
+    others: tuple[LowLoop, ...] = ()
+
+    @property
+    def ratios(self) -> tuple[int, ...]:
+        """See Rig."""
+        return (self.ratio,)
+
+    def adopted_at(self, number: int) -> int:
+        """See Rig."""
+        raise ValueError(f"low loop {number} of one")

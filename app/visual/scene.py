@@ -4,6 +4,7 @@ The slow loop's thread writes what it has. Whoever draws then moves everything o
 state: the tool, the hand, the contacts, and the soft bodies by their reduced models.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,8 +28,8 @@ from palpo.physics.exchange.snapshot import (
 )
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
-from palpo.physics.systems.drawn_model import DrawnModels
 from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.members import Member, TetMember
 from palpo.physics.systems.scene import Scene
 
@@ -94,12 +95,16 @@ def _place(member: Member) -> _Place:
 class Visual(Frames):
     """Geometry of a scene, and the frames of its state; the strain is the tetrahedra's equivalent strain."""
 
-    def __init__(
-        self, spec: SceneSpec, scene: Scene, high: HighRate, drawn: DrawnModels | None = None
-    ) -> None:
-        """drawn: the reduced models that the servo moves the bodies by; None for what the slow loop has."""
-        self.scene, self.high, self._drawn = scene, high, drawn or DrawnModels()
+    def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate, lows: Sequence[LowRate] = ()) -> None:
+        """lows: the low loops, whose reduced models the servo moves the bodies by; the first one writes.
+
+        Without them a reader gets what the slow loop has.
+        """
+        self.scene, self.high, self._lows = scene, high, tuple(lows)
         self.members = {member.number: member for member in scene.members}
+        own = lows[0].members if lows else scene.members
+        self._own = {member.number: member for member in own}
+        """Bodies of the loop that writes; those of others are where the servo has them."""
         self.tool = int(scene.topology.point_body[scene.tool_points.span[0]])
         self._shapes: list[_Shape] = []
         self._first = 0
@@ -184,7 +189,8 @@ class Visual(Frames):
     def follow_servo(self) -> None:
         """From now on the reader gets what the servo has; before the loops start."""
         super().follow_servo()
-        self._drawn.wanted = True
+        for low in self._lows:
+            low.drawn.wanted = True
 
     def take_tool(self) -> int:
         """Slot of the newest tool state; it stays until the low loop or this asks again."""
@@ -193,7 +199,9 @@ class Visual(Frames):
     def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
         """Write the bodies as they are, with the tool and its contacts from state slot k."""
         told = self.high.link.state
-        places = {number: _place(member) for number, member in self.members.items()}
+        places = {number: _place(member) for number, member in self._own.items()}
+        if len(self._lows) > 1:
+            places |= self._reduced(told, k, self._lows[1:])
         if told.tick[k] >= 0:
             self._move(self.vertices, places, told, k)
         strain = self.strain and bool(self._gauges)
@@ -223,14 +231,7 @@ class Visual(Frames):
         k = int(acquire(self.high.shown_control)[0])
         if told.tick[k] < state.tick:
             return state, fresh
-        places = {
-            model.member.number: _Place(
-                model.positions(told.z[k, 0], told.centre[k, 0, low], told.orientation[k, 0, low]),
-                told.centre[k, 0, low],
-                told.orientation[k, 0, low],
-            )
-            for low, model in enumerate(self._drawn.of(int(told.frame[k, 0])))
-        }
+        places = self._reduced(told, k, self._lows)
         self._present[:] = state.vertices
         self._move(self._present, places, told, k)
         now = replace(
@@ -241,6 +242,19 @@ class Visual(Frames):
             published_ns=self.clock(),
         )
         return self._with_tool(now, places, told, k), fresh
+
+    @staticmethod
+    def _reduced(told: ToolState, k: int, lows: Sequence[LowRate]) -> Places:
+        """Where the servo has the bodies of these loops, of which the last frames' models are kept."""
+        places = {}
+        for low in lows:
+            j = low.loop.number
+            for i, model in enumerate(low.drawn.of(int(told.frame[k, j]))):
+                centre, turn = told.centre[k, j, i], told.orientation[k, j, i]
+                places[model.member.number] = _Place(
+                    model.positions(told.z[k, j], centre, turn), centre, turn
+                )
+        return places
 
     def _with_tool(self, now: SceneState, places: Places, told: ToolState, k: int) -> SceneState:
         """The state with the tool, the hand and the contacts of slot k."""

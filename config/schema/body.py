@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one, refuse
 from palpo.config.schema.geometry import BeamGeometry, Placement, RigidGeometry, StaticGeometry, TetGeometry
 from palpo.config.schema.material import Material
-from palpo.config.schema.units import Density, Length, Mass, Number
+from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
@@ -57,6 +57,9 @@ class TetBody(_Body):
 
     kind: Literal["tets"]
     rate: Literal["low"] = Field("low", description="Soft bodies are computed at the low rate.")
+    rate_hz: Frequency | None = Field(
+        None, ge=1, description="Rate of its own low loop; without it, `rates.low_hz`."
+    )
     geometry: TetGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     material: Material = Field(description='A name such as `"liver"`, or a table.')
@@ -80,6 +83,9 @@ class BeamBody(_Body):
 
     kind: Literal["beam"]
     rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
+    rate_hz: Frequency | None = Field(
+        None, ge=1, description="Rate of its own low loop; without it, `rates.low_hz`."
+    )
     geometry: BeamGeometry = Field(description="Its centre line and section.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     material: Material = Field(description='A name such as `"steel"`, or a table.')
@@ -100,6 +106,9 @@ class RigidBody(_Body):
 
     kind: Literal["rigid"]
     rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
+    rate_hz: Frequency | None = Field(
+        None, ge=1, description="Rate of its own low loop; without it, `rates.low_hz`."
+    )
     geometry: RigidGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     density: Density | None = Field(None, gt=0, description="Mass per volume.")
@@ -112,7 +121,7 @@ class RigidBody(_Body):
 
 
 _NEVER_MOVES = "this body never moves, so leave it out"
-_STATIC = dict.fromkeys(("fixed", "material", "density", "mass", "rate"), _NEVER_MOVES)
+_STATIC = dict.fromkeys(("fixed", "material", "density", "mass", "rate", "rate_hz"), _NEVER_MOVES)
 
 
 class PlaneBody(_Body):

@@ -1,4 +1,4 @@
-"""The rates of the three loops."""
+"""The rates of the loops."""
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,7 @@ class Rates(Spec):
     """The servo's rate is a whole multiple of the low rate."""
 
     servo_hz: Frequency = Field(1000.0, ge=100, le=4000, description="Rate of the servo and of the tool.")
-    low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies.")
+    low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies, unless one has its own.")
     adapt: Flag | None = Field(
         None,
         description="Lower the low rate, down to 10 Hz, then the effort in a step, while this machine "
@@ -25,25 +25,35 @@ class Rates(Spec):
 
     @model_validator(mode="after")
     def _whole_ratio(self) -> "Rates":
-        ratio = self.servo_hz / self.low_hz
-        if ratio < 1:
-            raise refuse(f"the low rate is at most servo_hz = {self.servo_hz:g}", "low_hz")
-        if abs(ratio - round(ratio)) > 1e-9 * ratio:
-            said = f"{self.servo_hz:g}/{self.low_hz:g} is no integer"
-            raise refuse(f"{said}; use {in_words([f'{rate:g}' for rate in self._near()])}", "low_hz")
+        if said := self.refusal(self.low_hz):
+            raise refuse(said, "low_hz")
         return self
 
-    def _near(self) -> list[float]:
+    def refusal(self, hz: float) -> str:
+        """Why a low loop cannot have this rate, and what would be right; empty if it can."""
+        ratio = self.servo_hz / hz
+        if ratio < 1:
+            return f"the low rate is at most servo_hz = {self.servo_hz:g}"
+        if abs(ratio - round(ratio)) > 1e-9 * ratio:
+            said = f"{self.servo_hz:g}/{hz:g} is no integer"
+            return f"{said}; use {in_words([f'{rate:g}' for rate in self._near(hz)])}"
+        return ""
+
+    def _near(self, hz: float) -> list[float]:
         """The nearest admissible low rate below, and two above, in whole hertz where that can be."""
         ratios = range(1, int(self.servo_hz) + 1)
         rates = sorted(self.servo_hz / n for n in ratios if self.servo_hz % n == 0) or [self.servo_hz]
-        below = [rate for rate in rates if rate < self.low_hz][-1:]
-        return below + [rate for rate in rates if rate > self.low_hz][:2]
+        below = [rate for rate in rates if rate < hz][-1:]
+        return below + [rate for rate in rates if rate > hz][:2]
+
+    def ratio_of(self, hz: float | None) -> int:
+        """Servo steps in one step of a loop of that rate, of the low rate where it has none of its own."""
+        return round(self.servo_hz / (self.low_hz if hz is None else hz))
 
     @property
     def ratio(self) -> int:
         """Servo steps in one low step."""
-        return round(self.servo_hz / self.low_hz)
+        return self.ratio_of(None)
 
     @property
     def dt(self) -> float:

@@ -106,6 +106,7 @@ class SceneSpec(BaseScene):
         self._check_tool()
         self._check_pairs()
         for body in self.bodies:
+            self._check_rate(body)
             for i, region in enumerate(getattr(body, "fixed", ())):
                 path = ("bodies", body.name, "fixed", i)
                 self._check_end(body, region.end, *path)
@@ -142,6 +143,15 @@ class SceneSpec(BaseScene):
                 said = f'only the tool, "{tool.name}", is computed at the servo\'s rate; write rate = "low"'
                 raise refuse(said, "bodies", body.name, "rate")
         self._check_place(tool, self.tool.hold, "tool", "hold")
+
+    def _check_rate(self, body: Body) -> None:
+        hz = getattr(body, "rate_hz", None)
+        if hz is None:
+            return
+        if getattr(body, "rate", "low") == "high":
+            raise refuse("the tool has the servo's rate, so leave it out", "bodies", body.name, "rate_hz")
+        if said := self.rates.refusal(hz):
+            raise refuse(said, "bodies", body.name, "rate_hz")
 
     def _check_pairs(self) -> None:
         seen = set()

@@ -1,7 +1,8 @@
 """The detector of contacts among candidate pairs that a low loop names, for bodies of any kinds.
 
 All points of a scene have one numbering here (palpo.physics.collision.topology); each belongs to a body of
-the engine, whose unit places those that are looked at. With a frame whose geometry is FROZEN, its own
+the engine, whose unit places those that are looked at. A pair of bodies of two low loops, of which one's
+frame lacks a point, waits until that has it. With a frame whose geometry is FROZEN, its own
 contacts are taken instead, with their gaps at the present places.
 """
 
@@ -81,6 +82,7 @@ class PairSearch(NamedTuple):
     x: NDArray[np.float64]  # (p, 3) [m]
     stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
     seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
+    partial: NDArray[np.bool_]  # (1,) whether pairs may name points that another loop's frame lacks
     depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
     work: ProximityWork
     found: Contacts
@@ -98,14 +100,18 @@ def make_pair_search(
     asked: Asked,
     owner: NDArray[np.int32],
     owner_of: NDArray[np.int32],
+    partial: bool = False,
 ) -> PairSearch:
-    """A search that has found nothing yet; rest (p, 3): places of points that never move [m]."""
+    """A search that has found nothing yet; rest (p, 3): places of points that never move [m].
+
+    partial: whether pairs may name points of bodies of other low loops, whose frames may lack them.
+    """
     p = capacity.points
     x = np.zeros((p, 3))
     x[: len(rest)] = rest
     return PairSearch(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
-        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.zeros(1),
+        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]), np.zeros(1),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
     )  # fmt: skip
 
@@ -151,10 +157,50 @@ def _place(s, h):
             return False
         for k in range(n):
             p = first + batch.slots[k, 0]
+            there = batch.x[k, 0] != np.inf or not s.partial[0]
             for i in range(3):
                 s.x[p, i] = batch.x[k, i]
-                total += batch.x[k, i]
+                if there:
+                    total += batch.x[k, i]
     return np.isfinite(total)
+
+
+@inlined
+def _lacks(s, p):
+    return s.x[p, 0] == np.inf
+
+
+@kernel
+def _lacks_a_point(s, kind, first, second):
+    """Whether a point of a pair has no place, since its body's frame lacks it."""
+    if kind != EDGE_EDGE:
+        if kind == POINT_TRIANGLE:
+            for c in range(3):
+                if _lacks(s, s.topology.triangles[second, c]):
+                    return True
+        return _lacks(s, first)
+    for edge in (first, second):
+        for c in range(2):
+            other = s.topology.edge_opposite[edge, c]
+            if _lacks(s, s.topology.edges[edge, c]) or (other >= 0 and _lacks(s, other)):
+                return True
+    return False
+
+
+@kernel
+def _set_aside(s, pairs, n_pairs, odometer):
+    """Pairs with a point that has no place are not due in this step."""
+    for k in range(n_pairs):
+        if s.work.due[k] <= odometer and _lacks_a_point(s, pairs.kind[k], pairs.first[k], pairs.second[k]):
+            s.work.due[k] = np.inf
+
+
+@kernel
+def _take_back(s, n_pairs):
+    """They are again in the next one."""
+    for k in range(n_pairs):
+        if s.work.due[k] == np.inf:
+            s.work.due[k] = -np.inf
 
 
 @kernel
@@ -195,7 +241,11 @@ def fresh_contacts(s, f, h):
                     _want(s, topology.triangles[pairs.second[k], c])
     if not _place(s, h):
         return False
+    if s.partial[0]:
+        _set_aside(s, pairs, n_pairs, odometer)
     find_contacts(topology, pairs, n_pairs, s.x, odometer, s.reach[0], s.skin[0], s.mu, s.work, s.found)
+    if s.partial[0]:
+        _take_back(s, n_pairs)
     return True
 
 

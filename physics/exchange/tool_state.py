@@ -34,10 +34,20 @@ class ToolState(NamedTuple):
     z: NDArray[np.float64]  # (3, k, m) coordinates of the reduced model's modes
     centre: NDArray[np.float64]  # (3, k, L, 3) its bodies' centres of mass [m]
     orientation: NDArray[np.float64]  # (3, k, L, 4) and body axes
+    rate: NDArray[np.float64]  # (3, k, r) dz/dt
+    velocity: NDArray[np.float64]  # (3, k, L', 3) of those centres [m/s]
+    spin: NDArray[np.float64]  # (3, k, L', 3) and of those axes [rad/s]
+    gravity: NDArray[np.float64]  # (3, 3) [m/s2]
 
 
-def make_tool_state(n: int, contacts: int, modes: int = 0, bodies: int = 0, loops: int = 1) -> ToolState:
-    """A tool of n frames at the origin, with room for so many contacts, modes and bodies of each low loop."""
+def make_tool_state(
+    n: int, contacts: int, modes: int = 0, bodies: int = 0, loops: int = 1, moving: bool = False
+) -> ToolState:
+    """A tool of n frames at the origin, with room for so many contacts, modes and bodies of each low loop.
+
+    moving: with room for the velocities of these modes and bodies, too.
+    """
+    rates, moves = (modes, bodies) if moving else (0, 0)
     q = np.zeros((SLOTS, n, 4))
     q[..., 0] = 1.0
     target_q = np.zeros((SLOTS, 4))
@@ -63,4 +73,8 @@ def make_tool_state(n: int, contacts: int, modes: int = 0, bodies: int = 0, loop
         z=np.zeros((SLOTS, loops, modes)),
         centre=np.zeros((SLOTS, loops, bodies, 3)),
         orientation=np.zeros((SLOTS, loops, bodies, 4)),
+        rate=np.zeros((SLOTS, loops, rates)),
+        velocity=np.zeros((SLOTS, loops, moves, 3)),
+        spin=np.zeros((SLOTS, loops, moves, 3)),
+        gravity=np.zeros((SLOTS, 3)),
     )

@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import ChainModel, ChainState
-from palpo.physics.collision.topology import LOW
 from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.contract import Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.joints import SLIDE, Joint
 from palpo.physics.engine.pairs import Asked, PairSearch, look_batch, make_pair_search, pair_detector
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.constraint_frame import Capacity, make_frame
+from palpo.physics.exchange.constraint_frame import make_frame
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.exchange.port import make_port
-from palpo.physics.exchange.tool_state import make_tool_state
+from palpo.physics.exchange.tool_state import ToolState, make_tool_state
 from palpo.physics.systems.high_state import ADOPTED, Counts, HighRate, Link
 from palpo.physics.systems.hold import Hold, held_point
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.scene import Loop, Scene
 from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.modal import MODAL, Modal, make_modal
 from palpo.physics.yields.scripted import SCRIPTED, make_scripted
@@ -73,25 +72,36 @@ class ServoSide:
 
 
 def make_servo_side(
-    scene: Scene, log_ticks: int = LOG_TICKS, log_points: int = LOG_POINTS, tool: ChainState | None = None
+    scene: Scene,
+    loops: Sequence[Loop] | None = None,
+    log_ticks: int = LOG_TICKS,
+    log_points: int = LOG_POINTS,
 ) -> ServoSide:
     """A tick's state at tick 0, with the tool where it is and nothing to touch yet; with all its buffers.
 
-    tool: its motion, where it is not to be a copy of the scene's.
+    loops: the low loops; one alone if not given.
     """
     numbers, contacts = scene.numbers, scene.capacity.contacts
-    tool = ChainState(*(a.copy() for a in scene.tool)) if tool is None else tool
+    tool = ChainState(*(a.copy() for a in scene.tool))
+    loops = scene.loops(apart=False) if loops is None else loops
     joints = len(scene.attachments.kind)
     room, port, hand = contacts + 2 * joints, make_port(), make_hand()
     hold = Hold._make(a.copy() for a in scene.hold)
     held_point(hold, tool, port.position)
     hold.target[:], hold.target_q[:] = port.position, hold.rest
     model = scene.model._replace(gravity=scene.model.gravity.copy())
-    loops, modals = _loops(scene, room, log_ticks, log_points)
+    modals = [
+        make_modal(
+            loop.capacity, make_frame(loop.capacity), make_control(), make_force_log(log_ticks, log_points),
+            2 * room,
+        )
+        for loop in loops
+    ]  # fmt: skip
+    behind = [_behind(scene, loop, modal, len(loops)) for loop, modal in zip(loops, modals, strict=True)]
     placed = [
         _tool(scene, model, tool, hold, hand, room),
         *(Placed(b.kind.bind(b.make(room)), b.numbers, b.first, b.looks) for b in scene.servo_bodies),
-        *loops,
+        *behind,
     ]
     placed.append(_world(scene, placed))
     owners = _owners(scene, placed)
@@ -108,8 +118,8 @@ def make_servo_side(
     settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
     settings["at_once"] = AT_ONCE
     links = [
-        _link(scene, modal, placed.index(loop), built, len(loops))
-        for loop, modal in zip(loops, modals, strict=True)
+        _link(scene, loop, modal, placed.index(body), built, loops)
+        for loop, modal, body in zip(loops, modals, behind, strict=True)
     ]
     handles = [Handle(link) for link in links]
     high = HighRate(
@@ -127,7 +137,7 @@ def make_servo_side(
         hand=hand,
         hold=hold,
         mu=searches[0].mu,
-        shown=_tool_state(scene, len(tool.x), len(loops)),
+        shown=_tool_state(scene, loops, modes=scene.capacity.modes),
         shown_control=make_control(),
     )
     side = ServoSide(high, tuple(links), searches, tuple(placed), built, (*handles, *looks))
@@ -140,18 +150,20 @@ def _forget(_kept: Any) -> None:
     """What was kept alive may go."""
 
 
-def _tool_state(scene: Scene, frames: int, loops: int) -> Any:
-    capacity = scene.capacity
-    return make_tool_state(frames, capacity.contacts, capacity.modes, capacity.bodies, loops)
+def _tool_state(scene: Scene, loops: Sequence[Loop], modes: int, moving: bool = False) -> ToolState:
+    """Of the tool, and of the reduced bodies with so many modes a loop."""
+    bodies = max(loop.capacity.bodies for loop in loops) if modes else 0
+    frames = len(scene.tool.x)
+    return make_tool_state(frames, scene.capacity.contacts, modes, bodies, len(loops), moving)
 
 
-def _link(scene: Scene, modal: Modal, body: int, built: Built, loops: int) -> Link:
-    """What a low loop exchanges with the servo; its own bodies are no news to it."""
+def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops: Sequence[Loop]) -> Link:
+    """What a low loop exchanges with the servo; its own bodies are no news to it, others' are."""
     adopted = np.zeros(1, ADOPTED)
-    adopted["patience"] = PATIENCE_PERIODS * scene.numbers.ratio
+    adopted["patience"] = PATIENCE_PERIODS * loop.ratio
+    modes = scene.capacity.modes if len(loops) > 1 else 0
     return Link(
-        modal.frame, modal.control, modal.log,
-        make_tool_state(len(scene.tool.x), scene.capacity.contacts, loops=loops), make_control(),
+        modal.frame, modal.control, modal.log, _tool_state(scene, loops, modes, moving=True), make_control(),
         np.array([body], np.int64), built.batches[body], modal.now, adopted,
     )  # fmt: skip
 
@@ -165,14 +177,11 @@ def _tool(scene: Scene, model: ChainModel, tool: ChainState, hold: Hold, hand: H
     return Placed(CHAIN.bind(chain), (number,), start, stop - start, hand)
 
 
-def _loops(scene: Scene, room: int, ticks: int, points: int) -> tuple[list[Placed], list[Modal]]:
-    """For each low loop, the body of the engine that stands for its bodies."""
-    capacity: Capacity = scene.capacity
-    modal = make_modal(
-        capacity, make_frame(capacity), make_control(), make_force_log(ticks, points), 2 * room
-    )  # fmt: skip
-    numbers = tuple(int(b) for b in np.flatnonzero(scene.topology.body_role == LOW))
-    return [Placed(MODAL.bind(modal), numbers, 0, capacity.slots)], [modal]
+def _behind(scene: Scene, loop: Loop, modal: Modal, loops: int) -> Placed:
+    """The body of the engine that stands for those of a low loop."""
+    points = sum(member.count for member in loop.members)
+    # the pairs of another loop may name points that this one's frame lacks
+    return Placed(MODAL.bind(modal), loop.numbers, 0, loop.capacity.slots if loops == 1 else points)
 
 
 def _world(scene: Scene, others: Sequence[Placed]) -> Placed:
@@ -218,7 +227,7 @@ def _searches(
         )  # fmt: skip
         search = make_pair_search(
             scene.topology, scene.rest, mu, modal.frame, modal.control, capacity, numbers.skin,
-            numbers.reach, asked, of_point, of_body,
+            numbers.reach, asked, of_point, of_body, partial=len(modals) > 1,
         )  # fmt: skip
         detectors.append(Detector.bind(pair_detector, search))
         kept += [look for look in looks if look]

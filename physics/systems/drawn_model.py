@@ -47,6 +47,21 @@ class DrawnModel:
         quat_to_matrix(orientation, axes)
         return centre + x @ axes.T
 
+    def velocities(
+        self, rate: Floats, arms: Floats, orientation: Floats, velocity: Floats, spin: Floats
+    ) -> Floats:
+        """World velocities (count, 3) [m/s], for dz/dt (modes,), arms from the centre (count, 3) [m], and the
+        body's velocity [m/s] and spin [rad/s], (3,)."""
+        u = np.zeros((self.member.count, 3))
+        if self.basis.size:
+            moved = self.basis @ (self.transform @ rate[self.modes])
+            u = self.member.gather(np.arange(self.member.count), moved[:, None]).reshape(-1, 3)
+        if not self.member.floating:
+            return u
+        axes = np.empty((3, 3))
+        quat_to_matrix(orientation, axes)
+        return velocity + np.cross(spin, arms) + u @ axes.T
+
 
 class DrawnModels:
     """Models of the last frames by the frames' ids."""

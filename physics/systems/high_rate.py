@@ -55,7 +55,8 @@ def take_frame(s):
         told, adopted = link.points.frame[0], link.adopted[0]
         replayed += told.replayed
         if told.fresh == 1:
-            adopted.frame, adopted.tick = told.id, s.counts.tick[0]
+            adopted.tick, adopted.call = s.counts.tick[0], s.counts.calls[0] - 1
+            adopted.frame = told.id
             adopted.stretch = told.stretch
             if told.patience > 0:
                 adopted.patience = told.patience

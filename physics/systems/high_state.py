@@ -25,10 +25,12 @@ CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
 
 ADOPTED = np.dtype(
-    [("frame", np.int64), ("tick", np.int64), ("patience", np.int64), ("stretch", np.int64)]
+    [("frame", np.int64), ("tick", np.int64), ("call", np.int64), ("patience", np.int64),
+     ("stretch", np.int64)]
 )  # fmt: skip
-"""Id of the frame in use, 0 before the first; the tick at which it was adopted; the age at which it is
-overdue [ticks]; and by how many ticks frames come further apart than the scene asks."""
+"""Id of the frame in use, 0 before the first; the tick at which it was adopted, and the calls of the tick
+before that one; the age at which it is overdue [ticks]; and by how many ticks frames come further apart than
+the scene asks."""
 
 
 class Counts(NamedTuple):

@@ -5,6 +5,8 @@ the low loop replays them on its own copy of the model that the servo had, and s
 Then it hands down their next Galerkin model, on the columns that L5 computes anyway.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,11 +19,11 @@ from palpo.physics.exchange.ring import ring_release
 from palpo.physics.reduction.interface_model import adopt, make_interface_state, store
 from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.candidates import by_turns, expected_arrival, points_by, shared_out
-from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.high_state import HighRate, Link
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.reduced_frame import Page
 from palpo.physics.systems.reductions import make_reduction
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.scene import Loop, Scene
 
 LIFE = 2.5
 """Times that a step takes for which candidates must do: their frame appears after one, and after another one
@@ -57,11 +59,12 @@ class Krylov(LowRate):
     kind = "krylov"
     spares: tuple[str, ...] = ("columns", "contacts")
     least_patience = 0.2
+    apart = True
 
-    def __init__(self, scene: Scene, high: HighRate) -> None:
-        super().__init__(scene, high)
+    def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
+        super().__init__(scene, high, link, loops, own)
         self.frame = Handle(self.link.frame)
-        self.state = make_interface_state(scene.capacity)
+        self.state = make_interface_state(self.loop.capacity)
         self.model = Handle(self.state)
         self.log = Handle(self.link.log)
         self._tail = 0 if _hold_on_to_each_other(scene) else TAIL
@@ -69,7 +72,7 @@ class Krylov(LowRate):
         self.led = Handle(self._led)
         self.reductions = [
             make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
-            for member in scene.members
+            for member in self.members
         ]
         self.chosen, self.near = np.zeros(0, np.int32), 0
         self._published = -1
@@ -122,7 +125,7 @@ class Krylov(LowRate):
             self._pairs_until = min(float(self.due_of(self.broadphase.complete)), self.left_out)
             frame, of_members = self.link.frame, list(self.member_slots(chosen))
             needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
-            shares = shared_out(needs, self.scene.capacity.modes)
+            shares = shared_out(needs, self.loop.capacity.modes)
             for low, (slots, local) in enumerate(of_members):
                 limit = int(frame.head[f, N_MODES]) + shares[low]
                 page = Page(frame, f, low, slots, local, self.near, self.dt, limit)
@@ -144,7 +147,7 @@ class Krylov(LowRate):
             )
             points, forces = self.drain(until)
             heard = self.link.frame.slot_of[self._published, points] >= 0
-            for low, (member, reduction) in enumerate(zip(self.scene.members, self.reductions, strict=True)):
+            for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
                 reduction.follow(self.state, low, forces[:, own], local, heard[own], until - start)
@@ -162,7 +165,7 @@ class Krylov(LowRate):
         numbers = self.scene.numbers
         first, last = self.scene.tool_points.span
         speeds = np.sqrt((self.u[first:last] ** 2).sum(axis=1))
-        self._pace = float(speeds.max(initial=0.0)) + self._soft_speed()
+        self._pace = max(float(speeds.max(initial=0.0)), self._speed_of_others()) + self._soft_speed()
         self._bearing = self._bearing_now()
         steady = max(self.DT, self._takes) + (LIFE - 1.0) * self._takes
         gained = 0.5 * numbers.acceleration * (LIFE * self._takes) ** 2
@@ -186,7 +189,7 @@ class Krylov(LowRate):
 
     def ranked(self, within: float) -> NDArray[np.int32]:
         """By turns: EXPECTED points that are expected to touch, one that may, whatever the hand does."""
-        topology, gravity = self.topology, self.scene.numbers.gravity
+        topology, gravity = self.topology, self.gravity
         expected = expected_arrival(topology, self.pairs, self.x, self.u, self.gaps, gravity, self.arrival)
         first = points_by(topology, self.pairs, expected)
         last = points_by(topology, self.pairs, self.arrival)
@@ -197,7 +200,7 @@ class Krylov(LowRate):
         has = np.zeros(len(self.x), bool)
         has[self.chosen] = True
         missing = self.loaded[~has[self.loaded]].astype(np.int32)
-        return np.concatenate([self.chosen[: self.scene.capacity.slots - len(missing)], missing])
+        return np.concatenate([self.chosen[: self.loop.capacity.slots - len(missing)], missing])
 
     def _bring_to_present(self, f: int, present: int | None) -> None:
         """Replay on the frame the ticks up to `present`; the servo replays what comes after."""

@@ -4,6 +4,8 @@ The low-rate problem is the high-rate tick itself, run on the proxy at DT. Rows 
 bodies do not appear at high rate; their L6 forces go into x_soft_free^dt (EQUATIONS.md, 1).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,9 +28,9 @@ from palpo.physics.systems.assembly import TOOL as STIFF
 from palpo.physics.systems.assembly import ServoSide, make_servo_side
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
 from palpo.physics.systems.high_rate import tick
-from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.high_state import HighRate, Link
 from palpo.physics.systems.low_rate import LowRate
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.scene import Loop, Scene
 
 
 class Paper(LowRate):
@@ -37,8 +39,8 @@ class Paper(LowRate):
     kind = "paper"
     motion = HELD
 
-    def __init__(self, scene: Scene, high: HighRate) -> None:
-        super().__init__(scene, high)
+    def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
+        super().__init__(scene, high, link, loops, own)
         self.side = _make_proxy(scene)
         self.proxy = self.side.high
         self.proxy_handle = Handle(self.proxy)
@@ -180,7 +182,7 @@ class Extrapolated(Paper):
 
 def _make_proxy(scene: Scene) -> ServoSide:
     """The low-rate copy of the tool, with a tick of its own at DT."""
-    side = make_servo_side(scene, 16, 4096)
+    side = make_servo_side(scene, log_ticks=16, log_points=4096)
     proxy = side.high
     proxy.engine.step[0] = scene.numbers.low_dt
     proxy.engine.solver.settings["sweeps"] = scene.numbers.sweeps_low

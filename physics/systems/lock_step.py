@@ -23,18 +23,63 @@ from palpo.physics.exchange.port import (
     STATUS_SWEEPS,
     WAITING,
 )
-from palpo.physics.systems.assembly import make_servo_side
 from palpo.physics.systems.high_rate import tick
 from palpo.physics.systems.low_rate import LowRate
-from palpo.physics.systems.multirate import READY_SHARE, make_low_rate
+from palpo.physics.systems.multirate import READY_SHARE, make_low_rates
 from palpo.physics.systems.scene import Scene
 
 LOOK = 2
 """Ticks after which a low loop that is done looks whether it is asked for more before its time."""
 
 
+class LoopClock:
+    """When a low loop makes its steps, counted in calls of the servo's tick."""
+
+    def __init__(self, low: LowRate, kind: str, latency: str, durations: Sequence[float]) -> None:
+        self.low, self.kind, self.latency = low, kind, latency
+        self.ratio = 1 if kind == "monolithic" else low.loop.ratio
+        self._durations = cycle(durations)
+        self.next = self._due = self._takes = 0
+        self._begun = self.idle = False
+
+    def is_due(self, tick: int) -> bool:
+        """Whether low work is due before this tick, or asked for."""
+        return tick == self.next or (self.idle and self.low.asked())
+
+    def step(self, tick: int, made: int, starting: Callable[[], object]) -> None:
+        """Low work that is due before this tick, when the scene has made so many."""
+        low = self.low
+        if self.kind == "monolithic":
+            self._begin(starting)
+            self.next += self.ratio
+        elif self.latency == "none":
+            self._begin(starting)
+            low.finish(made)
+            self.idle, self.next = True, tick + self.ratio
+        else:
+            if not self._begun:
+                # attachments need a frame at the very first tick
+                self._begin(starting)
+                low.finish(made)
+                self._begun = True
+            elif not self.idle:
+                # the full integration ends while the frame's algebra is still to be done
+                behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
+                low.finish(max(low.tick, made - behind), made)
+                if tick < self._due:
+                    self.idle, self.next = True, self._due
+                    return
+            self._begin(starting)
+            self._takes = max(1, round(next(self._durations) * self.ratio))
+            self.idle, self.next, self._due = False, tick + self._takes, tick + self.ratio
+
+    def _begin(self, starting: Callable[[], object]) -> None:
+        starting()
+        self.low.begin()
+
+
 class LockStep:
-    """Both rates of a scene. The scene's bodies move: one scene serves one run.
+    """All rates of a scene. The scene's bodies move: one scene serves one run.
 
     durations: low periods that each low step takes, in turn and then over again: more than one as on a
     machine that is late, less as on one that waits, and may be asked for a step before it is due.
@@ -44,21 +89,24 @@ class LockStep:
         self, scene: Scene, kind: str = "krylov", latency: str = "period", durations: Sequence[float] = (1.0,)
     ) -> None:
         self.scene, self.kind, self.latency = scene, kind, latency
-        self.side = make_servo_side(scene)
+        self.side, self.lows = make_low_rates(kind, scene)
         self.high = self.side.high
         self.handle = Handle(self.high)
-        self.low: LowRate = make_low_rate(kind, scene, self.high)
-        self.ratio = 1 if kind == "monolithic" else scene.numbers.ratio
+        self.clocks = [LoopClock(low, kind, latency, durations) for low in self.lows]
+        self.ratio = self.clocks[0].ratio
+        """Ticks in a period of the quickest loop."""
         self.tick = 0
         """Calls of the servo's tick: those that waited are no ticks of the scene."""
         self.slipped = np.zeros(3)
         """How far [m] `run` has led the hand while the scene stood still: it slips by that."""
         self.starting: Callable[[], object] = lambda: None
         """Called before each low step begins, when the frame of the one before is out."""
-        self._durations = cycle(durations)
-        self._next = self._due = self._takes = 0
-        self._begun = self._idle = False
         self._row = 0
+
+    @property
+    def low(self) -> LowRate:
+        """The quickest low loop, which is the only one where there is but one."""
+        return self.lows[0]
 
     @property
     def made(self) -> int:
@@ -66,51 +114,22 @@ class LockStep:
         return int(self.high.counts.tick[0])
 
     def close(self) -> None:
-        """End the low loop's worker threads."""
+        """End the low loops' worker threads."""
         self.low.close()
 
     def advance(self, n: int, ticks: Callable[[int], object]) -> None:
         """n ticks, made by `ticks(k)` in spans of k, with the low steps that fall between them."""
         stop = self.tick + n
         while self.tick < stop:
-            if self.tick == self._next or (self._idle and self.low.asked()):
-                self._low_step()
-            span = min(stop, self._next, self.tick + (LOOK if self._idle else n)) - self.tick
+            for clock in self.clocks:
+                if clock.is_due(self.tick):
+                    clock.step(self.tick, self.made, self.starting)
+            look = self.tick + LOOK if any(clock.idle for clock in self.clocks) else stop
+            span = min(stop, look, *(clock.next for clock in self.clocks)) - self.tick
             ticks(span)
             self.tick += span
             if self.kind == "monolithic" and self.made > self.low.tick:
                 self.low.finish(self.made)
-
-    def _low_step(self) -> None:
-        """Low work that is due before this tick, or asked for."""
-        low = self.low
-        if self.kind == "monolithic":
-            self._begin()
-            self._next += self.ratio
-        elif self.latency == "none":
-            self._begin()
-            low.finish(self.made)
-            self._idle, self._next = True, self.tick + self.ratio
-        else:
-            if not self._begun:
-                # attachments need a frame at the very first tick
-                self._begin()
-                low.finish(self.made)
-                self._begun = True
-            elif not self._idle:
-                # the full integration ends while the frame's algebra is still to be done
-                behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
-                low.finish(max(low.tick, self.made - behind), self.made)
-                if self.tick < self._due:
-                    self._idle, self._next = True, self._due
-                    return
-            self._begin()
-            self._takes = max(1, round(next(self._durations) * self.ratio))
-            self._idle, self._next, self._due = False, self.tick + self._takes, self.tick + self.ratio
-
-    def _begin(self) -> None:
-        self.starting()
-        self.low.begin()
 
     def run(
         self, positions: NDArray[np.float64], orientations: NDArray[np.float64] | None = None

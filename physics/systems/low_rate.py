@@ -6,7 +6,7 @@ the frame would have become visible. The times of the named steps are kept for t
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
-from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.proximity import Pairs
 from palpo.physics.collision.topology import LOW
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
@@ -44,13 +44,15 @@ from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_rele
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
 from palpo.physics.systems.candidates import distinct, points_by
-from palpo.physics.systems.drawn_model import DrawnModels
+from palpo.physics.systems.drawn_model import DrawnModel, DrawnModels
+from palpo.physics.systems.frame_pairs import OWN, joined_points, not_searched, standing, write_pairs
 from palpo.physics.systems.high_state import HighRate, Link
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.members import Member
+from palpo.physics.systems.scene import Loop, Scene
 
 
 class LowRate:
-    """State of the low-rate loop and the steps that its kinds have in common.
+    """State of a low-rate loop and the steps that its kinds have in common.
 
     `high` is the servo's side, `link` what is exchanged with it: frames go to its buffer, tool states and
     forces come back.
@@ -61,14 +63,22 @@ class LowRate:
     """Fields of a Budget that its steps take less time with."""
     least_patience = LEAST
     """Seconds that the servo goes on against a frame of it at any rate."""
+    apart = False
+    """Whether each body has a loop of its own."""
     lock_step = True
     """False in threads, where the forces of ticks that have passed since the step began are known."""
 
-    def __init__(self, scene: Scene, high: HighRate) -> None:
-        self.scene, self.high, self.link = scene, high, high.link
+    def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
+        """own: which of the scene's low loops this is."""
+        self.scene, self.high, self.link, self.loop = scene, high, link, loops[own]
+        self.members = self.loop.members
+        self.others: list[LowRate] = []
+        """The other low loops, whose bodies this one sees as the servo has them."""
         numbers = scene.numbers
-        self.dt, self.DT = numbers.dt, numbers.low_dt
-        self.budget = Budget(numbers.ratio)
+        self.dt = numbers.dt
+        self.DT = numbers.dt * self.loop.ratio
+        self.budget = Budget(self.loop.ratio)
+        self.whose = standing(scene, self.loop, [loop for loop in loops if loop is not self.loop])
         self.frame_id = 0
         self.tick = 0
         """Ticks whose forces the full bodies contain."""
@@ -85,14 +95,17 @@ class LowRate:
             scene.capacity.pairs,
             numbers.alarm,
             numbers.acceleration,
-            scene.ignored,
-            _joints(scene),
+            not_searched(scene, self.whose),
+            joined_points(scene),
         )
         self.topology = Handle(scene.topology)
         self.times = StepTimes()
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.gaps, self.due = np.zeros(0), np.zeros(0)
         self.tool_slot = 0
+        self._seen: list[tuple[DrawnModel, ...]] = []
+        """The models that the servo had of the others' bodies in that state of the tool."""
+        self.gravity = numbers.gravity
         self.read_at, self.odometer = -1, 0.0
         """Ticks behind the tool state that was read last, and its odometer [m]: its slot may be written again
         during a step, once the picture has read too."""
@@ -108,11 +121,15 @@ class LowRate:
         the bodies there: the servo's logged forces as they are integrated."""
         points = np.append(scene.attachments.points, scene.attachments.turn)
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
-        self.attached = np.unique(points[(points >= 0) & (roles == LOW)])
+        attached = np.unique(points[(points >= 0) & (roles == LOW)])
+        self.attached = attached[self.whose[scene.topology.point_body[attached]] == OWN]
 
     def close(self) -> None:
-        """End the worker threads."""
+        """End the worker threads; of the first loop, those of the others too."""
         self.pool.shutdown()
+        if self.loop.number == 0:
+            for other in self.others:
+                other.close()
 
     def set_budget(self, budget: Budget) -> None:
         """What the next steps may take; only between two of them."""
@@ -141,6 +158,11 @@ class LowRate:
         """Whether the servo has taken the last frame."""
         return bool(taken_count(self.link.frame_control) >= published_count(self.link.frame_control))
 
+    def adopted_at(self) -> int:
+        """Calls of the servo's tick before the one that took the last frame, -1 where none did so far."""
+        told = self.link.adopted[0]
+        return int(told["call"]) if told["frame"] == self.frame_id else -1
+
     def asked(self) -> bool:
         """Whether a step should begin before it is due; only between two steps."""
         return False
@@ -165,15 +187,26 @@ class LowRate:
     # ---- steps in common
 
     def read_tool(self) -> None:
-        """Take the servo's newest tool state."""
-        self.tool_slot, _ = acquire(self.link.state_control)
-        state, k = self.link.state, self.tool_slot
+        """Take the servo's newest tool state, and the models by which it tells where others' bodies are."""
+        while True:
+            self.tool_slot, _ = acquire(self.link.state_control)
+            state, k = self.link.state, self.tool_slot
+            frames = [int(state.frame[k, other.loop.number]) for other in self.others]
+            self._seen = [other.drawn.of(f) for other, f in zip(self.others, frames, strict=True)]
+            # another loop may have sent several frames since that state: a newer one has a model that is kept
+            if all(bool(models) or f == 0 for models, f in zip(self._seen, frames, strict=True)):
+                break
         if state.tick[k] < 0:
             tool = self.scene.tool
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
             hold = self.high.hold
             state.target[k], state.target_q[k] = hold.target, hold.target_q
+            state.gravity[k] = self.scene.numbers.gravity
         self.read_at, self.odometer = int(state.tick[k]), float(state.odometer[k])
+        # what an operator changes reaches other loops by way of the servo, at a tick that a recording knows
+        self.gravity = state.gravity[k].copy() if self.loop.number else self.scene.numbers.gravity
+        for member in self.members:
+            member.body.gravity[:] = self.gravity
 
     def place_points(self, tool: ChainState) -> None:
         """Positions and velocities of all points, with the tool's frames where `tool` has them.
@@ -184,9 +217,22 @@ class LowRate:
         points = self.scene.tool_points
         start, stop = points.span
         _tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
-        for member in self.scene.members:
+        for member in self.members:
             self.x[member.first : member.first + member.count] = member.positions()
             self.u[member.first : member.first + member.count] = member.velocities()
+        for other, models in zip(self.others, self._seen, strict=True):
+            self._place_others(other.loop.number, models)
+
+    def _place_others(self, j: int, models: tuple[DrawnModel, ...]) -> None:
+        """Positions and velocities of the bodies of loop j, as the servo has them."""
+        told, k = self.link.state, self.tool_slot
+        for low, model in enumerate(models):
+            span = slice(model.member.first, model.member.first + model.member.count)
+            centre, turn = told.centre[k, j, low], told.orientation[k, j, low]
+            self.x[span] = model.positions(told.z[k, j], centre, turn)
+            self.u[span] = model.velocities(
+                told.rate[k, j], self.x[span] - centre, turn, told.velocity[k, j, low], told.spin[k, j, low]
+            )
 
     def servo_tool(self) -> ChainState:
         """The tool as the servo last published it."""
@@ -244,14 +290,14 @@ class LowRate:
         head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
         head[BASE_TICK] = self.tick
         head[[TOLD_PATIENCE, TOLD_STRETCH]] = patience_of(
-            self.budget.period, scene.numbers.ratio, self.dt, self.least_patience
+            self.budget.period, self.loop.ratio, self.dt, self.least_patience
         )
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))
         frame.slot_point[f, : len(chosen)] = chosen
         frame.slot_step[f, : len(chosen)] = 0.0
         frame.slot_v[f, : len(chosen)] = 0.0
-        frame.gravity[f] = scene.numbers.gravity
+        frame.gravity[f] = self.gravity
         settings = frame.settings[f]
         settings[SET_TOLERANCE] = scene.numbers.tolerance
         settings[SET_SWEEPS] = scene.numbers.sweeps_high if link is self.link else scene.numbers.sweeps_low
@@ -265,16 +311,16 @@ class LowRate:
         return f
 
     def _write_pairs(self, frame: ConstraintFrame, f: int) -> None:
-        """Pairs whose low-rate points all have a slot."""
+        """Pairs whose points of own bodies all have a slot."""
         room = Pairs(frame.pair_kind[f], frame.pair_first[f], frame.pair_second[f])
-        frame.head[f, N_PAIRS], self.left_out = _write_pairs(
-            self.topology, self.pairs, self.due, frame.slot_of[f], room, frame.pair_due[f]
+        frame.head[f, N_PAIRS], self.left_out = write_pairs(
+            self.topology, self.pairs, self.due, frame.slot_of[f], self.whose, room, frame.pair_due[f]
         )
 
     def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """For each member: its slots and its local numbers there."""
         out = []
-        for member in self.scene.members:
+        for member in self.members:
             slots = np.flatnonzero((chosen >= member.first) & (chosen < member.first + member.count))
             out.append((slots, chosen[slots].astype(np.intp) - member.first))
         return out
@@ -286,9 +332,16 @@ class LowRate:
 
     def _soft_speed(self) -> float:
         """Bound on the speed of low-rate points [m/s]: twice the fastest of them, and never below a crawl."""
-        first = [(member.first, member.first + member.count) for member in self.scene.members]
+        return self._speed_of(self.members)
+
+    def _speed_of(self, members: Sequence[Member]) -> float:
+        first = [(member.first, member.first + member.count) for member in members]
         fastest = max((_fastest(self.u[a:b]) for a, b in first), default=0.0)
         return 2.0 * fastest + 0.05
+
+    def _speed_of_others(self) -> float:
+        """The same of the bodies of other loops, zero without any."""
+        return max((self._speed_of(other.members) for other in self.others), default=0.0)
 
     def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
@@ -304,7 +357,7 @@ class LowRate:
 
     def invalid(self) -> str:
         """Name of a body whose state is not finite, or an empty string."""
-        for member in self.scene.members:
+        for member in self.members:
             if member.body.invalid():
                 return self.scene.names[member.number]
         return ""
@@ -350,50 +403,3 @@ def _gather(count, point, force, tick, n, n_points):
             for i in range(3):
                 out[t, place[point[e, k]], i] += force[e, k, i]
     return points, out
-
-
-@kernel
-def _write_pairs(topology, pairs, due, slot_of, room, room_due):
-    """Pairs whose low-rate points all have a slot; how many, and the least reading due of all others."""
-    edges, opposite, triangles = topology.edges, topology.edge_opposite, topology.triangles
-    kinds, firsts, seconds = pairs.kind, pairs.first, pairs.second
-    out_kind, out_first, out_second = room.kind, room.first, room.second
-    has = np.empty(slot_of.size, np.bool_)
-    for p in range(slot_of.size):
-        has[p] = slot_of[p] >= 0 or topology.body_role[topology.point_body[p]] != LOW
-    n, left_out = 0, np.inf
-    for k in range(due.size):
-        kind, first, second = kinds[k], firsts[k], seconds[k]
-        ok = True
-        if kind == EDGE_EDGE:
-            for i in range(2):
-                for e in (first, second):
-                    q = opposite[e, i]
-                    ok &= has[edges[e, i]] and (q < 0 or has[q])
-        else:
-            ok = has[first]
-            if kind == POINT_TRIANGLE:
-                for i in range(3):
-                    ok &= has[triangles[second, i]]
-        if ok:
-            out_kind[n], out_first[n], out_second[n], room_due[n] = kind, first, second, due[k]
-            n += 1
-        else:
-            left_out = min(left_out, due[k])
-    return n, left_out
-
-
-def _joints(scene: Scene) -> list[tuple[int, int]]:
-    """(point, body joined to it) of every attachment; a surface's point under a line's end is free."""
-    attachments, topology = scene.attachments, scene.topology
-    has_faces = np.isin(np.arange(len(topology.body_role)), topology.point_body[topology.triangles[:, :1]])
-    joints = []
-    for sides in attachments.points[:, :, 0]:
-        for own, other in (sides, sides[::-1]):
-            if own < 0 or other < 0:
-                continue
-            body = int(topology.point_body[other])
-            if has_faces[topology.point_body[own]] and not has_faces[body]:
-                continue
-            joints.append((int(own), body))
-    return joints

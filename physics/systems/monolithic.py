@@ -4,13 +4,15 @@ A low step here is one tick: its frame holds the exact free motion and complianc
 the bodies take the tick's forces.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from palpo.physics.exchange.constraint_frame import EXACT
 from palpo.physics.systems.held_frame import Motion, free_motions, write_held
-from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.high_state import HighRate, Link
 from palpo.physics.systems.low_rate import LowRate
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.scene import Loop, Scene
 
 
 class Monolithic(LowRate):
@@ -18,8 +20,8 @@ class Monolithic(LowRate):
 
     kind = "monolithic"
 
-    def __init__(self, scene: Scene, high: HighRate) -> None:
-        super().__init__(scene, high)
+    def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
+        super().__init__(scene, high, link, loops, own)
         self._motions: list[Motion] = []
 
     def begin(self) -> None:

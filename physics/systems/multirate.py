@@ -8,7 +8,7 @@
 The high-rate steps H1 to H6 are one tick for all of them, in high_rate.py.
 """
 
-from palpo.physics.systems.high_state import HighRate
+from palpo.physics.systems.assembly import ServoSide, make_servo_side
 from palpo.physics.systems.krylov import Krylov
 from palpo.physics.systems.literal import Extrapolated, Paper
 from palpo.physics.systems.low_rate import LowRate
@@ -22,6 +22,12 @@ READY_SHARE = 0.4
 publication; in threads it is the time that the algebra of `Krylov.finish` takes."""
 
 
-def make_low_rate(kind: str, scene: Scene, high: HighRate) -> LowRate:
-    """The low-rate loop of an interface kind, one of KINDS."""
-    return KINDS[kind](scene, high)
+def make_low_rates(kind: str, scene: Scene) -> tuple[ServoSide, list[LowRate]]:
+    """A scene's servo and its low loops, of an interface kind, one of KINDS; the quickest loop first."""
+    loops = scene.loops(KINDS[kind].apart)
+    side = make_servo_side(scene, loops)
+    lows = [KINDS[kind](scene, side.high, link, loops, i) for i, link in enumerate(side.links)]
+    for low in lows:
+        low.others = [other for other in lows if other is not low]
+        low.drawn.wanted = len(lows) > 1
+    return side, lows

@@ -92,6 +92,24 @@ class Numbers:
         return self.dt * self.ratio
 
 
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """The bodies of one low loop: one of the engine's."""
+
+    number: int
+    """Its place among the scene's loops, the quickest first; the first carries what an operator changes."""
+    members: tuple[Any, ...]
+    ratio: int
+    """Servo steps in one of its periods."""
+    capacity: Capacity
+    """Sizes of its frames."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Its bodies' numbers in the topology."""
+        return tuple(member.number for member in self.members)
+
+
 @dataclass
 class Scene:
     """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models.
@@ -120,8 +138,20 @@ class Scene:
     capacity: Capacity
     servo_bodies: list[ServoBody] = field(default_factory=list)
     """Bodies at the servo's rate beside the tool; a low loop sees them where `rest` has their points."""
+    ratios: list[int] = field(default_factory=list)
+    """Of each member: servo steps in a period of its own low loop; without any, all have `numbers.ratio`."""
     live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
     """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
+
+    def loops(self, apart: bool) -> list[Loop]:
+        """The low loops, the quickest first: one for each member, or one alone for all of them together."""
+        if not apart or len(self.members) < 2:
+            ratio = self.ratios[0] if apart and self.ratios else self.numbers.ratio
+            return [Loop(0, tuple(self.members), ratio, self.capacity)]
+        ratios = self.ratios or [self.numbers.ratio] * len(self.members)
+        order = sorted(range(len(ratios)), key=ratios.__getitem__)
+        own = self.capacity._replace(bodies=1)
+        return [Loop(i, (self.members[k],), ratios[k], own) for i, k in enumerate(order)]
 
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""

@@ -24,6 +24,7 @@ def _write_state(s, out, w):
         out.target_v[w, i] = s.hold.target_v[i]
         out.target_w[w, i] = s.hold.target_w[i]
         out.force[w, i] = s.port.force[i]
+        out.gravity[w, i] = s.chain.model.gravity[i]
     for i in range(4):
         out.target_q[w, i] = s.hold.target_q[i]
     contacts, e = s.engine.contacts, s.engine
@@ -41,11 +42,17 @@ def _write_state(s, out, w):
         out.frame[w, j] = link.adopted[0].frame
         for k in range(out.z.shape[2]):
             out.z[w, j, k] = now.z[k]
+        for k in range(out.rate.shape[2]):
+            out.rate[w, j, k] = now.rate[k]
         for b in range(out.centre.shape[2]):
             for i in range(3):
                 out.centre[w, j, b, i] = now.centre[b, i]
             for i in range(4):
                 out.orientation[w, j, b, i] = now.q[b, i]
+        for b in range(out.velocity.shape[2]):
+            for i in range(3):
+                out.velocity[w, j, b, i] = now.velocity[b, i]
+                out.spin[w, j, b, i] = now.spin[b, i]
 
 
 @inlined

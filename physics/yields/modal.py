@@ -2,7 +2,7 @@
 positions and compliances (palpo.physics.exchange.constraint_frame).
 
 One state has all bodies of one low loop. A slot of the engine is a number that the frames call a point; a
-frame carries only some. A point that it lacks has no place (NaN): nothing may touch it.
+frame carries only some. A point that it lacks has no place (infinity): nothing may touch it.
 
 A new frame is brought to the present under the forces that the log has for the ticks since it was made. With
 modes, points leave the old frame's positions smoothly; offered points jump, which ADOPT tells.
@@ -134,7 +134,7 @@ def _look(s, p):
         x = at.x[p]
         if slot < 0:
             for i in range(3):
-                x[i] = np.nan
+                x[i] = np.inf
         else:
             slot_position(s.frame, f, s.now, slot, x)
             if s.frame.slot_turns[f, slot] == TURNS:

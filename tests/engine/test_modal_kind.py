@@ -29,8 +29,7 @@ from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.systems.assembly import make_servo_side
-from palpo.physics.systems.multirate import make_low_rate
+from palpo.physics.systems.multirate import make_low_rates
 from palpo.physics.yields.modal import MODAL, make_modal
 from tests.contact.test_delassus import dense_body
 from tests.verification.small_scenes import (
@@ -61,8 +60,8 @@ class Loop:
     def __init__(self, text: str, kind: str, *overrides: str) -> None:
         self.scene = small_scene(text, "gravity=[0,0,0]", "interface.shifts=2", *overrides)
         self.member, self.h = self.scene.members[0], self.scene.numbers.dt
-        self.high = make_servo_side(self.scene).high
-        self.low = make_low_rate(kind, self.scene, self.high)
+        side, (self.low,) = make_low_rates(kind, self.scene)
+        self.high = side.high
         self.batch, self.problem = make_batch(12), make_problem(12)
 
     def body(self) -> Body:

@@ -22,7 +22,7 @@ class Desk:
     def __init__(self):
         self.spec = load_scene("wire")
         self.lock = LockStep(build_scene(self.spec), "krylov", self.spec.interface.latency)
-        self.visual = Visual(self.spec, self.lock.scene, self.lock.high, self.lock.low.drawn)
+        self.visual = Visual(self.spec, self.lock.scene, self.lock.high, self.lock.lows)
         self.visual.follow_servo()
         self.lock.advance(self.lock.ratio, self.ticks)
         self.visual.publish(self.visual.take_tool(), self.lock.tick, np.zeros(len(COUNTERS), np.int64))

@@ -67,8 +67,8 @@ def test_frames_of_a_timed_run_carry_the_clock_and_others_nothing(visual):
 def test_who_follows_the_servo_sees_it_where_it_is_and_not_where_the_slow_loop_left_it():
     spec = load_scene("wire")
     lock = LockStep(build_scene(spec), "krylov", spec.interface.latency)
-    high, low = lock.high, lock.low
-    visual = Visual(spec, lock.scene, high, low.drawn)
+    high = lock.high
+    visual = Visual(spec, lock.scene, high, lock.lows)
     visual.follow_servo()
     visual.follows = False
     # a low step, and then ticks that it knows nothing of; the hand moves as fast as a hand does
