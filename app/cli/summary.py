@@ -71,6 +71,10 @@ def _facts(result: Mapping[str, Any]) -> Table:
         ("servo", f"{number(servo['steps'])} ticks, {servo['missed']} missed, {servo['stale']} stale"),
         ("slow loop", f"{number(slow['steps'])} steps, {slow['overruns']} over their period"),
         *([("pace", slow["pace"])] if slow.get("pace") else []),
+        *(
+            (f"slow loop at {number(other['rate_hz'])} Hz", f"{number(other['steps'])} steps")
+            for other in slow.get("others", ())
+        ),
         ("contacts, at most", number(slow["contacts_max"])),
         ("force, at most [N]", f"{number(force['max_norm'])}, {number(force['max_norm_sent'])} sent"),
         ("force at the end [N]", number(force["final"])),

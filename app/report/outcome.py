@@ -79,7 +79,7 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
         "servo": servo,
         "slow": {
             "rate_hz": rig.spec.rates.servo_hz if rig.kind == "monolithic" else 1.0 / slow.period,
-            "wish_hz": rig.spec.rates.low_hz,
+            "wish_hz": rig.spec.rates.servo_hz / rig.ratio,
             "pace": slow.pacer.words() if slow.seconds.count else "",
             "rate_changes": slow.pacer.changes,
             "steps": whole.count or slow.steps,
@@ -87,6 +87,7 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
             "contacts_max": int(columns["contacts"].max(initial=0)),
             "step_ms": whole.summary_ms(),
             "by_step_ms": rig.low.times.summary_ms(),
+            "others": [_other(loop) for loop in slow.beside],
         },
         "force_N": {
             "final": force[-1].tolist() if len(force) else None,
@@ -97,6 +98,20 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
         "penetration_m": {"max": float(columns["depth"].max(initial=0.0))},
         "mass_kg": rig.masses(),
         "system": rig.findings(columns),
+    }
+
+
+def _other(loop: SlowLoop) -> dict[str, Any]:
+    """Of a slower loop beside the first: its rate, and how its steps went."""
+    whole = loop.seconds if loop.seconds.count else loop.low.times.whole()
+    return {
+        "rate_hz": 1.0 / loop.period,
+        "wish_hz": loop.rig.spec.rates.servo_hz / loop.rig.ratios[loop.number],
+        "pace": loop.pacer.words() if loop.seconds.count else "",
+        "rate_changes": loop.pacer.changes,
+        "steps": whole.count or loop.steps,
+        "overruns": int(loop.overruns),
+        "step_ms": whole.summary_ms(),
     }
 
 

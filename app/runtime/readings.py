@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from palpo.app.runtime.health import Signs, light
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
+from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.haptics.limits import PASSIVATED
 from palpo.haptics.passivity import ENERGY, MODES
 from palpo.haptics.servo import is_frozen, tick_count
@@ -46,12 +47,18 @@ class _Counter:
             self._then, self._before = now, count
 
 
+def _rates(slow: SlowLoop) -> str:
+    """The rates of the slow loops, the quickest first."""
+    return " and ".join(f"{1.0 / loop.period:.3g}" for loop in (slow, *slow.beside))
+
+
 class Readings:
     """One session's numbers, asked for whenever the panel is drawn, from the thread that draws."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._servo, self._slow, self._waited, self._missed = (_Counter() for _ in range(4))
+        self._beside = [_Counter() for _ in session.slow.beside]
         self._histogram = np.zeros(0)
         self._late = float("nan")
         self._looked = self._judged = 0.0
@@ -67,6 +74,8 @@ class Readings:
         statistics = session.rig.servo.statistics
         self._servo.see(tick_count(session.rig.servo))
         self._slow.see(session.slow.steps)
+        for loop, seen in zip(session.slow.beside, self._beside, strict=True):
+            seen.see(loop.steps)
         self._waited.see(session.rig.waited)
         self._missed.see(int(statistics.counters[MISSED]))
         if now - self._judged > 2 * WINDOW:
@@ -91,7 +100,7 @@ class Readings:
                 ticks=self._servo.new,
                 late=self._missed.new,
                 slower="" if pacer.rung == pacer.rungs[0] else pacer.words(),
-                rates=f"the hand {session.spec.rates.servo_hz:g} Hz, soft bodies {1.0 / slow.period:.3g} Hz",
+                rates=f"the hand {session.spec.rates.servo_hz:g} Hz, soft bodies {_rates(slow)} Hz",
                 unrecorded=(recorder.error or "") if recorder is not None else "",
             )
         )
@@ -110,6 +119,10 @@ class Readings:
                         int(statistics.counters[MISSED])),
             LoopReading("slow loop", self._slow.rate, 1.0 / slow.period,
                         float(np.percentile(over, 99)) if over else float("nan"), int(slow.overruns), step),
+            *(
+                LoopReading(f"slow loop {loop.number + 1}", seen.rate, 1.0 / loop.period)
+                for loop, seen in zip(slow.beside, self._beside, strict=True)
+            ),
             LoopReading("pictures", window.frame_rate, window.most_hz, note=picture),
         )  # fmt: skip
 

@@ -36,7 +36,8 @@ def steps_of(recording: Recording, ratios: Sequence[int]) -> list[list[LowStep]]
 
     With one loop the servo's own rows tell when its frames were adopted.
     """
-    told, steps = recording.low_steps, [[] for _ in ratios]
+    told = recording.low_steps
+    steps: list[list[LowStep]] = [[] for _ in ratios]
     n = len(told["frame"])
     loops = told.get("loop", np.zeros(n)).astype(int).tolist()
     if "adopted_tick" in told:

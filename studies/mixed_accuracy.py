@@ -1,0 +1,102 @@
+"""How far the servo's force is from that of everything at 1 kHz where bodies of several kinds and rates meet.
+
+`three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off. The gel's
+error is judged to where the two first touch, and over the whole path.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from palpo.config.load import load_scene
+from palpo.studies.claims import Line, Reported, at_most
+from palpo.studies.multirate_accuracy import Floats, compare
+from palpo.studies.runs import drive, scene_path
+from palpo.studies.tables import COLOURS, save_figure, write_csv
+
+CALM, THROUGH_IMPACTS = 1.0, 2.0
+"""Largest RMS errors [% of the peak]."""
+
+QUICK_TICKS = 3800
+"""Of a path in the quick form: until the gel is laid down and dragged."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scene on its own path."""
+
+    scene: str
+    lands: float
+    """Time [s] of the first impact."""
+    rates: tuple[tuple[str, ...], ...]
+    """Settings to compare with the scene's own rates."""
+
+
+CASES = (
+    Case(
+        "three-rates",
+        1.9,
+        ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
+    ),
+)
+
+
+def run(out: Path, quick: bool) -> list[Line]:
+    """Each scene's reference, then its own rates and others beside them."""
+    rows, lines = [], list[Line]()
+    for case in CASES:
+        spec = load_scene(case.scene)
+        path = scene_path(spec)[: QUICK_TICKS if quick else None]
+        exact = drive(case.scene, path, (), "monolithic").trace["force"]
+        forces: dict[str, Floats] = {}
+        for changes in case.rates[:1] if quick else case.rates:
+            other = drive(case.scene, path, changes)
+            rates = ", ".join(_rate(other, low) for low in other.lock.lows)
+            forces[rates] = other.trace["force"]
+            parts = {"until it lands": round(case.lands / other.dt), "whole": len(exact)}
+            for part, until in parts.items():
+                row = compare(exact, forces[rates], path, other.lock.ratio, other.dt, 0, until)
+                rows.append({"scene": case.scene, "rates": rates, "judged": part} | row)
+                name = f"{case.scene}, {rates}, {part}"
+                lines += _judged(name, row, CALM if part != "whole" else THROUGH_IMPACTS, own=not changes)
+        title = f"{case.scene}: {spec.description}"
+        save_figure(out / f"force-{case.scene}.png", 5.6, lambda figure: _draw(figure, title, exact, forces))  # noqa: B023
+    write_csv(out / "mixed.csv", rows)
+    return lines
+
+
+def _rate(run, low) -> str:
+    """A loop's bodies and its rate."""
+    names = " and ".join(run.lock.scene.names[b] for b in low.loop.numbers)
+    return f"{names} at {1.0 / (low.loop.ratio * run.dt):g} Hz"
+
+
+def _judged(name: str, row: dict, limit: float, own: bool) -> list[Line]:
+    """RMS of the whole motion, which must be kept by a scene's own rates; and the largest error."""
+    unit, error = "% of peak", row["moving_rms_percent"]
+    rms: Line = (
+        at_most(f"{name}, moving, RMS", error, limit, unit, "everything at 1 kHz")
+        if own
+        else Reported(f"{name}, moving, RMS", error, unit, "beside the scene's own rates")
+    )
+    return [rms, Reported(f"{name}, moving, largest", row["moving_max_percent"], unit, "as it is")]
+
+
+def _draw(figure: Figure, title: str, exact: Floats, forces: dict[str, Floats]) -> None:
+    """The reference's force, and how far each set of rates is from it."""
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    t, peak = 1e-3 * np.arange(len(exact)), float(np.linalg.norm(exact, axis=1).max())
+    top.plot(t, np.linalg.norm(exact, axis=1), color=COLOURS["monolithic"], lw=1.2, label="all at 1 kHz")
+    for (rates, force), style in zip(forces.items(), ("-", "--", ":"), strict=False):
+        n = min(len(force), len(exact))
+        error = 100.0 / peak * np.linalg.norm(force[:n] - exact[:n], axis=1)
+        bottom.plot(t[:n], np.maximum(error, 1e-4), color=COLOURS["krylov"], ls=style, lw=0.8, label=rates)
+    top.set_ylabel("force [N]")
+    top.set_title(title, loc="left", fontsize=10)
+    top.legend(frameon=False, fontsize=8.5)
+    bottom.set_yscale("log")
+    bottom.set_ylabel("error [% of peak]")
+    bottom.set_xlabel("time [s]")
+    bottom.legend(frameon=False, fontsize=8.5)
