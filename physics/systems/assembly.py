@@ -164,7 +164,7 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
     modes = scene.capacity.modes if len(loops) > 1 else 0
     return Link(
         modal.frame, modal.control, modal.log, _tool_state(scene, loops, modes, moving=True), make_control(),
-        np.array([body], np.int64), built.batches[body], modal.now, adopted,
+        np.array([body], np.int64), built.batches[body], modal.now, adopted, np.zeros(2, np.int64),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from palpo.physics.arrays import copy
 from palpo.physics.engine.contract import AIM, BEGIN, DONE, POINT
 from palpo.physics.engine.frames import adopt, keep_yield, log_forces, see_yield
 from palpo.physics.engine.tick import ask_all, ask_held, end, equilibrium, feel, find, free_motion
+from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import SET_HOLD, SET_LIVE, SET_SWEEPS, SET_TOLERANCE
 from palpo.physics.exchange.handle import handle_like
@@ -32,7 +33,7 @@ from palpo.physics.exchange.port import (
     end_tick,
 )
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.systems.high_state import HOLD_REACTION
+from palpo.physics.systems.high_state import HOLD_REACTION, TAKEN_CALL, TAKEN_ID
 from palpo.physics.systems.state_report import link_of, publish_state
 
 
@@ -55,8 +56,9 @@ def take_frame(s):
         told, adopted = link.points.frame[0], link.adopted[0]
         replayed += told.replayed
         if told.fresh == 1:
-            adopted.tick, adopted.call = s.counts.tick[0], s.counts.calls[0] - 1
-            adopted.frame = told.id
+            adopted.frame, adopted.tick = told.id, s.counts.tick[0]
+            link.taken[TAKEN_CALL] = s.counts.calls[0] - 1
+            store_release(link.taken, TAKEN_ID, told.id)
             adopted.stretch = told.stretch
             if told.patience > 0:
                 adopted.patience = told.patience

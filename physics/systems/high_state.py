@@ -25,12 +25,13 @@ CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
 
 ADOPTED = np.dtype(
-    [("frame", np.int64), ("tick", np.int64), ("call", np.int64), ("patience", np.int64),
-     ("stretch", np.int64)]
+    [("frame", np.int64), ("tick", np.int64), ("patience", np.int64), ("stretch", np.int64)]
 )  # fmt: skip
-"""Id of the frame in use, 0 before the first; the tick at which it was adopted, and the calls of the tick
-before that one; the age at which it is overdue [ticks]; and by how many ticks frames come further apart than
-the scene asks."""
+"""Id of the frame in use, 0 before the first; the tick at which it was adopted; the age at which it is
+overdue [ticks]; and by how many ticks frames come further apart than the scene asks."""
+
+TAKEN_ID, TAKEN_CALL = 0, 1
+"""Entries of Link.taken: that id once more, written last; calls of the tick before the one that took it."""
 
 
 class Counts(NamedTuple):
@@ -53,6 +54,7 @@ class Link(NamedTuple):
     points: Batch  # theirs in joints and contacts
     interface: InterfaceState
     adopted: NDArray[Any]  # (1,) of ADOPTED
+    taken: NDArray[np.int64]  # (2,) what the loop is told of it
 
 
 class HighRate(NamedTuple):

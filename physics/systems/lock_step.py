@@ -43,8 +43,13 @@ class LoopClock:
         self._begun = self.idle = False
 
     def is_due(self, tick: int) -> bool:
-        """Whether low work is due before this tick, or asked for."""
-        return tick == self.next or (self.idle and self.low.asked())
+        """Whether low work is due before this tick, or asked for.
+
+        One of several loops goes no further while the scene waits for another: its own frame is not taken.
+        """
+        if self.low.others and self._begun and not self.low.adopted():
+            return False
+        return tick >= self.next or (self.idle and self.low.asked())
 
     def step(self, tick: int, made: int, starting: Callable[[], object]) -> None:
         """Low work that is due before this tick, when the scene has made so many."""
@@ -124,8 +129,9 @@ class LockStep:
             for clock in self.clocks:
                 if clock.is_due(self.tick):
                     clock.step(self.tick, self.made, self.starting)
-            look = self.tick + LOOK if any(clock.idle for clock in self.clocks) else stop
-            span = min(stop, look, *(clock.next for clock in self.clocks)) - self.tick
+            looks = any(clock.idle or clock.next <= self.tick for clock in self.clocks)
+            due = [clock.next for clock in self.clocks if clock.next > self.tick]
+            span = min([stop, self.tick + LOOK if looks else stop, *due]) - self.tick
             ticks(span)
             self.tick += span
             if self.kind == "monolithic" and self.made > self.low.tick:

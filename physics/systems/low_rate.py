@@ -46,9 +46,12 @@ from palpo.physics.math3 import quat_rotate
 from palpo.physics.systems.candidates import distinct, points_by
 from palpo.physics.systems.drawn_model import DrawnModel, DrawnModels
 from palpo.physics.systems.frame_pairs import OWN, joined_points, not_searched, standing, write_pairs
-from palpo.physics.systems.high_state import HighRate, Link
+from palpo.physics.systems.high_state import TAKEN_CALL, TAKEN_ID, HighRate, Link
 from palpo.physics.systems.members import Member
 from palpo.physics.systems.scene import Loop, Scene
+
+MOST_LOOKS = 1000
+"""Times that a loop looks for a state of the servo with models of the others' bodies that are kept."""
 
 
 class LowRate:
@@ -156,12 +159,14 @@ class LowRate:
 
     def adopted(self) -> bool:
         """Whether the servo has taken the last frame."""
+        if self.others:
+            return self.adopted_at() >= 0
         return bool(taken_count(self.link.frame_control) >= published_count(self.link.frame_control))
 
     def adopted_at(self) -> int:
         """Calls of the servo's tick before the one that took the last frame, -1 where none did so far."""
-        told = self.link.adopted[0]
-        return int(told["call"]) if told["frame"] == self.frame_id else -1
+        taken = self.link.taken
+        return int(taken[TAKEN_CALL]) if taken[TAKEN_ID] == self.frame_id else -1
 
     def asked(self) -> bool:
         """Whether a step should begin before it is due; only between two steps."""
@@ -188,7 +193,7 @@ class LowRate:
 
     def read_tool(self) -> None:
         """Take the servo's newest tool state, and the models by which it tells where others' bodies are."""
-        while True:
+        for _ in range(MOST_LOOKS):
             self.tool_slot, _ = acquire(self.link.state_control)
             state, k = self.link.state, self.tool_slot
             frames = [int(state.frame[k, other.loop.number]) for other in self.others]
@@ -196,6 +201,8 @@ class LowRate:
             # another loop may have sent several frames since that state: a newer one has a model that is kept
             if all(bool(models) or f == 0 for models, f in zip(self._seen, frames, strict=True)):
                 break
+        else:
+            raise RuntimeError("another loop has forgotten the frame that the servo has of it")
         if state.tick[k] < 0:
             tool = self.scene.tool
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
