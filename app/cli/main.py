@@ -102,6 +102,15 @@ def _parser() -> argparse.ArgumentParser:
                       help="seconds of the scene in one of the film; 0.1 is slow motion (1)")  # fmt: skip
     film.set_defaults(command=_film)
 
+    hand = commands.add_parser("hand", help="touch, with a device of this machine, a scene on another one")
+    hand.add_argument(
+        "place", metavar="HOST:PORT", help="where palpo run SCENE --device remote:HOST:PORT waits"
+    )
+    hand.add_argument("--device", default="auto", help="auto, or one of those that `palpo devices` lists")
+    hand.add_argument("--device-name", metavar="NAME", help="which one, where there are several")
+    hand.add_argument("--duration", type=float, metavar="S", help="end after so many seconds")
+    hand.set_defaults(command=_hand)
+
     scenes = commands.add_parser("scenes", help="list the scenes that come with the program")
     scenes.add_argument("--schema", action="store_true", help="print the JSON schema of a scene file")
     scenes.set_defaults(command=_scenes)
@@ -355,6 +364,12 @@ def _compile(options: argparse.Namespace) -> int:
     for system in chosen:
         compile_ahead(system, progress)
     return 0
+
+
+def _hand(options: argparse.Namespace) -> int:
+    from palpo.app.cli.hand import print_hand
+
+    return print_hand(options.place, options.device, options.device_name, options.duration)
 
 
 def _devices(options: argparse.Namespace) -> int:

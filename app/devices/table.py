@@ -4,11 +4,12 @@ from palpo.app.devices.device import Asked, Device
 from palpo.app.devices.forcedimension import ForceDimension
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.mouse import Mouse
+from palpo.app.devices.remote import Remote
 from palpo.app.devices.touch import Touch
 from palpo.app.devices.trajectory import Trajectory
 from palpo.haptics.errors import HapticsError
 
-DEVICES: tuple[type[Device], ...] = (Touch, ForceDimension, Mouse, SimulatedHand, Trajectory)
+DEVICES: tuple[type[Device], ...] = (Touch, ForceDimension, Mouse, SimulatedHand, Trajectory, Remote)
 AUTO = "auto"
 
 

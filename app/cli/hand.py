@@ -1,0 +1,105 @@
+"""`palpo hand`: a device here, held by a person; the scene that it touches is on another machine."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from palpo.app.cli.progress import Progress
+from palpo.app.devices.device import Speaking
+from palpo.app.devices.protection import limits_of
+from palpo.app.devices.table import choose
+from palpo.app.runtime.session import Options
+from palpo.config.load import load_scene
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import REASONS, STOP_REQUESTED
+from palpo.haptics.remote import HEARD, IN, LEFT, OUT, SHORT
+from palpo.haptics.servo import finished_reason, tick_count
+
+PLACE = "probe"
+"""Scene whose device section and safety a hand has here; what protects it besides is at the other end."""
+PATIENCE = 60.0
+"""Seconds for which the scene is called."""
+LOOK = 0.02
+"""Seconds between two looks at the run."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What a run of the hand's end came to."""
+
+    ticks: int
+    reason: str
+    well: bool
+    joules: dict[str, float]
+    """Paid in and given out here, and paid in at the scene as far as it was heard [J]."""
+    short: int
+    """Ticks on which the force was held back, as it would have made energy."""
+
+
+def lend_hand(
+    place: str, device: str = "auto", name: str | None = None, duration: float | None = None,
+    progress: Progress | None = None,
+) -> Hand:  # fmt: skip
+    """Touch the scene that waits at HOST:PORT with a device of this machine, until it ends or `duration` [s].
+
+    Raises HapticsError where the device cannot be used or nobody answers.
+    """
+    from palpo.haptics.backends.udp import Channel, endpoint, make_hand_servo
+
+    progress = progress or Progress()
+    host, port = endpoint(place)
+    options = Options(PLACE, device=device, device_name=name, baseline=False)
+    spec: Any = load_scene(PLACE, ("safety.passivity='off'", "safety.max_rate=5000.0"))
+    choice = choose(options)
+    choice.heard = progress.say
+    with ExitStack() as stack:
+        figures = replace(choice.open(spec, stack), max_torque=0.0)
+        channel = stack.enter_context(Channel(figures.max_force))
+        channel.connect(host, port)
+        progress.say(f"calling {host}:{port}")
+        if not channel.wait(PATIENCE, lambda: False, calling=True):
+            raise HapticsError(f"{host}:{port}: no scene has answered for {PATIENCE:g} s; run it there first")
+        made, path = choice.make(spec, np.zeros(3))
+        servo, alive = make_hand_servo(channel, made, limits_of(spec, figures), spec.rates.servo_hz)
+        driver = choice.driver(servo)
+        driver.start()
+        begun, left = time.monotonic(), False
+        progress.say("the hand is at the other end; Ctrl-C ends it")
+        try:
+            while driver.running and not left:
+                path.keep(int(tick_count(servo)))
+                if isinstance(driver, Speaking):
+                    for words in driver.events():
+                        progress.say(words)
+                left = bool(channel.line.end.words[LEFT])
+                if duration is not None and time.monotonic() - begun >= duration:
+                    break
+                time.sleep(LOOK)
+        except KeyboardInterrupt:
+            progress.say("ended here")
+        finally:
+            driver.stop()
+            driver.join(5.0)
+        end, reason = channel.line.end, int(finished_reason(servo))
+        del alive
+        words = channel.lost if left else driver.reason or REASONS[reason]
+        joules = {"paid": end.joules[IN], "given": end.joules[OUT], "scene": end.joules[HEARD]}
+        return Hand(
+            int(tick_count(servo)), words, left or reason == STOP_REQUESTED,
+            {key: float(value) for key, value in joules.items()}, int(end.words[SHORT]),
+        )  # fmt: skip
+
+
+def print_hand(place: str, device: str, name: str | None, duration: float | None) -> int:
+    """`lend_hand`, and a sentence on what it came to; 0, or 1 where the device was lost."""
+    done = lend_hand(place, device, name, duration)
+    joules = {key: 1e3 * value for key, value in done.joules.items()}
+    print(
+        f"{done.reason}; {done.ticks:,} ticks; {joules['paid']:.1f} mJ paid in by the hand, "
+        f"{joules['given']:.1f} mJ given to it, {joules['scene']:.1f} mJ paid in by the scene; "
+        f"the force was held back on {done.short} ticks"
+    )
+    return 0 if done.well else 1

@@ -1,0 +1,89 @@
+"""A hand at the other end of a network: `palpo hand` runs there, with any device, and calls here."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.devices.device import Asked, Device, ServoDriver
+from palpo.app.devices.protection import device_spec
+from palpo.config.schema.scene import BaseScene
+from palpo.haptics.device import EXTERNAL, DeviceSpec, VirtualDevice, make_virtual_device, path_ahead
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.path import waypoints
+from palpo.physics.exchange.ahead import Ahead
+
+if TYPE_CHECKING:
+    from palpo.haptics.servo import Servo
+
+PATIENCE = 300.0
+"""Seconds for which a hand is waited for."""
+FILTER_HZ = 30.0
+"""Low-pass of the angular velocity, which is that of the orientations."""
+
+
+class Remote(Device):
+    """The scene's end of the channel."""
+
+    word, argument = "remote", "[HOST:]PORT"
+    about = "a hand on another machine, where `palpo hand` runs; without HOST it must be this machine"
+    live = rebased = hardware = True
+    taking = (
+        "Take the tool",
+        "the hand at the other end leads it, as late as the network is",
+        "button 2 held down: the tool stays, and the hand may go back",
+    )
+
+    def __init__(self, asked: Asked, argument: str) -> None:
+        from palpo.haptics.backends.udp import endpoint
+
+        if asked.lock_step:
+            raise HapticsError(
+                f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
+            )
+        if not argument:
+            raise HapticsError(f"--device {self.word}: name the port at which it calls, {self.word}:7420")
+        self.place = endpoint(argument)
+
+    @classmethod
+    def there(cls, asked: Asked) -> bool:
+        return False
+
+    @property
+    def title(self) -> str:
+        return f"remote hand at {self.place[0]}:{self.place[1]}"
+
+    def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
+        from palpo.haptics.backends.udp import Channel
+
+        self._channel = stack.enter_context(Channel())
+        self._channel.listen(*self.place)
+        self.tell(
+            f"waiting for a hand at {self.place[0]}:{self.place[1]}; there: palpo hand HOST:{self.place[1]}"
+        )
+        if not self._channel.wait(PATIENCE, lambda: self.given_up, calling=False):
+            raise HapticsError(f"no hand has called at {self.place[0]}:{self.place[1]} for {PATIENCE:g} s")
+        self.tell("")
+        nominal, reach = device_spec(spec), 3 * (math.inf,)
+        return replace(
+            nominal,
+            name="remote hand",
+            max_force=min(nominal.max_force, self._channel.largest or nominal.max_force),
+            reach=((-reach[0], -reach[1], -reach[2]), reach),
+        )
+
+    def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
+        device = make_virtual_device(
+            np.zeros((1, 3)), source=EXTERNAL, velocity_cutoff_hz=FILTER_HZ, dt=spec.rates.dt
+        )
+        return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
+
+    def driver(self, servo: Servo) -> ServoDriver:
+        from palpo.haptics.backends.udp import SceneThread
+
+        return SceneThread(servo, self._channel)
