@@ -14,8 +14,9 @@ from palpo.physics.suction.cavity import CLAMPED, WALL_A, WALL_B
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.flood import OUTSIDE, renumber
+from palpo.physics.suction.flow import slot_conductance
 from palpo.physics.suction.gaps import make_gaps, measure
-from palpo.physics.suction.gas import Air, leak, slot_conductance
+from palpo.physics.suction.gas import Air, leak
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
 from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_area
@@ -132,7 +133,7 @@ class Enclosure:
             place_points(self._region, x, self._points)
             rim = wall_area(self._region, self._points) - area
             if rim > 0.0 and length > 0.0:
-                slot = slot_conductance(length, height, rim / length)
+                slot = slot_conductance(length, height, rim / length, air.atmosphere, air.rt)
                 tracks.air[i] = leak(tracks.air[i], tracks.volume[i], slot, air.atmosphere, air.rt, h)
 
     def require_start(self, x: NDArray[np.float64]) -> None:

@@ -1,4 +1,4 @@
-"""The air of one cavity: gas law, escape at the largest pressure, leak through the rim's gap.
+"""The air of one cavity: gas law, escape at the largest pressure, and what a leak lets in.
 
 Isothermal ideal gas, p V = n R T (000, equations 3.8 to 3.14, as corrected in EQUATIONS.md, section 4).
 Pressures are absolute [Pa], volumes [m3], amounts [mol], temperatures [K].
@@ -18,9 +18,6 @@ GAS_CONSTANT = 8.31446261815324
 
 STANDARD_ATMOSPHERE = 101325.0
 """[Pa] (ISO 2533)."""
-
-VISCOSITY = 1.81e-5
-"""Of air at 20 degrees C [Pa s] (Sutherland's law: White, Viscous Fluid Flow, 2006)."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +93,12 @@ def gas_law_error(p, volume, nrt, largest):
     return abs(excess) if p < largest else max(0.0, excess)
 
 
-@inlined
-def slot_conductance(width, gap, length):
-    """G = width gap^3 / (24 mu_air L) [m3/(Pa s)] of a slot along the rim, all [m]; slots add up.
-
-    Plane Poiseuille flow of a gas at one temperature: dn/dt = G (P_atm^2 - p^2) / (R T) into the cavity
-    (Bird, Stewart & Lightfoot, Transport Phenomena, problem 2B.3 with the density of an ideal gas).
-    """
-    return width * gap**3 / (24.0 * VISCOSITY * length)
-
-
 @kernel
 def leak(n, volume, conductance, atmosphere, rt, h):
-    """Amount [mol] after a time h [s] of leaking through slots of that conductance, at constant volume.
+    """Amount [mol] after a time h [s] of leaking through a conductance G [m3/(Pa s)], at constant volume.
 
-    The exact solution of dp/dt = G (P_atm^2 - p^2) / V, so that no step is too long. A cavity without volume
-    keeps its n.
+    The exact solution of dp/dt = G (P_atm^2 - p^2) / V (palpo.physics.suction.flow), so that no step is too
+    long. A cavity without volume keeps its n.
     """
     if volume <= 0.0:
         return n
