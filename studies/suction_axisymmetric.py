@@ -1,14 +1,13 @@
-"""Suction cups as solids of revolution: an independent model to hold the program's cups against.
+"""What the thesis's cups hold, by a model of revolution that is independent of the program's cups.
 
-A cup's section in quadratic elements of a neo-Hookean material (palpo.physics.fem.axisymmetric), on a rigid
-wall with Coulomb friction, with the gas law p V = const from the moment that it is sealed. It shares neither
-mesh, nor elements, nor contact with the program's cups. What a cup holds is decided by its rim: where it
-sticks to the wall, the limit is set by the push; where it slides outward, it is not.
+Cups on a rigid wall (palpo.physics.suction.walled_cup). What a cup holds is decided by its rim: where it
+sticks to the wall, the limit is set by the push; where it slides outward, it is not. The largest pressure
+that a cup bears while it is pushed follows from its rim, each cup having its own.
 
 Thesis 000, figure 5.14: pushed by 1 mm, the small cup lifts 50 and 100 g and not 200 g, the large one all.
 """
 
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,247 +15,39 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
-from scipy.linalg import solve
 
-from palpo.physics.fem.axisymmetric import GAUSS, GAUSS_WEIGHTS, Solid, edge_shapes, enclosed
-from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, CupShape, meridian
+from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
+from palpo.physics.suction.roughness import Seal, Surface, seal_of
+from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, Lost, State, WalledCup
 from palpo.studies.claims import Line, Reported, at_least, at_most, close_to
 from palpo.studies.suction_runs import GRAVITY, PUSH, THESIS, spread
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 Floats = NDArray[np.float64]
 
-ATMOSPHERE = 101325.0
-STIFF, SOFT = 2e9, 5e-7
-"""Pressure of the contact over its penetration [Pa/m], which stays at some micrometres, and the gap [m] over
-which it comes on smoothly: k s ln(1 + exp(-z / s))."""
-FAINT = 1e-3
-"""Pressure below which there is no contact [Pa]."""
-SEALINGS = (3e-6, 1e-4, 5e-4)
+SEALINGS = (AIRTIGHT, 1e-4, 5e-4)
 """Gaps of the rim [m] up to which no air passes: the contact's own give, and two that scenes have."""
-BONDED = np.inf
-"""Coefficient of friction of a rim whose nodes are tied to the radius at which they touched the wall."""
-MOST, NEAREST = 5e-4, 1e-9
-"""Largest motion of a node in one iteration, and that of the last one [m]."""
-ITERATIONS, SHORTER, BORDERS = 60, 6, 20
 SHALLOW, DEEP = 1e-4, 3e-3
 """Other push depths [m]."""
 PUSH_STEP, PULL_STEP, LEAST_STEP, LONGEST = 1e-4, 2e-4, 1e-5, 25e-3
 """Of the stem [m]: while pushed, while pulled and at the least, and how far it is pulled at most."""
-
-
-class State(NamedTuple):
-    """Of a cup in equilibrium, with the stem at `height` [m] over where the rim just touched."""
-
-    height: float
-    force: float  # upward on the stem [N]
-    suction: float  # atmosphere less the cavity's pressure [Pa]
-    pressed: float  # normal force on the rim [N]
-    sheared: float  # friction on the rim, outward positive [N]
-    volume: float  # of the cavity [m3]
-    border: float  # rim edges, from inside, that the air has got under
-    slides: bool
-
-
-class Wall(NamedTuple):
-    """What the wall does to each Gauss point of the rim, (edges, 3).
-
-    Friction comes up to Coulomb's bound smoothly, T = mu p x / (1 + x^4)^(1/4) with x = k_t s / (mu p).
-    """
-
-    radius: Floats  # [m]
-    pressure: Floats  # [Pa]
-    rise: Floats  # its derivative by the penetration [Pa/m]
-    shear: Floats  # outward on the wall [Pa]
-    by_radius: Floats  # its derivatives [Pa/m]
-    by_pressure: Floats  # [-]
-    slides: NDArray[np.bool_]
-
-
-class Forces(NamedTuple):
-    """What is out of balance at a displacement, and its derivative."""
-
-    residual: Floats  # (2 n,) [N]
-    matrix: Floats  # (2 n, 2 n) [N/m]
-    suction: float
-    volume: float
-    pressed: float
-    sheared: float
-    slides: bool
-
-
-class Lost(Exception):
-    """There is no equilibrium near: the cup has let go."""
-
-
-class WalledCup:
-    """A cup on the wall z = 0, moved by its stem in small steps."""
-
-    def __init__(
-        self, shape: CupShape, youngs_modulus: float, mu: float, sealing: float = SEALINGS[0], finer: int = 1
-    ) -> None:
-        """sealing: gap of the rim that no air passes [m]. finer: elements as small as 1 / finer."""
-        through = 3 * finer
-        self.mesh = mesh = meridian(shape, 12 * finer, through, 2 * finer, 3 * finer)
-        self.solid = Solid(mesh.nodes, mesh.elements, youngs_modulus, POISSON_RATIO)
-        self.mu, self.sealing, self.through = mu, sealing, through
-        self.u = np.zeros(self.solid.freedoms)
-        rim = mesh.curve[2 * mesh.border :]
-        held = np.concatenate([mesh.axis, mesh.held, rim if np.isinf(mu) else []]).astype(int)
-        self._lifted = 2 * mesh.held + 1
-        self._given = np.concatenate([2 * np.unique(held), self._lifted])
-        self._free = np.setdiff1d(np.arange(self.solid.freedoms), self._given)
-        self._edges = np.stack([rim[2 * e : 2 * e + 3] for e in range(through)])
-        self._value, slope = edge_shapes(GAUSS)
-        rest = mesh.nodes[self._edges]
-        along_r = np.einsum("ga,ea->eg", slope, rest[:, :, 0])
-        radius = np.einsum("ga,ea->eg", self._value, rest[:, :, 0])
-        self._area = 2 * np.pi * radius * along_r * GAUSS_WEIGHTS
-        self._anchor = radius.copy()
-        self._on = np.zeros_like(radius, bool)
-
-    def step(self, height: float, suction: float, sealed: float) -> State:
-        """Equilibrium with the stem at that height; raises Lost where there is none near.
-
-        suction: of an open cavity [Pa]. sealed: p V [J] of a closed one; 0 for an open one.
-        """
-        before = self.u.copy()
-        border = self._border(self.u)
-        try:
-            for turn in range(BORDERS):
-                state = self._balance(height, suction, sealed, border)
-                found = self._border(self.u)
-                if abs(found - border) < 1e-3:
-                    return self._keep(state)
-                border = found if turn < 3 else 0.5 * (border + found)
-        except Lost:
-            self.u = before
-            raise
-        self.u = before
-        raise Lost
-
-    def _border(self, u: Floats) -> float:
-        """Edges of the rim, from inside, before the first place that is sealed; Lost where none is."""
-        s = np.linspace(-1.0, 1.0, 21)
-        value, _ = edge_shapes(s)
-        gap = (self.mesh.nodes[:, 1] + u[1::2])[self._edges] @ value.T
-        at = (np.arange(self.through)[:, None] + 0.5 * (s + 1)).ravel()
-        gap = gap.ravel()
-        shut = np.flatnonzero(gap <= self.sealing)
-        if not shut.size:
-            raise Lost
-        k = int(shut[0])
-        if k == 0:
-            return 0.0
-        return float(at[k - 1] + (at[k] - at[k - 1]) * (gap[k - 1] - self.sealing) / (gap[k - 1] - gap[k]))
-
-    def _contact(self, u: Floats) -> Wall:
-        """What the wall does to the rim."""
-        place = self.mesh.nodes + u.reshape(-1, 2)
-        r, z = (np.einsum("ga,ea->eg", self._value, place[self._edges, i]) for i in (0, 1))
-        pressure = STIFF * SOFT * np.logaddexp(0.0, -z / SOFT)
-        rise = STIFF * -np.expm1(-pressure / (STIFF * SOFT))
-        if np.isinf(self.mu) or self.mu == 0.0:
-            none = np.zeros_like(r)
-            return Wall(r, pressure, rise, none, none, none, (pressure > FAINT) & (self.mu == 0.0))
-        stick = 0.5 * STIFF * self._on
-        over = stick * (r - self._anchor) / (self.mu * np.maximum(pressure, FAINT))
-        saturated = 1.0 + over**4
-        shear = self.mu * pressure * over * saturated**-0.25
-        by_radius = stick * saturated**-1.25
-        by_pressure = self.mu * over**5 * saturated**-1.25
-        return Wall(r, pressure, rise, shear, by_radius, by_pressure, np.abs(over) > 1.0)
-
-    def _balance(self, height: float, suction: float, sealed: float, border: float) -> State:
-        """Newton's method with the border where it is, its moves shortened until the residual falls."""
-        until = self.mesh.border + border
-        before = self._forces(self.u, suction, sealed, until)
-        if before is None:
-            raise Lost
-        move = np.zeros_like(self.u)
-        move[self._lifted] = height - self.u[self._lifted]
-        load = before.matrix[np.ix_(self._free, self._given)] @ move[self._given]
-        move[self._free] = self._solved(before, load)
-        u = self.u + move
-        now = self._forces(u, suction, sealed, until)
-        for _ in range(ITERATIONS):
-            if now is None:
-                raise Lost
-            move = np.zeros_like(u)
-            move[self._free] = self._solved(now, 0.0)
-            largest = float(np.abs(move).max())
-            if not largest < np.inf:
-                raise Lost
-            if largest < NEAREST:
-                self.u = u
-                force = float(now.residual[self._lifted].sum())
-                return State(
-                    height, force, now.suction, now.pressed, now.sheared, now.volume, border, now.slides
-                )
-            size = np.linalg.norm(now.residual[self._free])
-            share = min(1.0, MOST / largest)
-            for _ in range(SHORTER):
-                tried = self._forces(u + share * move, suction, sealed, until)
-                if tried is not None and np.linalg.norm(tried.residual[self._free]) < size:
-                    break
-                share *= 0.5
-            u, now = u + share * move, tried
-        raise Lost
-
-    def _solved(self, at: Forces, load: Floats | float) -> Floats:
-        """Motion of the free freedoms against the residual and a load."""
-        rest = at.residual[self._free] + load
-        return np.asarray(solve(at.matrix[np.ix_(self._free, self._free)], -rest, check_finite=False))
-
-    def _forces(self, u: Floats, suction: float, sealed: float, until: float) -> Forces | None:
-        """What is out of balance at u; None where an element is inside out."""
-        parts = self.solid.elastic(u)
-        if parts is None:
-            return None
-        _, residual, tangent = parts
-        cavity = enclosed(self.mesh.nodes + u.reshape(-1, 2), self.mesh.curve, until)
-        give = 0.0
-        if sealed > 0.0:
-            suction = ATMOSPHERE - sealed / cavity.volume
-            give = sealed / cavity.volume**2
-        matrix = (tangent + suction * cavity.hessian).toarray()
-        matrix += give * np.outer(cavity.gradient, cavity.gradient)
-        residual = residual + suction * cavity.gradient
-        return Forces(residual, matrix, suction, cavity.volume, *self._add_contact(u, residual, matrix))
-
-    def _add_contact(self, u: Floats, residual: Floats, matrix: Floats) -> tuple[float, float, bool]:
-        """The wall's forces and their derivatives; the sums of pressure and shear, and whether any slides."""
-        wall = self._contact(u)
-        on = wall.pressure > FAINT
-        for edge, nodes in enumerate(self._edges):
-            up, out = 2 * nodes + 1, 2 * nodes
-            for g in np.flatnonzero(on[edge]):
-                value, area, at = self._value[g], self._area[edge, g], (edge, g)
-                block = area * np.outer(value, value)
-                residual[up] -= area * wall.pressure[at] * value
-                residual[out] += area * wall.shear[at] * value
-                matrix[np.ix_(up, up)] += wall.rise[at] * block
-                matrix[np.ix_(out, out)] += wall.by_radius[at] * block
-                matrix[np.ix_(out, up)] -= wall.by_pressure[at] * wall.rise[at] * block
-        pressed, sheared = (float((self._area * part).sum()) for part in (wall.pressure, wall.shear))
-        return pressed, sheared, bool((wall.slides & on).any())
-
-    def _keep(self, state: State) -> State:
-        """Remember where the rim sticks."""
-        wall = self._contact(self.u)
-        self._on = wall.pressure > FAINT
-        self._anchor = np.where(self._on, wall.radius - 2.0 * wall.shear / STIFF, wall.radius)
-        return state
-
-    def saved(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """What a step changes."""
-        return self.u.copy(), self._anchor.copy(), self._on.copy()
-
-    def restore(self, saved: tuple[Floats, Floats, NDArray[np.bool_]]) -> None:
-        """Back to what was saved."""
-        u, anchor, on = saved
-        self.u, self._anchor, self._on = u.copy(), anchor.copy(), on.copy()
+COARSE = 5e-4
+"""Step of a pull for the map [m]."""
+SPEED, REST, RESTS = 0.01, 2.0, 4
+"""At which the stem moves [m/s] and how long it rests when pushed [s], in so many steps; of account where a
+rim leaks."""
+GIVEN = 102e3 - ATMOSPHERE
+"""What the scenes' cups bear while they are pushed, all alike [Pa] over the atmosphere."""
+FRICTIONS = (0.2, 0.6, 1.0, 2.0, BONDED)
+"""Of the map; the last is a rim tied to the wall."""
+SMOOTH, ROUGH = 1e-6, 5e-6
+"""Root mean square roughness of walls [m]: of a polished plastic and of a cast one."""
+HIGHEST = 5e3
+"""Pressure up to which a rim's largest is looked for [Pa]."""
+WAVES = 50.0
+"""Longest wavelength of a wall over its roughness, as of sandblasted plates."""
 
 
 class Case(NamedTuple):
@@ -265,8 +56,11 @@ class Case(NamedTuple):
     cup: str
     push: float  # [m]
     mu: float = BONDED
-    sealing: float = SEALINGS[0]  # [m]
+    sealing: float = AIRTIGHT  # [m]
     finer: int = 1
+    largest: float = 0.0  # pressure over the atmosphere that the rim bears [Pa]: inf leaves it to the rim
+    rms: float = 0.0  # roughness of the wall [m]; 0 for one where `sealing` says what is airtight
+    pull_step: float = PULL_STEP  # [m]
 
 
 class Pull(NamedTuple):
@@ -286,23 +80,75 @@ class Pull(NamedTuple):
         return self.limit.force / GRAVITY
 
 
-def pull(case: Case) -> Pull:
-    """Push a cup with its air free to go, seal it, and pull it until there is no equilibrium."""
+@cache
+def _seal(cup: str, rms: float) -> Seal | None:
+    modulus = CUPS[cup].youngs_modulus / (1 - POISSON_RATIO**2)
+    return seal_of(Surface(rms, WAVES * rms), modulus) if rms else None
+
+
+def walled(case: Case) -> WalledCup:
+    """The case's cup, at rest over the wall."""
     design = CUPS[case.cup]
-    cup = WalledCup(design.shape, design.youngs_modulus, case.mu, case.sealing, case.finer)
-    steps = max(2, round(case.push / PUSH_STEP))
-    for k in range(1, steps + 1):
-        state = cup.step(-case.push * k / steps, 0.0, 0.0)
-    sealed, height, step, states = ATMOSPHERE * state.volume, -case.push, PULL_STEP, [state]
+    return WalledCup(
+        design.shape, design.youngs_modulus, case.mu, case.sealing, case.finer, _seal(case.cup, case.rms)
+    )
+
+
+def pull(case: Case) -> Pull:
+    """Push a cup, and pull it until there is no equilibrium."""
+    cup = walled(case)
+    state, held = _pushed(cup, case)
+    height, step, states = -case.push, case.pull_step, [state]
     while step >= LEAST_STEP and height < LONGEST:
         before = cup.saved()
         try:
-            states.append(cup.step(height + step, 0.0, sealed))
+            if case.rms:
+                state, held = cup.breathe(height + step, held, step / SPEED)
+            else:
+                state = cup.step(height + step, 0.0, held)
+            states.append(state)
             height += step
         except Lost:
             cup.restore(before)
             step /= 4
     return Pull(case, states)
+
+
+def _pushed(cup: WalledCup, case: Case) -> tuple[State, float]:
+    """The state when pushed, and p V of what air is left [J]."""
+    steps, held = max(2, round(case.push / PUSH_STEP)), 0.0
+    for k in range(1, steps + 1):
+        height = -case.push * k / steps
+        if k == 1 or case.largest == 0.0:
+            state = cup.step(height, 0.0, 0.0)
+            held = ATMOSPHERE * state.volume
+        elif case.rms:
+            state, held = cup.breathe(height, held, case.push / steps / SPEED)
+        else:
+            state, held = _squeezed(cup, height, held, case.largest)
+    for _ in range(RESTS if case.rms else 0):
+        state, held = cup.breathe(-case.push, held, REST / RESTS)
+    return state, held
+
+
+def _squeezed(cup: WalledCup, height: float, held: float, largest: float) -> tuple[State, float]:
+    """A step of the push, its air shut in while its pressure is at most `largest` and the rim bears it."""
+    before = cup.saved()
+    try:
+        state = cup.step(height, 0.0, held)
+        if -state.suction <= largest:
+            return state, held
+    except Lost:
+        pass
+    cup.restore(before)
+    try:
+        if largest == np.inf:
+            raise Lost
+        state = cup.step(height, -largest, 0.0)
+    except Lost:
+        cup.restore(before)
+        state = cup.step(height, -cup.largest_pressure(height, HIGHEST), 0.0)
+    return state, (ATMOSPHERE - state.suction) * state.volume
 
 
 def linear_limit(case: Case) -> float:
@@ -325,6 +171,14 @@ def linear_limit(case: Case) -> float:
     return float(area * stiffness * case.push / (air - (area - alpha)) / GRAVITY)
 
 
+def own_pressure(cup: str) -> tuple[float, State]:
+    """What a cup's rim bears over the atmosphere [Pa] after PUSH with its air free to go; its state then."""
+    walled_cup = walled(Case(cup, PUSH, 0.6))
+    for k in range(1, 11):
+        state = walled_cup.step(-PUSH * k / 10, 0.0, 0.0)
+    return walled_cup.largest_pressure(-PUSH, HIGHEST), state
+
+
 def run(out: Path, quick: bool) -> list[Line]:
     """Limits as CSV, hold curves and maps, and the verdict."""
     bonded = [Case(cup, PUSH) for cup in ("small", "large")]
@@ -333,16 +187,55 @@ def run(out: Path, quick: bool) -> list[Line]:
     mus = (0.6,) if quick else (0.0, 0.3, 0.6, 1.0, 2.0)
     sliding = [Case("small", PUSH, mu, sealing) for mu, sealing in product(mus, SEALINGS)]
     pushed = [] if quick else [Case("small", push, 0.6, SEALINGS[-1]) for push in (SHALLOW, 3e-4, DEEP)]
-    cases = [*bonded, *depths, *finer, *sliding, *pushed]
+    rough = [Case("small", PUSH, rms=rms, largest=np.inf) for rms in (SMOOTH, ROUGH)]
+    squares = [square for square in map_cases() if not quick or square.mu == BONDED]
+    cases = list(dict.fromkeys([*bonded, *depths, *finer, *sliding, *pushed, *rough, *squares]))
     pulls = dict(zip(cases, spread(pull, cases, "pulled off the wall", quick), strict=True))
     estimates = {case: linear_limit(case) for case in bonded}
+    borne = {cup: own_pressure(cup) for cup in ("small", "large", "round")}
     write_csv(out / "limits.csv", [_row(p) for p in pulls.values()])
     write_csv(
         out / "curves.csv",
         [p.case._asdict() | state._asdict() for p in pulls.values() for state in p.states],
     )
     save_figure(out / "hold.png", 3.6, partial(_draw_hold, pulls=pulls))
-    return [*_bonded_claims(pulls, bonded, finer[0], estimates), *_sliding_lines(pulls, sliding)]
+    if not quick:
+        save_figure(out / "map.png", 6.4, partial(_draw_map, pulls=pulls))
+    return [
+        *_bonded_claims(pulls, bonded, finer[0], estimates), *_sliding_lines(pulls, sliding),
+        *_borne_lines(borne), *_rough_lines(pulls, rough),
+    ]  # fmt: skip
+
+
+def map_cases() -> list[Case]:
+    """Both cups of figure 5.14 over mu, by what is airtight and by what their rims bear while pushed."""
+    columns = [(sealing, 0.0, 0.0) for sealing in SEALINGS]
+    columns += [(AIRTIGHT, GIVEN, 0.0), (AIRTIGHT, np.inf, 0.0), (AIRTIGHT, np.inf, ROUGH)]
+    return [
+        Case(cup, PUSH, mu, sealing, 1, largest, rms, COARSE)
+        for cup, mu, (sealing, largest, rms) in product(("small", "large"), FRICTIONS, columns)
+    ]
+
+
+def _borne_lines(borne: dict[str, tuple[float, State]]) -> list[Line]:
+    return [
+        Reported(
+            f"largest pressure that the {cup} cup's rim bears at {1e3 * PUSH:g} mm", pressure, "Pa",
+            f"over the atmosphere; scenes have {GIVEN:g}. Open, its rim bears {state.pressed:.2g} N",
+        )
+        for cup, (pressure, state) in borne.items()
+    ]  # fmt: skip
+
+
+def _rough_lines(pulls: dict[Case, Pull], rough: list[Case]) -> list[Line]:
+    return [
+        Reported(
+            f"small cup bonded on a wall of {1e6 * case.rms:g} um rms, sealed by flow",
+            1e3 * pulls[case].mass, "g",
+            f"leaves {1e-3 * ATMOSPHERE * 2e12 * pulls[case].states[0].conductance:.3g} mm3/s per kPa pushed",
+        )
+        for case in rough
+    ]  # fmt: skip
 
 
 def _row(p: Pull) -> dict[str, float | str | bool]:
@@ -415,3 +308,37 @@ def _draw_hold(figure: Figure, pulls: dict[Case, Pull]) -> None:
 def _curve(axes: Axes, p: Pull, label: str, **look: Any) -> None:
     height, held = [1e3 * s.height for s in p.states], [1e3 * s.force / GRAVITY for s in p.states]
     axes.plot(height, held, label=label, marker="o", markevery=[-1], ms=5, **look)
+
+
+def _draw_map(figure: Figure, pulls: dict[Case, Pull]) -> None:
+    """The limit over mu and the two ways to seal; the thesis's points beside each."""
+    grid = figure.subplots(2, 2, sharex="col")
+    flow = f"{1e6 * ROUGH:g} um wall,\nflow"
+    columns = [
+        ([f"airtight to\n{1e3 * sealing:g} mm" for sealing in SEALINGS], "air free to go"),
+        (["air free", f"bears\n{GIVEN:.0f} Pa", "what its\nrim bears", flow], "air shut in"),
+    ]
+    for row, cup in enumerate(("small", "large")):
+        squares = [case for case in map_cases() if case.cup == cup]
+        limits = np.array([1e3 * pulls[case].mass for case in squares]).reshape(len(FRICTIONS), -1)
+        for column, (picked, (labels, title)) in enumerate(
+            zip(([0, 1, 2], [0, 3, 4, 5]), columns, strict=True)
+        ):
+            axes, shown = grid[row, column], limits[:, picked]
+            axes.imshow(np.log10(shown), cmap="viridis", aspect="auto", vmin=1.7, vmax=3.6)
+            for (i, j), mass in np.ndenumerate(shown):
+                lifts = ", ".join(f"{m}" for m in (50, 100, 200) if m <= mass) or "none"
+                axes.text(j, i, f"{mass:.0f} g\nlifts {lifts}", ha="center", va="center", fontsize=7,
+                          color="white" if mass < 700 else "black")  # fmt: skip
+            wanted = (100.0, 200.0) if cup == "small" else (200.0, np.inf)
+            for i, j in zip(*np.nonzero((shown >= wanted[0]) & (shown < wanted[1])), strict=True):
+                axes.add_patch(Rectangle((j - 0.48, i - 0.47), 0.96, 0.94, fill=False, ec="#d64550", lw=2))
+            axes.set_xticks(range(len(labels)), labels, fontsize=8)
+            axes.set_yticks(
+                range(len(FRICTIONS)), ["bonded" if np.isinf(mu) else f"mu {mu:g}" for mu in FRICTIONS]
+            )
+            axes.set_title(f"{cup} cup, {1e3 * PUSH:g} mm: {title}", loc="left", fontsize=9)
+            axes.grid(False)
+    figure.suptitle(
+        "Framed in red: as figure 5.14 (small lifts 50 and 100, not 200 g; large all)", fontsize=9
+    )
