@@ -52,6 +52,7 @@ STUDIES: dict[str, Study] = {
     "suction-active": _lazy("suction_active"),
     "suction-passive": _lazy("suction_passive"),
     "suction-axisymmetric": _lazy("suction_axisymmetric"),
+    "suction-measured": _lazy("suction_measured"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns its lines."""
 
@@ -86,6 +87,7 @@ ABOUT = {
     "suction-active": "000, section 5.1: force to detach a cup under a given pressure, and its shape",
     "suction-passive": "000, section 5.2.1: force to detach flattened cups from pipes",
     "suction-axisymmetric": "what a cup holds, its rim bonded or sliding, by a model of its own",
+    "suction-measured": "published measurements of cups, each with its source and our figure beside it",
 }
 
 

@@ -86,6 +86,8 @@ def test_a_pumped_cup_holds_more_under_stronger_suction() -> None:
         ("suction-shapes", ("shapes",), "lifts"),
         ("suction-active", ("forces", "shapes"), "pulls"),
         ("suction-passive", ("forces", "trend"), "pulls"),
+        ("suction-axisymmetric", ("hold",), "limits"),
+        ("suction-measured", (), "measured"),
     ],
 )
 def test_the_study_writes_its_tables_pictures_and_claims(
