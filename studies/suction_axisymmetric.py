@@ -19,8 +19,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
+from palpo.physics.suction.pull_off import HIGHEST, PULL_STEP, Handling, pull_off
 from palpo.physics.suction.roughness import Seal, Surface, seal_of
-from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, Lost, State, WalledCup
+from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, State, WalledCup
 from palpo.studies.claims import Line, Reported, at_least, at_most, close_to
 from palpo.studies.suction_runs import GRAVITY, PUSH, THESIS, spread
 from palpo.studies.tables import COLOURS, save_figure, write_csv
@@ -31,21 +32,14 @@ SEALINGS = (AIRTIGHT, 1e-4, 5e-4)
 """Gaps of the rim [m] up to which no air passes: the contact's own give, and two that scenes have."""
 SHALLOW, DEEP = 1e-4, 3e-3
 """Other push depths [m]."""
-PUSH_STEP, PULL_STEP, LEAST_STEP, LONGEST = 1e-4, 2e-4, 1e-5, 25e-3
-"""Of the stem [m]: while pushed, while pulled and at the least, and how far it is pulled at most."""
 COARSE = 5e-4
 """Step of a pull for the map [m]."""
-SPEED, REST, RESTS = 0.01, 2.0, 4
-"""At which the stem moves [m/s] and how long it rests when pushed [s], in so many steps; of account where a
-rim leaks."""
 GIVEN = 102e3 - ATMOSPHERE
 """What the scenes' cups bear while they are pushed, all alike [Pa] over the atmosphere."""
 FRICTIONS = (0.2, 0.6, 1.0, 2.0, BONDED)
 """Of the map; the last is a rim tied to the wall."""
 SMOOTH, ROUGH = 1e-6, 5e-6
 """Root mean square roughness of walls [m]: of a polished plastic and of a cast one."""
-HIGHEST = 5e3
-"""Pressure up to which a rim's largest is looked for [Pa]."""
 WAVES = 50.0
 """Longest wavelength of a wall over its roughness, as of sandblasted plates."""
 
@@ -96,59 +90,7 @@ def walled(case: Case) -> WalledCup:
 
 def pull(case: Case) -> Pull:
     """Push a cup, and pull it until there is no equilibrium."""
-    cup = walled(case)
-    state, held = _pushed(cup, case)
-    height, step, states = -case.push, case.pull_step, [state]
-    while step >= LEAST_STEP and height < LONGEST:
-        before = cup.saved()
-        try:
-            if case.rms:
-                state, held = cup.breathe(height + step, held, step / SPEED)
-            else:
-                state = cup.step(height + step, 0.0, held)
-            states.append(state)
-            height += step
-        except Lost:
-            cup.restore(before)
-            step /= 4
-    return Pull(case, states)
-
-
-def _pushed(cup: WalledCup, case: Case) -> tuple[State, float]:
-    """The state when pushed, and p V of what air is left [J]."""
-    steps, held = max(2, round(case.push / PUSH_STEP)), 0.0
-    for k in range(1, steps + 1):
-        height = -case.push * k / steps
-        if k == 1 or case.largest == 0.0:
-            state = cup.step(height, 0.0, 0.0)
-            held = ATMOSPHERE * state.volume
-        elif case.rms:
-            state, held = cup.breathe(height, held, case.push / steps / SPEED)
-        else:
-            state, held = _squeezed(cup, height, held, case.largest)
-    for _ in range(RESTS if case.rms else 0):
-        state, held = cup.breathe(-case.push, held, REST / RESTS)
-    return state, held
-
-
-def _squeezed(cup: WalledCup, height: float, held: float, largest: float) -> tuple[State, float]:
-    """A step of the push, its air shut in while its pressure is at most `largest` and the rim bears it."""
-    before = cup.saved()
-    try:
-        state = cup.step(height, 0.0, held)
-        if -state.suction <= largest:
-            return state, held
-    except Lost:
-        pass
-    cup.restore(before)
-    try:
-        if largest == np.inf:
-            raise Lost
-        state = cup.step(height, -largest, 0.0)
-    except Lost:
-        cup.restore(before)
-        state = cup.step(height, -cup.largest_pressure(height, HIGHEST), 0.0)
-    return state, (ATMOSPHERE - state.suction) * state.volume
+    return Pull(case, pull_off(walled(case), Handling(case.push, case.largest, case.pull_step)))
 
 
 def linear_limit(case: Case) -> float:
@@ -232,7 +174,7 @@ def _rough_lines(pulls: dict[Case, Pull], rough: list[Case]) -> list[Line]:
         Reported(
             f"small cup bonded on a wall of {1e6 * case.rms:g} um rms, sealed by flow",
             1e3 * pulls[case].mass, "g",
-            f"leaves {1e-3 * ATMOSPHERE * 2e12 * pulls[case].states[0].conductance:.3g} mm3/s per kPa pushed",
+            f"leaks {2e12 * pulls[case].states[0].conductance:.3g} mm3/s per kPa when pushed",
         )
         for case in rough
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from palpo.app.cli.lift import add_lift
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal, account, check_file, check_folder, is_refusal
 
@@ -130,6 +131,8 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--out", type=Path, metavar="DIR", help="default: out/study-NAME")
     study.add_argument("--quick", action="store_true", help="coarser and shorter")
     study.set_defaults(command=_study)
+
+    add_lift(commands.add_parser("lift", help="what a suction cup holds of a load, and its law for others"))
 
     solve = commands.add_parser("solve", help="solve a contact problem from a file")
     solve.add_argument("file", type=Path, metavar="FILE",

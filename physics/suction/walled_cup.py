@@ -221,11 +221,7 @@ class WalledCup:
 
         Of a rim that leaks: up to where the same pressure as a step would press as the falling one does.
         """
-        s = np.linspace(-1.0, 1.0, ALONG)
-        value, _ = edge_shapes(s)
-        place = self.mesh.nodes + u.reshape(-1, 2)
-        radius, gap = ((place[self._edges, i] @ value.T).ravel() for i in (0, 1))
-        at = (np.arange(self.through)[:, None] + 0.5 * (s + 1)).ravel()
+        radius, gap, at = self._rim(u)
         if self.seal is None:
             shut = np.flatnonzero(gap <= self.sealing)
             if not shut.size:
@@ -236,21 +232,33 @@ class WalledCup:
             return float(
                 at[k - 1] + (at[k] - at[k - 1]) * (gap[k - 1] - self.sealing) / (gap[k - 1] - gap[k])
             )
-        pressed = _contact_pressure(gap)
-        if not (pressed > FAINT).any():
+        if not (_contact_pressure(gap) > FAINT).any():
             raise Lost
-        mean = 0.5 * (pressure + ATMOSPHERE)
-        sheet = np.array(
-            [
-                sheet_conductance(max(g, 0.0) + contact_gap(self.seal, p), mean, RT)
-                for g, p in zip(gap, pressed, strict=True)
-            ]
-        )
-        self._conductance, share = ring_conductance(radius, sheet)
+        self._conductance, share = _flow(radius, gap, self.seal, pressure)
         gauge = np.sqrt(pressure**2 + share * (ATMOSPHERE**2 - pressure**2)) - ATMOSPHERE
         part = gauge / (pressure - ATMOSPHERE) if abs(pressure - ATMOSPHERE) > 1.0 else 1.0 - share
         area = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(radius**2) * (part[1:] + part[:-1]))])[-1]
         return float(np.interp(radius[0] ** 2 + area, radius**2, at))
+
+    def _rim(self, u: Floats) -> tuple[Floats, Floats, Floats]:
+        """Radius and gap [m] along the rim, from inside, and how many edges lie inside each of its points."""
+        s = np.linspace(-1.0, 1.0, ALONG)
+        value, _ = edge_shapes(s)
+        place = self.mesh.nodes + u.reshape(-1, 2)
+        radius, gap = ((place[self._edges, i] @ value.T).ravel() for i in (0, 1))
+        return radius, gap, (np.arange(self.through)[:, None] + 0.5 * (s + 1)).ravel()
+
+    def conductance(self, seal: Seal, suction: float) -> float:
+        """What the rim as it is now would conduct on another wall [m3/(Pa s)], at that suction [Pa]."""
+        radius, gap, _ = self._rim(self.u)
+        return _flow(radius, gap, seal, ATMOSPHERE - suction)[0]
+
+    @property
+    def radius(self) -> float:
+        """Of where the rim is pressed, weighed by its pressure [m]."""
+        wall = self._contact(self.u)
+        weight = self._area * wall.pressure
+        return float((weight * wall.radius).sum() / weight.sum())
 
     def _contact(self, u: Floats) -> Wall:
         """What the wall does to the rim."""
@@ -368,6 +376,17 @@ class WalledCup:
 def _contact_pressure(gap: Floats) -> Floats:
     """[Pa] at gaps [m] of either sign."""
     return np.asarray(STIFF * SOFT * np.logaddexp(0.0, -gap / SOFT))
+
+
+def _flow(radius: Floats, gap: Floats, seal: Seal, pressure: float) -> tuple[float, Floats]:
+    """Conductance of a rim [m3/(Pa s)] and the shares of its resistance inside its points."""
+    mean, pressed = 0.5 * (pressure + ATMOSPHERE), _contact_pressure(gap)
+    sheet = [
+        sheet_conductance(max(g, 0.0) + contact_gap(seal, p), mean, RT)
+        for g, p in zip(gap, pressed, strict=True)
+    ]
+    conductance, share = ring_conductance(radius, np.array(sheet))
+    return float(conductance), share
 
 
 def _between(ends: list[float], values: list[float]) -> float:

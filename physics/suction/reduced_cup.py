@@ -1,0 +1,136 @@
+"""A cup as a law of few numbers: force over pull, what presses its rim, leak; and whether a load is held.
+
+Taken from a pull of a cup of revolution (palpo.physics.suction.pull_off). A load that hangs on it pulls along
+its axis, across it, and by a moment. It is held where each of these is borne:
+
+    pull   F = m g cos(tilt) at most what the cup holds
+    slip   m g sin(tilt) at most mu N(F), N the force with which the rim is pressed under that pull
+    peel   the moment at most N r / 2: p = N / (2 pi r) (1 + cos) is the pressure of a thin ring that is about
+           to lift on one side
+    lie    the rim reaches what it stands on all around: a cylinder falls off by r^2 / D beside its crest, and
+           each part of the rim is a spring of its own, k / (2 pi r), which is on the safe side as the parts
+           of a rim that bend do not stretch it
+    leak   the time V / (2 G P_atm) in which suction falls to a third lasts as long as is asked
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.errors import InputError
+from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
+from palpo.physics.suction.pull_off import Handling, pull_off
+from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.walled_cup import ATMOSPHERE, State, WalledCup
+
+Floats = NDArray[np.float64]
+
+GRAVITY = 9.81
+WAVES = 50.0
+"""Longest wavelength of a rough wall over its rms height, as of sandblasted plates."""
+NEVER = 1e9
+"""Seconds that stand for a rim that lets nothing by, and a margin of what is not asked for."""
+
+
+class ReducedCup(NamedTuple):
+    """The law of a cup pushed by `push` [m] at friction mu; arrays (k,) over the pull, to the most force."""
+
+    cup: str
+    push: float
+    mu: float
+    pull: Floats  # of the stem [m], from where the cup bears nothing
+    force: Floats  # [N], growing
+    pressed: Floats  # on the rim [N]
+    leak_time: Mapping[float, Floats]  # by the wall's rms roughness [m]: seconds
+    radius: float  # of the pressed rim [m]
+    stiffness: float  # fitted, force = stiffness pull [N/m]
+    misfit: float  # largest error of that fit over the largest force
+    rim_stiffness: float  # of the cup when pushed [N/m]
+
+    @property
+    def limit(self) -> float:
+        """The largest force [N]."""
+        return float(self.force[-1])
+
+
+class Load(NamedTuple):
+    """What is to be held."""
+
+    mass: float  # [kg]
+    tilt: float = 0.0  # of the cup's axis from the vertical [rad]
+    offset: float = 0.0  # of the centre of mass from the axis [m]
+    below: float = 0.0  # of the centre of mass under the rim [m]
+    diameter: float = math.inf  # of the cylinder that the rim stands on [m]
+    rms: float = 1e-6  # roughness of the wall [m]
+    seconds: float = 10.0  # for which it is to hold
+
+
+def reduce_cup(cup: str, push: float, mu: float, roughnesses: tuple[float, ...]) -> ReducedCup:
+    """Push a cup of that name, its air free to go, pull it off, and fit.
+
+    InputError for an unknown cup, one that is no solid of revolution, and a push or mu that is not positive.
+    """
+    if cup not in CUPS:
+        raise InputError(f"cup {cup!r} is unknown; there are {', '.join(CUPS)}")
+    for name, value in (("push", push), ("mu", mu)):
+        if not value > 0.0:
+            raise InputError(f"{name} = {value}: give one above 0")
+    design = CUPS[cup]
+    model = WalledCup(design.shape, design.youngs_modulus, mu)
+    modulus = design.youngs_modulus / (1 - POISSON_RATIO**2)
+    seals = {rms: seal_of(Surface(rms, WAVES * rms), modulus) for rms in roughnesses}
+    radii: list[float] = []
+    times: dict[float, list[float]] = {rms: [] for rms in roughnesses}
+
+    def look(state: State) -> None:
+        radii.append(model.radius)
+        for rms, seal in seals.items():
+            flow = model.conductance(seal, state.suction)
+            times[rms].append(state.volume / (2 * flow * ATMOSPHERE) if flow > 0.0 else NEVER)
+
+    states = pull_off(model, Handling(push, pull_step=push / 4), look)
+    force = np.array([state.force for state in states])
+    last = int(force.argmax())
+    first = int(np.flatnonzero(force > 0.0)[0])
+    kept = slice(first, last + 1)
+    height = np.array([state.height for state in states])
+    rest = float(np.interp(0.0, force[: last + 1], height[: last + 1]))
+    pull, force = height[kept] - rest, force[kept]
+    stiffness = float(pull @ force / (pull @ pull))
+    return ReducedCup(
+        cup, push, mu, pull, force, np.array([state.pressed for state in states])[kept],
+        {rms: np.array(found)[kept] for rms, found in times.items()}, float(np.mean(radii[kept])), stiffness,
+        float(np.abs(stiffness * pull - force).max() / force[-1]), states[0].pressed / push,
+    )  # fmt: skip
+
+
+def margins(law: ReducedCup, load: Load) -> dict[str, float]:
+    """What the cup has of each over what the load asks: held where all are above 1; NEVER if it asks none."""
+    weight = load.mass * GRAVITY
+    axial, across = weight * math.cos(load.tilt), weight * math.sin(load.tilt)
+    moment = abs(across * load.below) + abs(weight * math.cos(load.tilt) * load.offset)
+    pressed = float(np.interp(axial, law.force, law.pressed))
+    drop = law.rim_stiffness * law.radius**2 / load.diameter
+    left = max(pressed - drop, 0.0)
+    times = law.leak_time[load.rms]
+    asked = {
+        "pull": (law.limit, axial),
+        "slip": (law.mu * pressed, abs(across)),
+        "peel": (0.5 * left * law.radius, moment),
+        "lie": (pressed, drop),
+        "leak": (float(np.interp(axial, law.force, times)), load.seconds),
+    }
+    return {
+        name: min(has / wanted, NEVER) if wanted > NEVER**-1 else NEVER
+        for name, (has, wanted) in asked.items()
+    }
+
+
+def margin(law: ReducedCup, load: Load) -> tuple[float, str]:
+    """The least of `margins`, and its name."""
+    found = margins(law, load)
+    name = min(found, key=lambda key: found[key])
+    return found[name], name
