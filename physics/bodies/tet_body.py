@@ -76,6 +76,8 @@ class TetBody:
         self._pattern = block_pattern(n, self._tets, self.fixed, links)
         self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
         self.n_dof = 3 * self.free.size
+        first = 3 * self._pattern.slots[:, None].astype(np.int32)
+        self._dofs = np.where(first >= 0, first + np.arange(3, dtype=np.int32), np.int32(-1))
 
         quarter = np.repeat(material.density * volumes / 4.0, 4)
         self.node_mass = np.bincount(mesh.tets.ravel(), quarter, minlength=n)
@@ -116,8 +118,7 @@ class TetBody:
 
     def dofs_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
         """Freedoms of nodes (k,), shape (k, 3), -1 where a node is fixed."""
-        slot = self._pattern.slots[np.asarray(nodes)]
-        return np.where(slot[:, None] >= 0, 3 * slot[:, None] + np.arange(3), -1).astype(np.int32)
+        return np.asarray(self._dofs[np.asarray(nodes)])
 
     def node_velocities(self) -> NDArray[np.float64]:
         """Velocities of all nodes [m/s], shape (n_nodes, 3), zero where fixed."""

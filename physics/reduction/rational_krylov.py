@@ -43,8 +43,8 @@ class Modes(NamedTuple):
         return out
 
     def combine(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """rows T (m, modes) of rows of B (m, columns)."""
-        rows = np.take(rows, self.order, axis=1)
+        """rows T (m, modes) of rows of B (m, modes), C-contiguous, its columns those of `order`; in place
+        where that can be."""
         if not self.triangular:
             return rows @ self.factor
         # the transpose of a C-contiguous array is a matrix of BLAS: half the products of a full T
@@ -65,15 +65,16 @@ def krylov_modes(
     diagonal = system.diagonal()
     if diagonal.min(initial=0.0) >= -RANK_TOLERANCE * diagonal.max(initial=0.0):
         order, scale, factor = _independent(system, limit)
-        reduced = _reduced(stiffness, order, scale, factor)
+        transform = _inverse(scale, factor)
+        reduced = _reduced(stiffness, order, transform)
         if _semidefinite(reduced):
-            weight = np.ones(len(order))
-            return Modes(order, _inverse(scale, factor), True, reduced, system, weight)
+            return Modes(order, transform, True, reduced, system, np.ones(len(order)))
     order, scale, factor = _independent(mass, limit)
-    values, shapes = sl.eigh(_reduced(stiffness, order, scale, factor), driver="evd", check_finite=False)
+    transform = _inverse(scale, factor)
+    values, shapes = sl.eigh(_reduced(stiffness, order, transform), driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
     weight = held + pull * values
-    whitened = np.asfortranarray((_inverse(scale, factor) @ shapes) / np.sqrt(weight))
+    whitened = np.asfortranarray((transform @ shapes) / np.sqrt(weight))
     return Modes(order, whitened, False, np.diag(values / weight), mass, weight)
 
 
@@ -103,19 +104,14 @@ def _inverse(scale: NDArray[np.float64], factor: NDArray[np.float64]) -> NDArray
 
 
 def _reduced(
-    matrix: NDArray[np.float64],
-    order: NDArray[np.intp],
-    scale: NDArray[np.float64],
-    factor: NDArray[np.float64],
+    matrix: NDArray[np.float64], order: NDArray[np.intp], transform: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(D U^-1)^T A (D U^-1) (r, r) of a symmetric A (k, k) on the columns `order`; symmetric to the bit."""
+    """T^T A T (r, r) of a symmetric A (k, k) on columns `order`, T upper; symmetric to the bit."""
     if not len(order):
         return np.zeros((0, 0))
-    chosen = matrix[np.ix_(order, order)] * scale[:, None] * scale
-    out, _ = sl.lapack.dsygst(chosen.T, factor, itype=1, lower=0, overwrite_a=1)
-    out = np.triu(out)
-    out += np.triu(out, 1).T
-    return np.ascontiguousarray(out)
+    half = sl.blas.dtrmm(1.0, transform, matrix[np.ix_(order, order)].T, side=1, overwrite_b=1)
+    out = sl.blas.dtrmm(1.0, transform, half, trans_a=1, overwrite_b=1)
+    return np.ascontiguousarray(0.5 * (out + out.T))
 
 
 def _semidefinite(matrix: NDArray[np.float64]) -> bool:

@@ -51,7 +51,11 @@ class FieldedMember(TetMember):
         field = local >= self.nodes
         return super().load(local[~field], forces[~field]) + forces[field, 0] @ self._free(local[field])
 
-    def gather(self, local: NDArray[np.intp], fields: Floats) -> Floats:
+    def gather(
+        self, local: NDArray[np.intp], fields: Floats, columns: NDArray[np.intp] | None = None
+    ) -> Floats:
+        if columns is not None:
+            fields = np.take(fields, columns, axis=1)
         out, field = np.zeros((len(local), 3, fields.shape[1])), local >= self.nodes
         out[~field] = super().gather(local[~field], fields).reshape(-1, 3, fields.shape[1])
         out[field, 0] = self._free(local[field]) @ fields

@@ -151,6 +151,10 @@ class LargeReduction(TetReduction):
             self._patches = solved[:2]
             self._points = np.hstack([solved[0][:, :0], *solved[2:]])
 
+    def _alone(self, most: int, axes: Floats) -> tuple[NDArray[np.int64], Floats]:
+        """None: what a point does by itself is in its column at the servo's step."""
+        return np.zeros(0, np.int64), np.zeros((0, 3))
+
     def _accelerations(self, residual: Floats, pool: Executor) -> list[Floats]:
         jobs = [(system, residual[:, None].astype(np.float32)) for system in self.systems[:2]]
         return [x[:, 0].astype(np.float64) for x in pool.map(_settle, jobs)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
 from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.reduction.rational_krylov import rigid_motions
 
@@ -55,8 +56,13 @@ class Member(Protocol):
         """J^T of forces (k, 3) [N] on those points, (n_dof,)."""
         ...
 
-    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
-        """J fields, (3 k, m), of velocity fields (n_dof, m): what they are at those points."""
+    def gather(
+        self, local: NDArray[np.intp], fields: NDArray[np.float64], columns: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        """J fields, (3 k, m), of velocity fields (n_dof, m): what they are at those points.
+
+        columns (m,): of these fields, in this order.
+        """
         ...
 
 
@@ -88,8 +94,10 @@ class TetMember:
     def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
         return sum_at(self.body.n_dof, self.body.dofs_of(local), forces)
 
-    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
-        return rows_at(fields, self.body.dofs_of(local))
+    def gather(
+        self, local: NDArray[np.intp], fields: NDArray[np.float64], columns: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        return rows_at(fields, self.body.dofs_of(local), columns)
 
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia about the centre [kg m2]."""
@@ -136,8 +144,10 @@ class BeamMember:
     def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
         return sum_at(self.body.n_dof, self._dofs(local), forces)
 
-    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
-        return rows_at(fields, self._dofs(local))
+    def gather(
+        self, local: NDArray[np.intp], fields: NDArray[np.float64], columns: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        return rows_at(fields, self._dofs(local), columns)
 
     def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
         """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
@@ -189,8 +199,10 @@ class RigidMember:
     def load(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.columns(local) @ forces.reshape(-1)
 
-    def gather(self, local: NDArray[np.intp], fields: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.columns(local).T @ fields
+    def gather(
+        self, local: NDArray[np.intp], fields: NDArray[np.float64], columns: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        return self.columns(local).T @ (fields if columns is None else fields[:, columns])
 
     def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
         """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
@@ -213,12 +225,30 @@ def unit_columns(n_dof: int, dofs: NDArray[np.int32]) -> NDArray[np.float64]:
     return out
 
 
-def rows_at(fields: NDArray[np.float64], dofs: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Rows of fields (n_dof, m) at dofs (k, 3), as (3 k, m); zero where a freedom is -1 (fixed)."""
-    flat = dofs.reshape(-1)
-    out = fields.take(flat, axis=0, mode="wrap")
-    out[flat < 0] = 0.0
+def rows_at(
+    fields: NDArray[np.float64], dofs: NDArray[np.int32], columns: NDArray[np.intp] | None = None
+) -> NDArray[np.float64]:
+    """Rows of fields (n_dof, m) at dofs (k, 3), as (3 k, m); zero where a freedom is -1 (fixed).
+
+    columns (m,): of these fields, in this order.
+    """
+    if columns is None:
+        columns = np.arange(fields.shape[1])
+    out = np.empty((dofs.size, len(columns)))
+    take(fields, dofs.reshape(-1), columns, out)
     return out
+
+
+@kernel
+def take(fields, rows, columns, out):
+    """out (k, m) = fields at rows (k,) and columns (m,); zero where a row is negative."""
+    for i in range(rows.size):
+        if rows[i] < 0:
+            out[i] = 0.0
+            continue
+        row = fields[rows[i]]
+        for j in range(columns.size):
+            out[i, j] = row[columns[j]]
 
 
 def sum_at(n_dof: int, dofs: NDArray[np.int32], forces: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from palpo.physics.exchange.constraint_frame import (
     FIELDS,
@@ -16,6 +17,7 @@ from palpo.physics.exchange.constraint_frame import (
     TURNS,
     ConstraintFrame,
 )
+from palpo.physics.kernels import kernel
 from palpo.physics.reduction.rational_krylov import Modes, krylov_modes, rigid_motions
 from palpo.physics.systems.members import Member
 
@@ -115,7 +117,7 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     held, pull = 1.0 + h * alpha, h * (beta + h)
     first = int(frame.head[f, N_MODES])
     modes = krylov_modes(grams.mass, grams.stiffness, held, pull, page.limit - first)
-    n, k = len(modes.order), len(page.slots)
+    n = len(modes.order)
     span = slice(first, first + n)
     frame.mode_body[f, low] = first
     frame.mode_body[f, low + 1 :] = first + n
@@ -124,25 +126,13 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.coordinates(grams.velocity)
     frame.stiffness[f, span, span] = modes.stiffness
-    in_place = isinstance(page.run, slice)
-    modal = frame.slot_modes[f, page.run, :, span] if in_place else np.empty((k, 3, n))
     mass, stiffness = grams.diagonal
     own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
-    alone = member.gather(page.local, own[:, None]).reshape(k, 3)
-    # points that are fixed have slots too, and nothing in them
-    field = frame.slot_turns[f, page.run] == IS_FIELD
-    moves = alone.any(axis=1) | field
-    modal[moves] = modes.combine(member.gather(page.local[moves], grams.basis)).reshape(-1, 3, n)
-    modal[~moves] = 0.0
-    if not in_place:
-        frame.slot_modes[f, page.run, :, span] = modal
-    # what the modes miss of each slot's own compliance, at least h^2 / diag(A_h) - h^2 diag(V V^T): a point
-    # that no column was made for would otherwise meet a contact with the inertia of the whole body, and the
-    # full body would get that force on one node
-    missed = alone - h * h * np.einsum("ijk,ijk->ij", modal, modal)
-    missed[field] = 0.0  # a field has columns of its own
-    frame.slot_rest[f, page.run] = np.maximum(missed, 0.0)
-    write_compliance(page, modal.reshape(3 * k, n))
+    alone = member.gather(page.local, own[:, None])[:, 0]
+    alone[np.repeat(frame.slot_turns[f, page.run] == IS_FIELD, 3)] = 0.0  # a field has columns of its own
+    modal = modes.combine(member.gather(page.local, grams.basis, modes.order))
+    _place_rows(modal, page.slots, alone, h * h, first, frame.slot_modes[f], frame.slot_rest[f])
+    write_compliance(page, modal)
     return modes, span
 
 
@@ -154,10 +144,9 @@ def write_compliance(page: Page, modal: NDArray[np.float64]) -> None:
     frame, f, low, h = page.frame, page.f, page.low, page.h
     count = int(np.searchsorted(page.slots, page.near))
     slots = page.slots[:count]
-    modal = modal[: 3 * count]
-    compliance = modal @ modal.T
-    compliance *= h * h
-    compliance[np.diag_indices_from(compliance)] += frame.slot_rest[f, slots].reshape(-1)
+    if not count:
+        return
+    factor = h * modal[: 3 * count]
     if frame.floating[f, low]:
         fields = rigid_motions(frame.slot_x[f, slots]).reshape(-1, 3, 6)
         turning = frame.slot_turns[f, slots] == TURNS
@@ -167,13 +156,44 @@ def write_compliance(page: Page, modal: NDArray[np.float64]) -> None:
             here = slots == frame.field_slot[f, k]
             fields[here] = 0.0
             fields[here, 0] = frame.field_pull[f, k]
-        flat = fields.reshape(-1, 6)
-        inverse = np.zeros((6, 6))
-        inverse[:3, :3] = np.eye(3) / frame.mass[f, low]
-        inverse[3:, 3:] = frame.inertia[f, low, 1]
-        compliance += (flat @ inverse * (h * h / (1.0 + h * frame.damping[f, low, 0]))) @ flat.T
-    rows = as_run((3 * slots[:, None] + np.arange(3)).reshape(-1))
-    if isinstance(rows, slice):
-        frame.compliance[f, rows, rows] = compliance
-    else:
-        frame.compliance[f][np.ix_(rows, rows)] = compliance
+        root = np.zeros((6, 6))
+        root[:3, :3] = np.eye(3) / np.sqrt(frame.mass[f, low])
+        root[3:, 3:] = np.linalg.cholesky(frame.inertia[f, low, 1])
+        moved = (h / np.sqrt(1.0 + h * frame.damping[f, low, 0])) * (fields.reshape(-1, 6) @ root)
+        factor = np.hstack([factor, moved])
+    # the transpose of a C-contiguous array is a matrix of BLAS: half of a symmetric product
+    half = dsyrk(1.0, factor.T, trans=1) if factor.size else np.zeros((3 * count, 3 * count), order="F")
+    _place_compliance(half.T, slots, frame.slot_rest[f], frame.compliance[f])
+
+
+@kernel
+def _place_rows(modal, slots, own, scale, first, out, rest):
+    """Rows of V at slots (k,), modal (3 k, n), to out (slots, 3, modes) from column `first` on.
+
+    rest (slots, 3) = what the modes miss of each slot's own compliance, at least h^2 / diag(A_h) -
+    h^2 diag(V V^T), h^2 being `scale`: a point that no column was made for would otherwise meet a contact
+    with the inertia of the whole body, and the full body would get that force on one node.
+    """
+    n = modal.shape[1]
+    for k in range(slots.size):
+        for i in range(3):
+            row, to, met = modal[3 * k + i], out[slots[k], i, first : first + n], 0.0
+            for j in range(n):
+                to[j] = row[j]
+            for j in range(n):
+                met += row[j] * row[j]
+            rest[slots[k], i] = max(0.0, own[3 * k + i] - scale * met)
+
+
+@kernel
+def _place_compliance(lower, slots, rest, out):
+    """out (3 near, 3 near) = a symmetric matrix by its lower triangle, rest (slots, 3) on its diagonal."""
+    for a in range(slots.size):
+        for i in range(3):
+            row = out[3 * slots[a] + i]
+            for b in range(a + 1):
+                for j in range(3 if b < a else i + 1):
+                    value = lower[3 * a + i, 3 * b + j]
+                    row[3 * slots[b] + j] = value
+                    out[3 * slots[b] + j, 3 * slots[a] + i] = value
+            row[3 * slots[a] + i] += rest[slots[a], i]

@@ -11,6 +11,7 @@ remaining force, is in the next basis: so the full body is set to it instead of 
 """
 
 from concurrent.futures import Executor, Future
+from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg as ssl
@@ -27,7 +28,7 @@ from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_
 from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
 from palpo.physics.systems.fielded_member import FieldedMember
-from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.members import TetMember, take
 from palpo.physics.systems.reduced_frame import (
     Grams,
     Page,
@@ -54,10 +55,9 @@ cavity adds two, what yields to its pressure at these steps."""
 TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
 
-
 LEAST_POINTS = 32
-"""So many of the likeliest contacts can be displaced at least: those without columns by themselves, see
-`physics.reduction.point_freedoms`. Beyond them only those that bear can."""
+"""So many points may be displaced in all directions at least, those without columns by themselves; where more
+than that bear, points share this many freedoms. See `physics.reduction.point_freedoms`."""
 
 
 class TetReduction:
@@ -85,9 +85,10 @@ class TetReduction:
         self._turn = 0
         self._wanted = np.zeros(0, np.int64)
         """Freedoms that columns were asked for, the likeliest first."""
-        self._alone = np.zeros(0, np.int64)
-        """Nodes that are displaced by themselves in the next model."""
-        self._bearing = np.zeros(0, np.intp)
+        self._free = np.zeros(0, np.intp)
+        """Points that the next model can displace in all directions, those with columns first."""
+        self.bearing, self._load = np.zeros(0, np.intp), np.zeros((0, 3))
+        """Points that bore in the last period, and the sum of the forces on each [N], world axes."""
         self._renewal: list[Future[NDArray[np.float64]]] = []
         self._first = self.slow.shape[1] + self.tail
         most = self._first + len(spanned) * self.width
@@ -116,10 +117,9 @@ class TetReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        near = near[near < len(self.member.body.x)]
-        wanted = self.member.body.dofs_of(near[: self.width // 3]).reshape(-1).astype(np.int64)
+        self._free = self._share_out(near[near < len(self.member.body.x)])
+        wanted = self.member.body.dofs_of(self._free[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
-        self._alone = self._without_columns(near)
         if not self.factors:
             self._wanted = wanted
             self.member.body.linearise()
@@ -127,10 +127,11 @@ class TetReduction:
         if self._renewal:
             self._end_renewal()
         self._wanted = wanted
-        new = wanted[~np.isin(wanted, self.known)]
+        n_dof = self.member.body.n_dof
+        new = wanted[~among(wanted, self.known, n_dof)]
         grown = min(self.width, len(self.known) + len(new))
         places = np.arange(len(self.known), grown)
-        idle = np.flatnonzero(~np.isin(self.known, wanted))
+        idle = np.flatnonzero(~among(self.known, wanted, n_dof))
         places = np.concatenate([places, idle[: len(new) - len(places)]])
         self.known = np.concatenate([self.known, np.full(grown - len(self.known), -1)])
         self.known[places] = new
@@ -139,12 +140,42 @@ class TetReduction:
             solved = pool.map(lambda i: self.factors[i].solve_many(load), self.spanned)
             self._keep(places, list(solved))
 
-    def _without_columns(self, near: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Free nodes beyond the columns that the next model must be able to displace nevertheless."""
-        beyond = near[self.width // 3 :]
-        likely = np.arange(len(beyond)) < LEAST_POINTS - self.width // 3
-        first = self.member.body.dofs_of(beyond[likely | np.isin(beyond, self._bearing)])[:, 0]
-        return np.asarray(first[first >= 0] // 3, np.int64)
+    @property
+    def _least(self) -> int:
+        """Points that can be displaced in all directions, where no more than that bear."""
+        return max(self.width, 3 * LEAST_POINTS - (len(self.spanned) - 1) * self.width) // 3
+
+    def _share_out(self, near: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The points that can be displaced in all directions, those that get columns first.
+
+        These are the likeliest. Where more bear, a of b among them all over the patch; the others move along
+        their load, and 3 a + (b - a) freedoms are no more than before.
+        """
+        bearing, most = near[among(near, self.bearing, self.member.count)], self._least
+        b = len(bearing)
+        if b <= most:
+            return near[:most]
+        chosen = _spread(bearing, max(0, (3 * most - b) // 2))
+        first = _spread(chosen, min(self.width // 3, len(chosen)))
+        return np.concatenate([first, np.setdiff1d(chosen, first)])
+
+    def _alone(self, most: int, axes: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """At most so many freedoms of single points: free nodes (m,), and along what (m, 3), body axes.
+
+        Of points that bear, and can otherwise not be displaced, along their load; then of those without
+        columns, in all directions.
+        """
+        dofs, bearing = self.member.body.dofs_of, self.bearing
+        size = np.linalg.norm(self._load, axis=1)
+        first = dofs(bearing)[:, 0]
+        moved = among(bearing, self._free, self.member.count)
+        kept = np.flatnonzero((size > 0.0) & (first >= 0) & ~moved)
+        kept = np.sort(kept[np.argsort(-size[kept], kind="stable")[:most]])
+        rest = dofs(self._free[self.width // 3 :])[:, 0]
+        rest = rest[rest >= 0][: (most - len(kept)) // 3]
+        along = self._load[kept] @ axes / size[kept, None]
+        nodes = np.concatenate([first[kept], np.repeat(rest, 3)]).astype(np.int64) // 3
+        return nodes, np.vstack([along, np.tile(np.eye(3), (len(rest), 1))])
 
     def _begin_renewal(self, pool: Executor) -> None:
         """Factors and columns about the present shape, that of the last `linearise`, on other threads.
@@ -185,9 +216,15 @@ class TetReduction:
         self._basis.cut(count)
         self._independent = np.arange(count)
 
+    @property
+    def modes(self) -> int:
+        """Of the last model."""
+        return self._span.stop - self._span.start
+
     def need(self, points: int) -> int:
-        """Columns of so many points beside those that every model has."""
-        return self._first + len(self.spanned) * min(self.width, 3 * points) + 3 * len(self._alone)
+        """Columns of a model of which so many points may touch something."""
+        more = (len(self.spanned) - 1) * min(self.width, 3 * points)
+        return self._first + 3 * min(self._least, points) + more
 
     # ---- L7
 
@@ -201,7 +238,7 @@ class TetReduction:
         place = member.positions()[page.local]
         field = page.local >= len(body.x)
         walls = member.columns(self.fields)[:, ::3].copy()
-        rigid, share = np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof))
+        rigid, share, axes = np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof)), np.eye(3)
         if member.floating:
             axes = best_rotation(self.origin, self._centred(), member.mass_free)
             centre, velocity, spin, inertia = member.rigid_state()
@@ -230,28 +267,35 @@ class TetReduction:
         tail = [v, *self._accelerations(residual, pool)]
         if len(self.fields):
             tail += [factor.solve_many(walls) for factor in self.factors[:2]]
-        room = page.limit - int(page.frame.head[page.f, N_MODES])
-        basis, mass = self._present_basis(np.column_stack(tail), rigid if member.floating else None, room)
+        room = min(page.limit - int(page.frame.head[page.f, N_MODES]), self.need(self._least))
+        alone, along = self._alone(max(0, room - self._first), axes)
+        basis, mass = self._present_basis(
+            np.column_stack(tail), rigid if member.floating else None, room - len(alone)
+        )
         pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         stiffness = self._symmetric_product(basis, pulled)
-        chosen, speed = self._chosen, int(np.searchsorted(self._chosen, self._first - self.tail))
-        alone = self._alone[: max(0, room - len(chosen)) // 3]
+        speed = int(np.searchsorted(self._chosen, self._first - self.tail))
         if len(alone):
             part = RigidPart(rigid, share, self._times(blocks, rigid, np.empty_like(rigid)))
-            freedoms = (3 * alone[:, None] + np.arange(3)).reshape(-1)
-            near = stiffness_of(body.neighbours, blocks, alone)
+            near = stiffness_of(body.neighbours, blocks, alone, along)
             basis, mass, stiffness = append_freedoms(
-                basis, mass, stiffness, pulled, freedoms, self.mass, near, part
+                basis, mass, stiffness, pulled, alone, along, self.mass, near, part
             )
         grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
         modes, self._span = write_modes(page, member, grams)
         self._used, self._modes, self._base = basis, modes, x
-        dependent = np.setdiff1d(np.arange(len(chosen)), modes.order)
-        always = np.arange(self._first - self.tail, self._first)
-        self._independent = np.union1d(np.setdiff1d(self._independent, chosen[dependent]), always)
+        self._forget_dependent(modes)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
+
+    def _forget_dependent(self, modes: Modes) -> None:
+        """Columns that the last model found to depend on others stay out of the next ones."""
+        dependent = np.ones(len(self._chosen), bool)
+        dependent[modes.order[modes.order < len(dependent)]] = False
+        dependent[(self._chosen >= self._first - self.tail) & (self._chosen < self._first)] = False
+        if dependent.any():
+            self._independent = np.setdiff1d(self._independent, self._chosen[dependent])
 
     def drawn(self) -> DrawnModel:
         """The last model; the basis is copied, since its room is used again."""
@@ -273,7 +317,7 @@ class TetReduction:
         chosen = self._chosen = self._likeliest(most)
         room = self._rooms[0, : len(tail) * len(chosen)].reshape(len(tail), len(chosen))
         # a copy: while the last model's basis is still needed, the next one's columns come in
-        np.take(self._basis.whole, chosen, axis=1, out=room, mode="clip")
+        take(self._basis.whole, np.arange(len(tail)), chosen, room)
         return room, self._basis.gram[np.ix_(chosen, chosen)]
 
     def _likeliest(self, most: int) -> NDArray[np.intp]:
@@ -328,7 +372,8 @@ class TetReduction:
         """
         body, span = self.member.body, self._span
         assert self._modes is not None
-        self._bearing = local
+        nodes = local < len(body.x)
+        self.bearing, self._load = local[nodes], forces[:, nodes].sum(axis=0)
         field = self._used @ self._modes.expand(np.column_stack([model.z[span], model.rate[span]]))
         moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
         if self.member.floating:
@@ -376,6 +421,18 @@ def slow_modes(member: TetMember, h: float) -> NDArray[np.float64]:
         v0=np.linspace(1.0, 2.0, body.n_dof),
     )  # fmt: skip
     return np.asarray(shapes[:, rigid:])
+
+
+def among(numbers: NDArray[Any], chosen: NDArray[Any], below: int) -> NDArray[np.bool_]:
+    """Which numbers are among the chosen ones, all of them not negative and less than `below`."""
+    mask = np.zeros(below, bool)
+    mask[chosen] = True
+    return mask[numbers]
+
+
+def _spread(points: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """So many of some points, evenly along their order."""
+    return points[np.arange(count) * len(points) // max(count, 1)]
 
 
 def turned(fields: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
