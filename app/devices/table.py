@@ -1,5 +1,6 @@
 """The devices that a run can use, in the order in which `--device auto` asks whether they are there."""
 
+from palpo.app.devices.deflected import Gamepad, SpaceMouse
 from palpo.app.devices.device import Asked, Device
 from palpo.app.devices.forcedimension import ForceDimension
 from palpo.app.devices.mock import SimulatedHand
@@ -9,7 +10,16 @@ from palpo.app.devices.touch import Touch
 from palpo.app.devices.trajectory import Trajectory
 from palpo.haptics.errors import HapticsError
 
-DEVICES: tuple[type[Device], ...] = (Touch, ForceDimension, Mouse, SimulatedHand, Trajectory, Remote)
+DEVICES: tuple[type[Device], ...] = (
+    Touch,
+    ForceDimension,
+    Mouse,
+    SimulatedHand,
+    Trajectory,
+    Remote,
+    SpaceMouse,
+    Gamepad,
+)
 AUTO = "auto"
 
 

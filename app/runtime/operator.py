@@ -272,6 +272,8 @@ class Operator(Desk):
         return replace(
             shown,
             device=session.choice.title,
+            status=session.choice.state or shown.status,
+            status_level="warn" if session.choice.state else shown.status_level,
             elapsed=readings.elapsed,
             paused=session.paused,
             frozen=readings.frozen,
