@@ -272,6 +272,17 @@ class Parts:
             imgui.pop_style_color()
         imgui.same_line()
         self._asking.button("Picture", "screenshot", width)
+        width = (imgui.get_content_region_avail().x - 2 * gap) / 3
+        self._asking.button("Keep state", "keep", width)
+        imgui.set_item_tooltip("Pause for a moment, and keep what the scene is like (k)")
+        imgui.same_line()
+        imgui.begin_disabled(not state.kept)
+        self._asking.button(f"Back to {state.kept}" if state.kept else "Go back", "undo", width)
+        imgui.end_disabled()
+        imgui.set_item_tooltip("Go on from the state that was kept (z)")
+        imgui.same_line()
+        self._asking.button("Save scene", "save", width)
+        imgui.set_item_tooltip("Write the scene with its present values into a TOML file (e)")
 
     def _view(self, overlays: Overlays) -> None:
         names = [f.name for f in fields(Overlays) if isinstance(getattr(overlays, f.name), bool)]

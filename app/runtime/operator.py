@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import is_refusal
+from palpo.app.cli.refusal import Refusal, is_refusal
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.cards import cards
 from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking
+from palpo.app.runtime.keeping import Kept, go_back, keep, scene_text
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.reel import Ghost, reel_of
 from palpo.app.runtime.session import Options, Session
@@ -31,7 +32,7 @@ from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, Hand, key_list
-from palpo.render.panel_state import Hint, PanelState, Waiting
+from palpo.render.panel_state import Hint, Level, PanelState, Waiting
 from palpo.render.requests import Request
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
@@ -69,6 +70,11 @@ class Operator(Desk):
         """Devices with which somebody took a tool."""
         self._ghosts: dict[Path, Ghost] = {}
         """By recording."""
+        self._kept: Kept | None = None
+        self._returning: Kept | None = None
+        """The state that `next` begins with."""
+        self._keeping = self._resuming = False
+        """Whether a state is to be kept, and whether the run is to go on then."""
         self._running = RUNNING
 
     def __exit__(self, *_: object) -> None:
@@ -105,7 +111,8 @@ class Operator(Desk):
             if self.closing or done.status > SIGNALLED:
                 return done
             if self.next is None and then is not None and not done.status:
-                self.next, then, self._running = then, None, YOURS
+                self._go(then)
+                then, self._running = None, YOURS
                 self._say(YOURS)
             if self.next is None and session.options.duration is not None and not self._choosing:
                 return done
@@ -132,9 +139,9 @@ class Operator(Desk):
                 self._frame(self._state)
                 self._heed()
                 continue
-            options, self.next = self.next, None
+            (options, self.next), kept = (self.next, None), self._returning
             try:
-                return self._prepared(Session(options, self.progress))
+                return self._prepared(Session(options, self.progress), kept)
             except Exception as error:
                 if not is_refusal(error):
                     raise
@@ -142,11 +149,11 @@ class Operator(Desk):
                 self._status = "that scene cannot be run", "bad"
         return None
 
-    def _prepared(self, session: Session) -> Session:
+    def _prepared(self, session: Session, kept: Kept | None = None) -> Session:
         """Prepare in a thread, while the window shows the scene at rest; raises what that raises."""
         self._readings, self.progress.words = None, "loading"
         self._show(session, *rest_picture(session.spec))
-        ready: Future[None] = self._launcher.submit(self._prepare, session)
+        ready: Future[None] = self._launcher.submit(self._prepare, session, kept)
         self._waiting = True
         self.window.at_most(WAITING_HZ)
         while not ready.done():
@@ -158,12 +165,14 @@ class Operator(Desk):
         ready.result()
         return session
 
-    def _prepare(self, session: Session) -> None:
+    def _prepare(self, session: Session, kept: Kept | None) -> None:
         """What can be done in another thread: the recorded tool first, since it may be refused."""
         path = session.options.ghost
         if path is not None and path not in self._ghosts:
             self._ghosts[path] = reel_of(path, self.progress).ghost()
         session.prepare()
+        if kept is not None:
+            go_back(session, kept)
 
     def _attend(self, session: Session) -> None:
         """Look at this session from now on."""
@@ -177,7 +186,12 @@ class Operator(Desk):
         self._held = shape_of(session.visual.geometry, held_name(session.spec))
         told = self._held is None or not session.choice.taking or session.choice.word in self._taught
         self._taking = None if told else Taking(session.visual.geometry.length, drives)
-        self._status = self._running, "good"
+        self._keeping = False
+        self._status = self._said(session)
+
+    def _said(self, session: Session) -> tuple[str, Level]:
+        """What the session is doing."""
+        return ("paused; space goes on", "warn") if session.paused else (self._running, "good")
 
     def _show(self, session: Session, geometry: SceneGeometry, rest: SceneState) -> None:
         """Draw this scene from now on; another one than before from its own side."""
@@ -221,6 +235,8 @@ class Operator(Desk):
         self._state = state
         self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
+        if self._keeping:
+            self._keep(session)
         self._look(session, state, fresh)
         self._frame(state)
         self._heed()
@@ -279,6 +295,7 @@ class Operator(Desk):
             frozen=readings.frozen,
             light=readings.light(),
             recording=session.recorder is not None and session.recorder.error is None,
+            kept="" if self._kept is None else f"{self._kept.seconds:.1f} s",
             recording_path=str(session.recorder.path) if session.recorder else "",
             force=readings.force(),
             force_limit=readings.limit(),
@@ -304,19 +321,28 @@ class Operator(Desk):
                     session.end()
             case "scene":
                 before = self._again(self._session) if self._session is not None else Options("", window=True)
-                self.next = replace(before, scene=str(request.value), overrides=(), ghost=None)
+                self._go(replace(before, scene=str(request.value), overrides=(), ghost=None))
                 self._choosing = False
             case "reset" if self._session is not None:
-                self.next = self._again(self._session)
+                self._go(self._again(self._session))
             case "set" if session is not None:
                 session.change(request.key, request.value)
             case "emergency" if session is not None:
                 session.end(emergency=True)
             case "pause" if session is not None:
                 session.pause(not session.paused)
-                self._status = (
-                    ("paused; space goes on", "warn") if session.paused else (self._running, "good")
-                )
+                self._status = self._said(session)
+            case "keep" if session is not None and not self._keeping:
+                self._keeping, self._resuming = True, not session.paused
+                session.pause(True)
+            case "undo":
+                if self._kept is None:
+                    raise Refusal("no state was kept yet; k keeps one")
+                self._go(self._kept.options, self._kept)
+            case "save" if self._session is not None:
+                path = named("scene", self._session.options.scene, "toml")
+                path.write_text(scene_text(self._session.spec), "utf-8")
+                self._say(f"scene {path}")
             case "step" if session is not None and session.paused:
                 session.step_once()
             case "record" if session is not None:
@@ -327,6 +353,20 @@ class Operator(Desk):
     @property
     def _name(self) -> str:
         return self._session.options.scene if self._session else super()._name
+
+    def _go(self, options: Options, kept: Kept | None = None) -> None:
+        """Run this next, from its start or from a state that was kept."""
+        self.next, self._returning = options, kept
+
+    def _keep(self, session: Session) -> None:
+        """Keep the state once the scene stands still, and go on."""
+        self._keeping = session.paused
+        kept = keep(session, self._again(session)) if session.paused else None
+        if kept is not None:
+            self._kept, self._keeping = kept, False
+            self._say(f"kept the state at {kept.seconds:.1f} s; z goes back to it")
+            if self._resuming:
+                session.pause(False)
 
     @staticmethod
     def _again(session: Session) -> Options:

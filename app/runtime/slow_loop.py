@@ -133,6 +133,8 @@ class SlowLoop:
         self._changes: SimpleQueue[tuple[str, bool]] = SimpleQueue()
         self._ways: dict[str, list[str]] = {}
         """By key: the changes still to be made, one at each low step."""
+        self.between_steps = threading.Lock()
+        """Held during each step."""
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
     @property
@@ -277,7 +279,8 @@ class SlowLoop:
     def _guarded(self, step: Callable[[], None]) -> bool:
         """Make a step; False, with the reason kept, if it failed: then the servo must fade."""
         try:
-            step()
+            with self.between_steps:
+                step()
         except Exception as error:
             self.failure = f"the slow loop stopped: {account(error)}"
             return False

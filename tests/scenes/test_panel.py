@@ -135,7 +135,7 @@ def like(image, colour, tolerance=30):
 
 
 @pytest.mark.parametrize(
-    "kind", ["emergency", "pause", "reset", "record", "screenshot", "fit", "help", "quit"]
+    "kind", ["emergency", "pause", "reset", "record", "screenshot", "keep", "save", "fit", "help", "quit"]
 )
 def test_a_button_asks_for_what_it_says_once(desk, kind):
     assert click(desk, kind) == [Request(kind)]
@@ -144,6 +144,11 @@ def test_a_button_asks_for_what_it_says_once(desk, kind):
 def test_a_single_step_is_there_only_while_paused(desk):
     assert click(desk, "step") == []
     assert click(desk, "step", replace(STATE, paused=True)) == [Request("step")]
+
+
+def test_one_can_go_back_only_to_a_state_that_was_kept(desk):
+    assert click(desk, "undo") == []
+    assert click(desk, "undo", replace(STATE, kept="3.2 s")) == [Request("undo")]
 
 
 def test_the_force_can_be_taken_off_with_the_panel_folded_away(desk):
@@ -278,6 +283,7 @@ CHANGES = {
     "recording": True,
     "emergency": True,
     "recording_path": "run.h5",
+    "kept": "3.2 s",
     "force": 3.2,
     "force_limit": 7.9,
     "loops": (LoopReading("servo", 200.0, 1000.0, 5.0, 17, "late"),),

@@ -1,0 +1,83 @@
+"""What somebody at the window keeps of a run: its state, to go back to, and its scene as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from palpo.app.library.checkpoint import Checkpoint, put, take
+from palpo.app.runtime.session import Options, Session
+from palpo.config.load import scene_tables
+from palpo.config.schema.scene import BaseScene
+from palpo.config.toml import write_toml
+from palpo.haptics.servo import is_frozen, tick_count
+from palpo.physics.exchange.budget import Budget
+
+FILES = ("path", "weights")
+"""Keys of a scene that name a file; a relative name starts at the scene's folder."""
+
+
+class Kept(NamedTuple):
+    """A state of a run, in which its time stands still."""
+
+    options: Options
+    """What to run to go on from it."""
+    checkpoint: Checkpoint
+    """With arrays of its own."""
+    seconds: float
+    """Time of the scene."""
+    budget: Budget
+    """What its low steps were allowed to cost."""
+
+
+def keep(session: Session, options: Options) -> Kept | None:
+    """The state of a session that was paused; None until its servo stands still.
+
+    options: those of a run of the same scene with the same values.
+    """
+    rig = session.rig
+    if not is_frozen(rig.servo):
+        return None
+    session.trace.take()  # rows in the servo's ring would belong to nobody
+    with session.slow.between_steps:
+        taken = take(rig)
+        arrays = {name: array.copy(order="K") for name, array in taken.arrays.items()}
+    seconds = int(tick_count(rig.servo)) * rig.dt
+    return Kept(options, Checkpoint(taken.tree, arrays), seconds, session.slow.budget)
+
+
+def go_back(session: Session, kept: Kept) -> None:
+    """Bring a session that was prepared and not run to a kept state, in its pause.
+
+    A real device is where the hand is now, and not where it was: what is remembered of its pose goes.
+    """
+    rig = session.rig
+    device, pose = rig.servo.device, rig.servo.pose
+    real = [*device, *pose] if session.choice.hardware else []
+    now = [(array, array.copy()) for array in real if hasattr(array, "copy")]
+    put(kept.checkpoint, rig)
+    for array, values in now:
+        array[...] = values
+    if kept.budget != session.slow.budget:
+        rig.low.set_budget(session.slow.budget)
+    session.paused = True
+
+
+def scene_text(spec: BaseScene) -> str:
+    """The scene with its present values, as the text of a file that can stand anywhere."""
+    tables = scene_tables(spec.origin)
+    _from_anywhere(tables, spec.origin.path.resolve().parent)
+    return write_toml(tables)
+
+
+def _from_anywhere(value: Any, folder: Path) -> None:
+    """Let the files that tables name be found from any folder."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in FILES and isinstance(item, str):
+                value[key] = str((folder / Path(item).expanduser()).resolve())
+            else:
+                _from_anywhere(item, folder)
+    elif isinstance(value, list):
+        for item in value:
+            _from_anywhere(item, folder)
