@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imsave
 from numpy.typing import NDArray
 
-from palpo.app.report import figures
+from palpo.app.report import curves, figures
 from palpo.app.runtime.machine import machine_info
 from palpo.physics.errors import InputError
 
@@ -50,6 +50,7 @@ class Part:
     note: str
     image: str = ""  # data URL
     why: str = ""
+    curves: str = ""  # JSON of palpo.app.report.curves, drawn in the image's place where scripts run
 
 
 def write_report(
@@ -104,6 +105,7 @@ def _page(
     )
     return environment.get_template("report.html").render(
         css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        script=(TEMPLATES / "curves.js").read_text(encoding="utf-8"),
         title=result.get("title") or result.get("scene") or "Run",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         facts=_facts(result),
@@ -204,19 +206,37 @@ def _counts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _parts(folder: Path, result: Mapping[str, Any], series: Mapping[str, Any]) -> list[Part]:
-    def part(name: str, title: str, note: str, draw: Callable[[], Figure]) -> Part:
+    def part(name: str, title: str, note: str, draw: Callable[[], Figure], data: str = "") -> Part:
         path = folder / f"{name}.png"
         try:
             figures.save(draw(), path)
         except figures.Missing as why:
             path.unlink(missing_ok=True)
             return Part(title, note, why=str(why))
-        return Part(title, note, image=_data_url(path))
+        return Part(title, note, image=_data_url(path), curves=data)
 
     return [
-        part("force", "Force", "On the hand, world axes.", lambda: figures.force(series)),
-        part("position", "Position", "Of the device, in the scene's axes.", lambda: figures.position(series)),
-        part("contacts", "Contacts", "At each step of the slow loop.", lambda: figures.contacts(series)),
+        part(
+            "force",
+            "Force",
+            "On the hand, world axes.",
+            lambda: figures.force(series),
+            curves.force_curves(series),
+        ),
+        part(
+            "position",
+            "Position",
+            "Of the device, in the scene's axes.",
+            lambda: figures.position(series),
+            curves.position_curves(series),
+        ),
+        part(
+            "contacts",
+            "Contacts",
+            "At each step of the slow loop.",
+            lambda: figures.contacts(series),
+            curves.contact_curves(series),
+        ),
         part(
             "servo_times",
             "Servo timing",

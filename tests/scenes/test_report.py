@@ -70,7 +70,7 @@ def full(tmp_path_factory):
 
 def test_the_page_needs_nothing_from_outside(full):
     page = full.read_text(encoding="utf-8")
-    assert not re.search(r"<script|<link|https?://|@import|url\(", page)
+    assert not re.search(r"<script[^>]|<link|https?://|@import|url\(|fetch\(|import\(", page)
     sources = re.findall(r'src="([^"]*)"', page)
     assert len(sources) == len(FIGURES) + len(PICTURES)
     assert all(source.startswith("data:image/png;base64,") for source in sources)
