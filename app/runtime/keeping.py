@@ -26,8 +26,8 @@ class Kept(NamedTuple):
     """With arrays of its own."""
     seconds: float
     """Time of the scene."""
-    budget: Budget
-    """What its low steps were allowed to cost."""
+    budgets: tuple[Budget, ...]
+    """What the steps of its low loops were allowed to cost."""
 
 
 def keep(session: Session, options: Options) -> Kept | None:
@@ -39,11 +39,12 @@ def keep(session: Session, options: Options) -> Kept | None:
     if not is_frozen(rig.servo):
         return None
     session.trace.take()  # rows in the servo's ring would belong to nobody
-    with session.slow.between_steps:
+    with session.slow.standing():
         taken = take(rig)
         arrays = {name: array.copy(order="K") for name, array in taken.arrays.items()}
     seconds = int(tick_count(rig.servo)) * rig.dt
-    return Kept(options, Checkpoint(taken.tree, arrays), seconds, session.slow.budget)
+    budgets = tuple(loop.budget for loop in session.slow.loops)
+    return Kept(options, Checkpoint(taken.tree, arrays), seconds, budgets)
 
 
 def go_back(session: Session, kept: Kept) -> None:
@@ -58,8 +59,9 @@ def go_back(session: Session, kept: Kept) -> None:
     put(kept.checkpoint, rig)
     for array, values in now:
         array[...] = values
-    if kept.budget != session.slow.budget:
-        rig.low.set_budget(session.slow.budget)
+    for loop, budget in zip(session.slow.loops, kept.budgets, strict=True):
+        if budget != loop.budget:
+            loop.low.set_budget(loop.budget)
     session.paused = True
 
 

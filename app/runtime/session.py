@@ -298,8 +298,8 @@ class Session:
     def _in_threads(self, watch: Watch | None, launch: Launch) -> None:
         """The servo, the slow loop, and this thread as the one that looks."""
         rig, slow = self.rig, self.slow
-        # a state that was kept in a pause has a frame that the servo is still to take
-        if not (self.paused and not rig.low.adopted()) and not launch(slow.first):
+        # only a state that was kept begins in a pause
+        if not launch(lambda: slow.first(kept=self.paused)):
             return
         # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
         sys.setswitchinterval(SWITCH)

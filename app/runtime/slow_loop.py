@@ -13,7 +13,8 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -133,7 +134,7 @@ class SlowLoop:
         self._changes: SimpleQueue[tuple[str, bool]] = SimpleQueue()
         self._ways: dict[str, list[str]] = {}
         """By key: the changes still to be made, one at each low step."""
-        self.between_steps = threading.Lock()
+        self._stepping = threading.Lock()
         """Held during each step."""
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
@@ -174,9 +175,26 @@ class SlowLoop:
             self.budget = budget
             self.low.set_budget(budget)
 
-    def first(self) -> bool:
-        """The first frames, made before the servo starts; False if one failed."""
-        return self._guarded(self.step) and all(loop.first() for loop in self.beside)
+    @property
+    def loops(self) -> tuple["SlowLoop", ...]:
+        """This one and those beside it."""
+        return self, *self.beside
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Within it no loop makes a step."""
+        with ExitStack() as held:
+            for loop in self.loops:
+                held.enter_context(loop._stepping)
+            yield
+
+    def first(self, kept: bool = False) -> bool:
+        """The first frames, made before the servo starts; False if one failed.
+
+        kept: of a state that was kept in a pause, which may have frames that the servo is still to take.
+        """
+        made = (kept and not self.low.adopted()) or self._guarded(self.step)
+        return made and all(loop.first(kept) for loop in self.beside)
 
     def start(self) -> None:
         """The threads, after the first frames."""
@@ -279,7 +297,7 @@ class SlowLoop:
     def _guarded(self, step: Callable[[], None]) -> bool:
         """Make a step; False, with the reason kept, if it failed: then the servo must fade."""
         try:
-            with self.between_steps:
+            with self._stepping:
                 step()
         except Exception as error:
             self.failure = f"the slow loop stopped: {account(error)}"

@@ -12,8 +12,8 @@ from palpo.config.load import load_scene, parse_scene
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, is_frozen, servo_run, tick_count
 
-SCENES = ("wire", "hapco-soft", "snap", "suction-cube")
-"""One of each way of a slow loop."""
+SCENES = ("wire", "three-rates", "hapco-soft", "snap", "suction-cube")
+"""One of each way of a slow loop, and one with several."""
 STILL = ("rates.adapt=false",)
 
 
@@ -27,8 +27,9 @@ def drive(session, ticks):
     """As threads do, but one after the other; the servo's rows."""
     rows, servo = [], session.rig.servo
     for _ in range(0, ticks, session.rig.ratio):
-        if session.rig.low.adopted():
-            session.slow.step()
+        for loop in session.slow.loops:
+            if loop.low.adopted():
+                loop.step()
         servo_run(servo, session.rig.ratio)
         rows.append(drain_rows(servo))
     return np.vstack(rows)
@@ -69,7 +70,8 @@ def test_what_goes_on_from_a_kept_state_is_what_went_on_there(scene):
     moved = went[:, [NAMES.index(f"held_{axis}") for axis in "xyz"]]
     assert np.ptp(moved, axis=0).max() > 1e-5
     for session in (first, second):
-        session.rig.low.close()
+        for loop in session.slow.loops:
+            loop.low.close()
 
 
 @pytest.mark.parametrize("scene", SCENES)

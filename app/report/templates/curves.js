@@ -127,7 +127,7 @@ if (typeof document !== "undefined") {
         if (plot.at !== null) {
           const n = curve.values.length;
           const v = curve.values[Math.round(((plot.at - whole[0]) / (whole[1] - whole[0])) * (n - 1))];
-          said += " " + (v === v ? v.toPrecision(4) : "–");
+          said += " " + (v === v ? v.toPrecision(3) : "–");
         }
         g.fillStyle = curve.colour;
         g.fillText(said, left, top - 7);
@@ -136,7 +136,8 @@ if (typeof document !== "undefined") {
       if (plot.at !== null && p === 0) {
         const said = plot.at.toFixed(4) + " s";
         g.fillStyle = "#263242";
-        g.fillText(said, width - RIGHT - g.measureText(said).width, top - 7);
+        const room = width - RIGHT - g.measureText(said).width - 4;
+        g.fillText(said, Math.min(x(plot.at) + 4, room), bottom - 6);
       }
     });
   }
