@@ -1,0 +1,118 @@
+"""A gripper's air: charging curves in closed form, conservation, and cups that share a line."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palpo.physics.errors import InputError
+from palpo.physics.suction.flow import VISCOSITY
+from palpo.physics.suction.gas import leak
+from palpo.physics.suction.network import OUTSIDE, Line, Network, Pump, pipe_conductance
+
+ATMOSPHERE, RT = 101325.0, 2437.0
+
+
+def run(network, seconds, h):
+    for _ in range(round(seconds / h)):
+        network.step(h)
+    return network.pressure
+
+
+def errors(make, seconds, exact):
+    return [abs(run(make(), seconds, h)[0] - exact) for h in (seconds / 50, seconds / 100, seconds / 200)]
+
+
+def test_a_pumped_volume_falls_exponentially_to_what_the_pump_reaches():
+    volume, pump = 2e-5, Pump(0, 1.4e-4, 20e3)
+    seconds = 0.2
+    exact = pump.lowest + (ATMOSPHERE - pump.lowest) * math.exp(-pump.speed * seconds / volume)
+    found = errors(lambda: Network([volume], [], [pump]), seconds, exact)
+    # the first order of backward Euler
+    assert 1.8 < found[0] / found[1] < 2.2 and 1.8 < found[1] / found[2] < 2.2
+    assert found[2] < 0.005 * ATMOSPHERE
+    assert run(Network([volume], [], [pump]), 100.0, 1.0)[0] == pytest.approx(pump.lowest, rel=1e-6)
+
+
+def test_a_leaking_volume_fills_by_the_leak_s_own_law():
+    volume, g = 4e-6, 3e-11
+
+    def emptied():
+        network = Network([volume], [Line(0, OUTSIDE, g)])
+        network._held[:] = 40e3 * volume
+        return network
+
+    seconds = 1.0
+    exact = leak(40e3 * volume / RT, volume, g, ATMOSPHERE, RT, seconds) * RT / volume
+    found = errors(emptied, seconds, exact)
+    assert 1.8 < found[0] / found[1] < 2.2 and found[2] < 0.005 * ATMOSPHERE
+
+
+@given(
+    st.lists(st.floats(1e-7, 1e-4), min_size=3, max_size=5),
+    st.lists(st.floats(1e-13, 1e-7), min_size=6, max_size=6),
+    st.floats(1e-5, 10.0),
+)
+def test_air_is_neither_made_nor_lost_between_nodes_and_no_pressure_leaves_its_bounds(volume, g, h):
+    n = len(volume)
+    pairs = [(i, j) for i in range(n) for j in range(i)][:6]
+    network = Network(volume, [Line(i, j, c) for (i, j), c in zip(pairs, g, strict=False)])
+    network._held *= np.linspace(0.05, 1.0, n)
+    total, least, most = network._held.sum(), network.pressure.min(), network.pressure.max()
+    for _ in range(5):
+        network.step(h)
+        assert network._held.sum() == pytest.approx(total, rel=1e-12)
+        assert least * (1 - 1e-9) <= network.pressure.min() <= network.pressure.max() <= most * (1 + 1e-9)
+
+
+def test_at_rest_what_leaks_in_is_what_the_pump_takes():
+    """Cups on one manifold: the pump's flow curve meets the leaks' at the pressure that all share."""
+    line, tight, torn = pipe_conductance(4e-3, 0.5), 1e-12, 2e-10
+    pump = Pump(0, 2e-4, 15e3)
+    network = Network(
+        [1e-5, 3e-6, 3e-6],
+        [Line(1, 0, line), Line(2, 0, line), Line(OUTSIDE, 1, tight), Line(OUTSIDE, 2, torn)],
+        [pump],
+    )
+    p = run(network, 50.0, 0.05)
+    assert network.flow[2] + network.flow[3] == pytest.approx(network.pumped[0], rel=1e-6)
+    assert network.flow[0] == pytest.approx(network.flow[2], rel=1e-6)
+    for cup, leaks in ((1, tight), (2, torn)):
+        # in series with its line, both conducting by the squares
+        square = (line * p[0] ** 2 + leaks * ATMOSPHERE**2) / (line + leaks)
+        assert p[cup] == pytest.approx(math.sqrt(square), rel=1e-6)
+    assert p[1] < p[2] < ATMOSPHERE
+    # the torn cup's valve shut: the others are pumped lower, and it fills
+    network.open[1] = False
+    q = run(network, 50.0, 0.05)
+    assert q[1] < p[1] and q[2] == pytest.approx(ATMOSPHERE, rel=1e-4)
+
+
+def test_a_cup_that_grows_thins_its_air():
+    network = Network([4e-6], [])
+    network.volume[0] *= 1.25
+    network.step(0.01)
+    assert network.pressure[0] == pytest.approx(0.8 * ATMOSPHERE, rel=1e-12)
+
+
+def test_a_line_conducts_as_hagen_and_poiseuille_say():
+    d, length, dp = 4e-3, 0.7, 1.0
+    flow = pipe_conductance(d, length) * (ATMOSPHERE**2 - (ATMOSPHERE - dp) ** 2)
+    assert flow == pytest.approx(math.pi * d**4 / (128 * VISCOSITY * length) * dp * ATMOSPHERE, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Network([1e-6, 0.0], []), "give each node one above 0"),
+        (lambda: Network([1e-6], [Line(0, 1, 1e-9)]), "two of the nodes 0 to 0"),
+        (lambda: Network([1e-6], [Line(0, OUTSIDE, -1.0)]), "conductance of 0 or more"),
+        (lambda: Network([1e-6], [], [Pump(0, 1e-4, 2e5)]), "pressure below the atmosphere's"),
+        (lambda: pipe_conductance(0.0, 1.0), "diameter = 0.0"),
+    ],
+)
+def test_what_is_no_network_is_refused_in_words(make, said):
+    with pytest.raises(InputError, match=said):
+        make()
