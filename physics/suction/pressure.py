@@ -13,7 +13,10 @@ and an active one has its p given. Without friction this minimises the convex fu
 x W x / 2 + b x - sum n R T log p.
 
 A sweep visits each contact, then all cavities until their laws hold together: whatever ends a solve, its
-pressures solve their equations. dn follows from the n of the step's start and the last volume, in `finish`
+pressures solve their equations. Where the sweeps run out, the x is given back whose relative residual was
+the least, but one that is larger than what the problem asks for counts by its residual in newtons: sweeps
+that swing about with strong friction pass through forces of 1e5 N whose residual is a tenth of that.
+dn follows from the n of the step's start and the last volume, in `finish`
 alone: carried from sweep to sweep, as algorithm 2 prints it, it would let transients leak air for ever. The
 sweeps are extrapolated as in palpo.physics.contact.solvers.anderson.
 """
@@ -126,13 +129,15 @@ def begin(w, b, mu, x, u, gas, accelerated, a):
     for i in range(first):
         size += x[i] * x[i]
     for j in range(k):
-        size += (gas.area[j] * max(gas.pressure[j], gas.atmosphere)) ** 2
+        # at the least a pascal, so that a problem at rest asks for something
+        size += (gas.area[j] * max(abs(gas.pressure[j] - gas.atmosphere), 1.0)) ** 2
     set_offset(w, b, x, u, 0, last)
     copy(x, a.best[:last])
     copy(x[first:last], a.before[first:last])
     _balance(w, x, u, first, gas, a.before)
-    _residual(w, mu, x, u, gas, 0.0, a)
-    return RUNAWAY * (free**0.5 * (first / trace if trace > 0.0 else 1.0) + size**0.5)
+    asked = free**0.5 * (first / trace if trace > 0.0 else 1.0) + size**0.5
+    _residual(w, mu, x, u, gas, 0.0, asked, a)
+    return RUNAWAY * asked
 
 
 @kernel
@@ -161,12 +166,12 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
         still = move <= STILL * STILL * size
         near = move <= (NEAR * tolerance) ** 2 * size
         if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
-            error = _residual(w, mu, x, u, gas, tolerance, a)
+            error = _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a)
             if error <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, x, u, 0, last)
                 a.least[RESIDUAL] = np.inf
-                if _residual(w, mu, x, u, gas, tolerance, a) <= tolerance:
+                if _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a) <= tolerance:
                     return CONVERGED
             if still:
                 return STALLED
@@ -279,15 +284,19 @@ def _gas_error(u, first, gas):
 
 
 @inlined
-def _residual(w, mu, x, u, gas, tolerance, a):
-    """The contacts' relative residual, or the gas laws' in its measure if that is worse; keeps the best x."""
+def _residual(w, mu, x, u, gas, tolerance, asked, a):
+    """The contacts' relative residual, or the gas laws' in its measure if that is worse; keeps the best x.
+
+    asked: size of the forces that the problem asks for [N]; the residual of larger ones is relative to it.
+    """
     first = 3 * mu.shape[0]
     error, size = natural_map_norm(w, mu, x, u, 0, mu.shape[0], a.scratch)
     if error > 0.0:
         error = error / size if size > 0.0 else np.inf
     error = max(error, _gas_error(u, first, gas) * tolerance / SOLVED)
-    if error < a.least[RESIDUAL]:
-        a.least[RESIDUAL] = error
+    judged = error * max(1.0, size / asked)
+    if judged < a.least[RESIDUAL]:
+        a.least[RESIDUAL] = judged
         for i in range(first + gas.area.shape[0]):
             a.best[i] = x[i]
     return error
