@@ -3,6 +3,7 @@
 from palpo.app.devices.deflected import Gamepad, SpaceMouse
 from palpo.app.devices.device import Asked, Device
 from palpo.app.devices.forcedimension import ForceDimension
+from palpo.app.devices.haply import Haply
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.mouse import Mouse
 from palpo.app.devices.remote import Remote
@@ -16,6 +17,7 @@ DEVICES: tuple[type[Device], ...] = (
     Mouse,
     SimulatedHand,
     Trajectory,
+    Haply,
     Remote,
     SpaceMouse,
     Gamepad,

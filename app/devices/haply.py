@@ -1,0 +1,76 @@
+"""A Haply Inverse3 through the maker's WebSocket service, which a process of its own speaks with."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.devices.device import Asked, Device, ServoDriver
+from palpo.config.schema.scene import BaseScene
+from palpo.haptics.device import EXTERNAL, DeviceSpec, VirtualDevice, make_virtual_device, path_ahead
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.path import waypoints
+from palpo.physics.exchange.ahead import Ahead
+
+if TYPE_CHECKING:
+    from palpo.haptics.servo import Servo
+
+
+class Haply(Device):
+    """The process is started when the device is asked for, and not before."""
+
+    word, argument = "haply", "ws://HOST:PORT"
+    about = "an Inverse3, with a VerseGrip or without, through Haply's service on this machine, or another"
+    label = "Haply Inverse3"
+    question = """
+from palpo.haptics.backends.haply import find
+ok, words = find()
+print(words)
+sys.exit(not ok)
+"""
+    live = rebased = hardware = True
+    taking = (
+        "Take the tool",
+        "move the handle: the tool in the ring follows your hand",
+        "second button held down: the tool stays, and your hand may go back",
+        "first two buttons together: the force is off",
+    )
+
+    def __init__(self, asked: Asked, argument: str) -> None:
+        from palpo.haptics.backends.haply_bridge import SERVICE
+
+        if asked.lock_step:
+            raise HapticsError(
+                f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
+            )
+        self.address = argument or SERVICE
+
+    @classmethod
+    def there(cls, asked: Asked) -> bool:
+        return False  # asking takes a process and seconds
+
+    @property
+    def title(self) -> str:
+        return "Haply Inverse3"
+
+    def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
+        from palpo.haptics.backends.haply import HaplyDevice
+
+        self._opened = stack.enter_context(HaplyDevice(self.address, lambda: self.given_up))
+        return self._opened.spec()
+
+    def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
+        from palpo.haptics.backends.haply import FILTER_HZ
+
+        device = make_virtual_device(
+            np.zeros((1, 3)), source=EXTERNAL, velocity_cutoff_hz=FILTER_HZ, dt=spec.rates.dt
+        )
+        return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
+
+    def driver(self, servo: Servo) -> ServoDriver:
+        from palpo.haptics.backends.haply import HaplyThread
+
+        return HaplyThread(servo, self._opened)

@@ -1,0 +1,265 @@
+"""Laws of a Haply Inverse3 against a stand-in of the maker's service: axes, forces, silence and ends."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from palpo.app.cli.progress import Silent
+from palpo.app.report.outcome import FAILED
+from palpo.app.runtime.session import Options, run
+from palpo.haptics.backends import haply_bridge
+from palpo.haptics.backends.haply_bridge import decode, encode
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import make_limits
+from palpo.haptics.row import NAMES
+from palpo.haptics.servo import Servo, drain_rows, request_pause, tick_count
+from palpo.haptics.workspace import quaternion_matrix
+from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
+from tests.servo.wall import make_wall
+
+PLACE = [NAMES.index(f"device_p{axis}") for axis in "xyz"]
+AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+"""Servo's axes from the service's: x right, y away, z up become x right, y up, z toward the user."""
+LONG = 20.0
+
+
+def state_of(position, turn=None, buttons=None, device="04BA"):
+    """The service's message of a position (3,) [m] in its own axes."""
+    message = {"inverse3": [{"device_id": device, "state": {
+        "cursor_position": dict(zip("xyz", map(float, position), strict=True)),
+        "cursor_velocity": {"x": 0.1, "y": 0.2, "z": 0.3},
+    }}]}  # fmt: skip
+    if turn is not None:
+        grip = {"orientation": dict(zip("wxyz", map(float, turn), strict=True)), "buttons": buttons or {}}
+        message["wireless_verse_grip"] = [{"device_id": "61576", "state": grip}]
+    return message
+
+
+class Service:
+    """The maker's service: it answers each force with the present state, and keeps what it was sent.
+
+    The hand presses from 1 mm before a wall at x = 0 to 5 mm into it, and stays.
+    """
+
+    def __init__(self):
+        server = pytest.importorskip("websockets.sync.server", reason="needs palpo[haply]")
+        self.forces, self.silent, self.gone, self.empty = [], False, False, False
+        self.server = server.serve(self.speak, "127.0.0.1", 0)
+        self.address = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.begun = None
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.gone, self.silent = True, False
+        self.server.shutdown()
+
+    def x(self):
+        self.begun = self.begun or time.monotonic()
+        return -1e-3 + min(6e-3, 0.03 * (time.monotonic() - self.begun))
+
+    def speak(self, connection):
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            while not self.gone:
+                while self.silent:
+                    time.sleep(0.01)
+                connection.send(json.dumps({"inverse3": []} if self.empty else state_of([self.x(), 0, 0])))
+                device = json.loads(connection.recv())["inverse3"][0]
+                assert device["device_id"] == "04BA"
+                values = device["commands"]["set_cursor_force"]["values"]
+                self.forces.append([values[axis] for axis in "xyz"])
+                time.sleep(1e-3)
+        except ConnectionClosed:
+            return
+
+
+@pytest.fixture
+def service():
+    with Service() as made:
+        yield made
+
+
+def opened(service):
+    from palpo.haptics.backends.haply import HaplyDevice
+
+    return HaplyDevice(service.address)
+
+
+def thread_of(wall, device):
+    from palpo.haptics.backends.haply import HaplyThread
+
+    return HaplyThread(wall.servo, device)
+
+
+def wall_of():
+    return make_wall(external(), 300.0, limits=make_limits(10.0, fade_in=0.0))
+
+
+# ---- messages
+
+
+def test_right_away_and_up_are_the_servo_s_x_minus_z_and_y():
+    device, pose = decode(state_of([0.01, 0.02, 0.03]))
+    assert device == "04BA"
+    assert pose[:6] == pytest.approx([0.01, 0.03, -0.02, 0.1, 0.3, -0.2])
+    assert pose[6:] == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("axis", np.eye(3))
+def test_a_point_of_a_turned_grip_is_where_the_service_has_it(axis):
+    turn = np.concatenate([[np.cos(0.4)], np.sin(0.4) * axis])
+    _, pose = decode(state_of(np.zeros(3), turn))
+    point = np.array([0.3, -0.5, 0.7])
+    theirs = AXES @ quaternion_matrix(turn) @ point
+    assert quaternion_matrix(pose[6:10]) @ AXES @ point == pytest.approx(theirs, abs=1e-15)
+
+
+def test_a_force_does_the_work_that_it_does_in_the_servo_s_axes():
+    force = np.array([1.0, -2.0, 3.0])
+    values = json.loads(encode("a", force))["inverse3"][0]["commands"]["set_cursor_force"]["values"]
+    theirs = [values[axis] for axis in "xyz"]
+    step = np.array([0.1, 0.2, 0.3])
+    assert np.dot(theirs, step) == pytest.approx(force @ (AXES @ step))
+
+
+def test_buttons_are_a_mask_in_the_order_of_their_names():
+    _, pose = decode(state_of(np.zeros(3), [1, 0, 0, 0], {"a": True, "b": False, "c": True}))
+    assert pose[10] == 0b101
+
+
+@pytest.mark.parametrize("message", [{}, {"inverse3": []}, {"inverse3": [{"device_id": "a"}]}])
+def test_a_message_without_a_device_is_none(message):
+    with pytest.raises((KeyError, IndexError)):
+        decode(message)
+
+
+def test_a_position_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="not finite"):
+        decode(state_of([np.nan, 0.0, 0.0]))
+
+
+# ---- the servo beside its process
+
+
+def test_the_device_gets_the_forces_of_the_lock_step_servo_beside_a_busy_python_thread(service):
+    wall, over = wall_of(), threading.Event()
+
+    def burn():
+        while not over.is_set():
+            sum(range(1000))
+
+    burner = threading.Thread(target=burn, daemon=True)
+    with opened(service) as device:
+        assert device.title == "Inverse3 04BA"
+        burner.start()
+        try:
+            with thread_of(wall, device) as thread:
+                wait(wall.servo, 1500)
+        finally:
+            over.set()
+            burner.join()
+    assert thread.reason == "stop requested"
+    rows = drain_rows(wall.servo)
+    reference = wall_of()
+    reference = Servo(reference.servo.state._replace(device=recorded_device(rows)))
+    repeat(reference, rows)
+    sent = rows[:, SENT]
+    assert drain_rows(reference)[:, SENT] == pytest.approx(sent, abs=1e-14)
+    assert sent[:, 0].min() == pytest.approx(-1.5, abs=1e-9)
+    # what the service was told is what the servo sent, or nothing
+    told = np.array(service.forces) @ AXES.T
+    known = {tuple(np.round(force, 12)) for force in np.vstack([sent, np.zeros((1, 3))])}
+    assert {tuple(np.round(force, 12) + 0.0) for force in told} <= known
+    assert not told[-1].any(), "it is left without force"
+
+
+def test_a_service_that_ends_fades_the_run_with_a_sentence(service):
+    wall = wall_of()
+    with opened(service) as device:
+        thread = thread_of(wall, device).start()
+        wait(wall.servo, 500)
+        service.gone = True
+        assert thread.join(LONG)
+        assert thread.reason.startswith("Inverse3 04BA was lost: Haply's service at ws://127.0.0.1")
+    sent = drain_rows(wall.servo)[:, SENT]
+    assert not sent[-1].any() and np.abs(np.diff(sent[-51:], axis=0)).max() <= 1.5 / 50 * 1.001
+
+
+def test_a_service_that_falls_silent_fades_the_run_with_a_sentence(service):
+    wall = wall_of()
+    with opened(service) as device:
+        thread = thread_of(wall, device).start()
+        wait(wall.servo, 500)
+        service.silent = True
+        assert thread.join(LONG)
+        assert "has sent no pose for 0.25 s" in thread.reason
+    assert not drain_rows(wall.servo)[-1, SENT].any()
+
+
+def test_a_device_that_is_unplugged_from_its_service_is_named(service):
+    wall = wall_of()
+    with opened(service) as device:
+        thread = thread_of(wall, device).start()
+        wait(wall.servo, 300)
+        service.empty = True
+        assert thread.join(LONG)
+        assert (
+            thread.reason == "Inverse3 04BA was lost: no Inverse3; check its power and cable, and Haply Hub"
+        )
+
+
+def test_a_servo_that_stands_still_leaves_no_force_at_the_service(service):
+    """The process sends zero for a force that nobody renews, as it would if the servo hung."""
+    wall = wall_of()
+    with opened(service) as device:
+        with thread_of(wall, device):
+            wait(wall.servo, 600)
+            request_pause(wall.servo, True)
+            time.sleep(0.5)
+            assert not np.any(service.forces[-1])
+        count = len(service.forces)
+        time.sleep(0.5)
+        assert len(service.forces) > count and not np.any(service.forces[-1])
+    assert tick_count(wall.servo) > 600
+
+
+def test_no_service_and_no_device_are_sentences(service):
+    from palpo.haptics.backends.haply import HaplyDevice, find
+
+    service.empty = True
+    with pytest.raises(HapticsError, match="no Inverse3; check its power"):
+        opened(service)
+    ok, words = find("ws://127.0.0.1:9")
+    assert not ok and "Haply's service at ws://127.0.0.1:9 was lost, or is not there" in words
+    with pytest.raises(HapticsError, match="has named no device"):
+        HaplyDevice(service.address, lambda: True)
+
+
+def test_a_whole_run_whose_service_ends_ends_in_its_own_words(service):
+    class Heard(Silent):
+        def say(self, words):
+            if words.startswith("first tick"):
+                threading.Timer(0.3, lambda: setattr(service, "gone", True)).start()
+
+    options = Options("probe", device=f"haply:{service.address}", baseline=False, duration=60.0)
+    done = run(options, Heard())
+    assert done.status == FAILED
+    assert "Inverse3 04BA was lost" in done.result["exit_reason"]
+
+
+def test_the_memory_holds_a_sentence_whole(tmp_path):
+    path = tmp_path / "shared"
+    path.write_bytes(bytes(haply_bridge.SIZE))
+    shared, other = haply_bridge.shared_views(path), haply_bridge.shared_views(path)
+    haply_bridge.begin(shared)
+    haply_bridge.say(shared, "x" * 1000, haply_bridge.OVER)
+    assert haply_bridge.said(other) == "x" * (haply_bridge.WORDS - 1)
+    assert other.state[0] == haply_bridge.OVER
