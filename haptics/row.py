@@ -5,7 +5,7 @@ and regain their type in the recording. Pose, velocities and commanded force are
 own pose and velocities, from which a replay starts, and the sent force in the device's.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from palpo.physics.kernels import kernel
 
@@ -65,6 +65,23 @@ COLUMNS: tuple[Column, ...] = (
     Column("allowance", "1", "share of its largest force that the device allows, by its motors"),
 )
 NAMES = tuple(column.name for column in COLUMNS)
+SHARED = (
+    "tick", "time_s", "residual", "depth", "status", "frame", "frame_age", "sweeps", "contacts", "rows",
+    "replayed", "tick_flags", "late_us", "step_us",
+)  # fmt: skip
+"""Columns that are one for all hands."""
+OWN = tuple(k for k, name in enumerate(NAMES) if name not in SHARED)
+"""Places of the columns that each hand has its own of."""
+
+
+def columns_of(hands: int) -> tuple[Column, ...]:
+    """The columns of a servo with so many hands: those of one, then each further hand's own, as `px_2`."""
+    further = (
+        replace(COLUMNS[k], name=f"{NAMES[k]}_{hand}", description=f"{COLUMNS[k].description}; hand {hand}")
+        for hand in range(2, hands + 1)
+        for k in OWN
+    )
+    return *COLUMNS, *further
 
 
 @kernel

@@ -14,6 +14,10 @@ Step, in this order:
 GIL, until a stop has been asked for and the force has faded. Both call the same `servo_step`, so what a test
 sees is what the hand gets.
 
+Several hands: a servo may lead others, each with a device, a workspace, limits, an account of energy and rows
+of its own. They make their part of each step beside its own, around the same tick, and none has a clock. What
+stops one hand stops all, in the same tick; they pause together.
+
 Pause: while one is asked for the scene runs on under a falling gain; at zero the servo freezes. Frozen, it
 makes no tick and no row, its tick count stands, and it sends zero force; granted ticks are single steps at
 zero gain with the hand held still. The first tick after it holds the scene's pose once more, so that nothing
@@ -24,6 +28,7 @@ granted.
 
 import math
 import threading
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -89,7 +94,7 @@ from palpo.haptics.passivity import (
     observe_torque,
 )
 from palpo.haptics.plausible import HELD_TICKS, PoseMemory, judge_pose, keep_pose, make_pose_memory
-from palpo.haptics.row import COLUMNS, write_row
+from palpo.haptics.row import COLUMNS, OWN, write_row
 from palpo.haptics.statistics import (
     LATE,
     MISSED,
@@ -105,7 +110,7 @@ from palpo.haptics.statistics import (
 )
 from palpo.haptics.workspace import Workspace, force_to_device, make_workspace
 from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
-from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.handle import Handle, handle_like
 from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import (
     LIVE_FORCE_SCALE,
@@ -170,6 +175,10 @@ class ServoState(NamedTuple):
     dt: float
     scratch: NDArray[np.int64]
     """Of the clock, for the thread that drives the servo."""
+    beside: NDArray[np.int64]
+    """Addresses of the servos of further hands that this one leads."""
+    flags: NDArray[np.int64]
+    """Those of the present step, shape (1,)."""
 
 
 class Servo(Handle):
@@ -180,6 +189,8 @@ class Servo(Handle):
     """
 
     state: ServoState
+    led: tuple["Servo", ...] = ()
+    """The servos of further hands that it leads."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.state, name)
@@ -198,6 +209,7 @@ def make_servo(
     ring_capacity: int = 8192,
     recording: bool = True,
     start_at: ArrayLike | None = None,
+    led: Sequence[Servo] = (),
 ) -> Servo:
     """A servo at tick 0.
 
@@ -205,6 +217,7 @@ def make_servo(
     keeps the function, its data and the port alive. stale_age None counts a step as stale where the
     watchdog does. ring_capacity: rows, a power of two (InputError otherwise). start_at: scene point (3,) [m]
     that the device, wherever it is at the first tick, is mapped onto; None keeps the workspace's offset.
+    led: servos of further hands on the same tick, whose own `tick_address` nobody calls.
     """
     ring = make_ring(ring_capacity)
     place = make_workspace() if workspace is None else workspace
@@ -231,9 +244,12 @@ def make_servo(
         period_ns=round(1e9 / rate_hz),
         dt=1.0 / rate_hz,
         scratch=make_scratch(),
+        beside=np.array([servo.address for servo in led], dtype=np.int64),
+        flags=np.zeros(1, dtype=np.int64),
     )
     state.limit_state.live[:2, LIVE_FORCE_SCALE] = place.force_scale
     servo = Servo(state)
+    servo.led = tuple(led)
     if start_at is not None:
         start_servo_at(servo, start_at)
     return servo
@@ -305,7 +321,7 @@ def _call_system(servo):
 
 
 @inlined
-def _record(servo, tick, flags, late_ns, step_ns):
+def _record(servo, tick, late_ns, step_ns):
     slot = ring_push_slot(servo.ring)
     if slot >= 0:
         write_row(
@@ -316,7 +332,7 @@ def _record(servo, tick, flags, late_ns, step_ns):
             servo.device_port,
             servo.sent,
             servo.turned,
-            flags,
+            servo.flags[0],
             late_ns * 1e-3,
             step_ns * 1e-3,
             servo.energy.joules[ENERGY],
@@ -375,20 +391,70 @@ def _read_device(servo, tick, late_ns):
 
 
 @inlined
-def _rest(servo, late_ns):
-    """A period of a frozen servo: zero force; returns True if a stop was asked for.
+def _led(servo, k):
+    return handle_like(servo, servo.beside[k])
+
+
+@kernel
+def _stand_still(servo, tick, late_ns):
+    """A period of one frozen hand: zero force.
 
     A scripted hand stands still with the scene; a pointer or a real stylus moves on.
     """
     for i in range(3):
         servo.sent[i] = servo.turned[i] = 0.0
     if servo.device.source != TABLE:
-        _read_device(servo, servo.control[_TICK], late_ns)
+        _read_device(servo, tick, late_ns)
         device_write(servo.device, servo.sent)
-    done = has_faded(servo.limit_state)
+
+
+@inlined
+def _rest(servo, late_ns):
+    """A period of a frozen servo: zero force; returns True if a stop was asked for."""
+    _stand_still(servo, servo.control[_TICK], late_ns)
+    for k in range(servo.beside.shape[0]):
+        _stand_still(_led(servo, k), servo.control[_TICK], late_ns)
+    _stop_together(servo)
+    done = _all_faded(servo)
     if done:
         store_release(servo.control, _REASON, stop_reason(servo.limit_state))
     return done
+
+
+@inlined
+def _stop_likewise(one, other):
+    """What has stopped one hand stops another, as quickly."""
+    if stop_reason(one) != RUNNING:
+        request_fade(other, stop_reason(one))
+    if is_emergency(one):
+        request_fade(other, STOP_EMERGENCY)
+
+
+@inlined
+def _stop_together(servo):
+    """What stops one hand stops all, for the same reason: the leader's, if it has one."""
+    for k in range(servo.beside.shape[0]):
+        _stop_likewise(_led(servo, k).limit_state, servo.limit_state)
+    for k in range(servo.beside.shape[0]):
+        _stop_likewise(servo.limit_state, _led(servo, k).limit_state)
+
+
+@inlined
+def _all_faded(servo):
+    """Whether a stop was asked for, and no hand feels anything any more."""
+    faded = has_faded(servo.limit_state)
+    for k in range(servo.beside.shape[0]):
+        faded = has_faded(_led(servo, k).limit_state) and faded
+    return faded
+
+
+@inlined
+def _is_silent(servo):
+    """Whether every hand's gain is zero."""
+    silent = servo.limit_state.gain[0] == 0.0
+    for k in range(servo.beside.shape[0]):
+        silent = _led(servo, k).limit_state.gain[0] == 0.0 and silent
+    return silent
 
 
 @inlined
@@ -427,6 +493,38 @@ def _guard(servo):
 
 
 @kernel
+def _take_in(servo, tick, frozen, waiting, late_ns):
+    """One hand's part of a step before the tick: its pose into the scene, its energy booked."""
+    servo.flags[0] = _read_device(servo, tick, late_ns)
+    servo.flags[0] |= _follow(servo, tick, frozen, waiting)
+    observe_port(
+        servo.energy,
+        servo.limits.passivity,
+        servo.device_port,
+        servo.sent,
+        servo.turned,
+        servo.limit_state.gain[0],
+        frozen,
+    )
+    if waiting:
+        let_go(servo.limit_state, servo.energy.step)
+
+
+@kernel
+def _give_out(servo, pausing):
+    """One hand's part of a step after the tick: its force to its device, within its limits."""
+    state = servo.limit_state
+    slew_live(state, servo.limits, servo.workspace.force_scale, servo.port, servo.device.allowance[0])
+    force_to_device(servo.workspace, force_scale_now(state), servo.port, servo.device_port)
+    observe_torque(servo.energy, servo.device_port)
+    servo.flags[0] |= _guard(servo)
+    servo.flags[0] |= limit_force(state, servo.limits, servo.device_port, servo.sent, pausing)
+    felt_torque(state, servo.turned)
+    if device_write(servo.device, servo.sent) != DEVICE_OK:
+        request_fade(state, STOP_DEVICE_LOST)
+
+
+@kernel
 def servo_step(servo, late_ns, paced):
     """One tick; returns True once a stop has been asked for and the force has faded.
 
@@ -434,7 +532,7 @@ def servo_step(servo, late_ns, paced):
     times are zero so that recordings are bit-reproducible.
     """
     start = now_ns(servo.scratch)
-    control, state = servo.control, servo.limit_state
+    control, hands = servo.control, servo.beside.shape[0]
     frozen = control[_FROZEN] != 0
     _hear_stop(servo)
     pausing, granted = _hear_pause(servo)
@@ -443,41 +541,30 @@ def servo_step(servo, late_ns, paced):
             return _rest(servo, late_ns)
         control[_USED] += 1
     tick = control[_TICK]
-    flags = _read_device(servo, tick, late_ns)
     waiting = servo.port.status[STATUS_FLAGS] & WAITING != 0
-    flags |= _follow(servo, tick, frozen, waiting)
-    observe_port(
-        servo.energy,
-        servo.limits.passivity,
-        servo.device_port,
-        servo.sent,
-        servo.turned,
-        state.gain[0],
-        frozen,
-    )
-    if waiting:
-        let_go(state, servo.energy.step)
+    _take_in(servo, tick, frozen, waiting, late_ns)
+    for k in range(hands):
+        _take_in(_led(servo, k), tick, frozen, waiting, late_ns)
+    _stop_together(servo)
     _call_system(servo)
-    slew_live(state, servo.limits, servo.workspace.force_scale, servo.port, servo.device.allowance[0])
-    force_to_device(servo.workspace, force_scale_now(state), servo.port, servo.device_port)
-    observe_torque(servo.energy, servo.device_port)
-    flags |= _guard(servo)
-    flags |= limit_force(state, servo.limits, servo.device_port, servo.sent, pausing)
-    felt_torque(state, servo.turned)
-    if device_write(servo.device, servo.sent) != DEVICE_OK:
-        request_fade(state, STOP_DEVICE_LOST)
+    for k in range(hands):
+        _give_out(_led(servo, k), pausing)
+    _give_out(servo, pausing)
     step_ns = now_ns(servo.scratch) - start
+    for k in range(hands):
+        if servo.recording:
+            _record(_led(servo, k), tick, 0, 0)
     if servo.recording:
-        _record(servo, tick, flags, late_ns if paced else 0, step_ns if paced else 0)
+        _record(servo, tick, late_ns if paced else 0, step_ns if paced else 0)
     statistics = servo.statistics
     statistics.counters[STEPS] += 1
     statistics.counters[STALE_STEPS] += is_stale(servo.port, servo.stale_age)
     count_duration(statistics, STEP, step_ns)
-    store_release(control, _FROZEN, 1 if pausing and state.gain[0] == 0.0 else 0)
+    store_release(control, _FROZEN, 1 if pausing and _is_silent(servo) else 0)
     store_release(control, _TICK, tick + 1)
-    done = has_faded(state)
+    done = _all_faded(servo)
     if done:
-        store_release(control, _REASON, stop_reason(state))
+        store_release(control, _REASON, stop_reason(servo.limit_state))
     return done
 
 
@@ -648,9 +735,30 @@ def _copy_rows(ring, rows, out):
 
 
 def drain_rows(servo: Servo) -> NDArray[np.float64]:
-    """Take all recorded rows out of the ring, shape (n, len(COLUMNS)); one thread only may drain."""
+    """Take all recorded rows out of the ring, shape (n, columns); one thread only may drain.
+
+    The columns are those of `palpo.haptics.row.columns_of` its hands.
+    """
     out = np.empty((len(servo.rows), len(COLUMNS)))
-    return out[: _copy_rows(servo.ring, servo.rows, out)]
+    rows = out[: _copy_rows(servo.ring, servo.rows, out)]
+    # who is led has pushed its row of a tick before the leader has
+    own = [_drained(led, rows) for led in servo.led]
+    return np.hstack([rows, *(more[:, OWN] for more in own)]) if own else rows
+
+
+def _drained(led: Servo, leader: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows of the leader's ticks (n, len(COLUMNS)); NaN where one was lost."""
+    out = np.full_like(leader, np.nan)
+    if not len(leader):
+        return out
+    taken = np.empty_like(leader)
+    while (n := int(_copy_rows(led.ring, led.rows, taken[:1]))) and taken[0, 0] < leader[0, 0]:
+        pass
+    n += int(_copy_rows(led.ring, led.rows, taken[n:])) if n else 0
+    place = np.searchsorted(leader[:, 0], taken[:n, 0])
+    there = place < len(leader)
+    out[place[there]] = taken[:n][there]
+    return out
 
 
 def servo_summary(servo: Servo) -> dict[str, object]:

@@ -1,19 +1,24 @@
 """How far the servo's force is from that of everything at 1 kHz where bodies of several kinds and rates meet.
 
-`three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off. The gel's
-error is judged to where the two first touch, and over the whole path.
+`three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off.
+`two-hands`: two tools squeeze a soft cylinder and lift it; each hand's force is judged by itself.
+
+A case is judged to where something first lands or grips, and over the whole path. The quick form has the
+cylinder coarse.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from palpo.config.load import load_scene
+from palpo.physics.systems.low_rate import LowRate
 from palpo.studies.claims import Line, Reported, at_most
-from palpo.studies.multirate_accuracy import Floats, compare
-from palpo.studies.runs import drive, scene_path
+from palpo.studies.multirate_accuracy import COARSE, Floats, Row, compare
+from palpo.studies.runs import Drive, drive, scene_path
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 CALM, THROUGH_IMPACTS = 1.0, 2.0
@@ -30,8 +35,10 @@ class Case:
     scene: str
     lands: float
     """Time [s] of the first impact."""
-    rates: tuple[tuple[str, ...], ...]
+    rates: tuple[tuple[str, ...], ...] = ((),)
     """Settings to compare with the scene's own rates."""
+    quick: tuple[str, ...] = ()
+    """Changes of the quick form."""
 
 
 CASES = (
@@ -40,6 +47,7 @@ CASES = (
         1.9,
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
+    Case("two-hands", 0.9, quick=COARSE),
 )
 
 
@@ -47,33 +55,37 @@ def run(out: Path, quick: bool) -> list[Line]:
     """Each scene's reference, then its own rates and others beside them."""
     rows, lines = [], list[Line]()
     for case in CASES:
-        spec = load_scene(case.scene)
+        spec, mesh = load_scene(case.scene), case.quick if quick else ()
         path = scene_path(spec)[: QUICK_TICKS if quick else None]
-        exact = drive(case.scene, path, (), "monolithic").trace["force"]
+        exact = drive(case.scene, path, mesh, "monolithic").trace["felt"]
         forces: dict[str, Floats] = {}
         for changes in case.rates[:1] if quick else case.rates:
-            other = drive(case.scene, path, changes)
+            other = drive(case.scene, path, (*mesh, *changes))
             rates = ", ".join(_rate(other, low) for low in other.lock.lows)
-            forces[rates] = other.trace["force"]
-            parts = {"until it lands": round(case.lands / other.dt), "whole": len(exact)}
-            for part, until in parts.items():
-                row = compare(exact, forces[rates], path, other.lock.ratio, other.dt, 0, until)
-                rows.append({"scene": case.scene, "rates": rates, "judged": part} | row)
-                name = f"{case.scene}, {rates}, {part}"
-                lines += _judged(name, row, CALM if part != "whole" else THROUGH_IMPACTS, own=not changes)
+            forces[rates] = other.trace["felt"][:, 0]
+            parts = {"until it touches": round(case.lands / other.dt), "whole": len(exact)}
+            for hand, way in enumerate((path, *other.others)):
+                told = (exact[:, hand], other.trace["felt"][:, hand], way[: len(path)])
+                whose = f", hand {hand + 1}" if other.others else ""
+                for part, until in parts.items():
+                    row = compare(*told, other.lock.ratio, other.dt, 0, until)
+                    rows.append({"scene": case.scene, "hand": hand, "rates": rates, "judged": part} | row)
+                    limit = CALM if part != "whole" else THROUGH_IMPACTS
+                    lines += _judged(f"{case.scene}, {rates}{whose}, {part}", row, limit, own=not changes)
         title = f"{case.scene}: {spec.description}"
-        save_figure(out / f"force-{case.scene}.png", 5.6, lambda figure: _draw(figure, title, exact, forces))  # noqa: B023
+        figure_of = partial(_draw, title=title, exact=exact[:, 0], forces=forces)
+        save_figure(out / f"force-{case.scene}.png", 5.6, figure_of)
     write_csv(out / "mixed.csv", rows)
     return lines
 
 
-def _rate(run, low) -> str:
+def _rate(run: Drive, low: LowRate) -> str:
     """A loop's bodies and its rate."""
     names = " and ".join(run.lock.scene.names[b] for b in low.loop.numbers)
     return f"{names} at {1.0 / (low.loop.ratio * run.dt):g} Hz"
 
 
-def _judged(name: str, row: dict, limit: float, own: bool) -> list[Line]:
+def _judged(name: str, row: Row, limit: float, own: bool) -> list[Line]:
     """RMS of the whole motion, which must be kept by a scene's own rates; and the largest error."""
     unit, error = "% of peak", row["moving_rms_percent"]
     rms: Line = (

@@ -61,7 +61,7 @@ ABOUT = {
     "multirate-wire": "003, second experiment: a cylinder pulled, lifted and hung by a wire",
     "multirate-accuracy": "error of each interface kind against everything at 1 kHz",
     "large-accuracy": "a liver of 20,000 tetrahedra at 10 Hz against everything at 1 kHz",
-    "mixed-accuracy": "bodies of several rates that meet, against everything at 1 kHz",
+    "mixed-accuracy": "bodies of several rates, and several hands, against everything at 1 kHz",
     "recorded-touch": "a real hand's recording on the needle, the probe and a real liver's mesh",
     "zwidth": "largest stable coupling stiffness over damping, beside the passivity bound",
     "hapco-solvers": "001, chapter 3: every contact solver on three pairs of materials and two paths",

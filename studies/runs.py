@@ -44,6 +44,8 @@ class Drive:
     durations: Sequence[float] = (1.0,)
     """Low periods that each low step takes, in turn."""
     spec: SceneSpec = field(init=False)
+    others: list[Floats] = field(init=False)
+    """Paths of the hands after the first, which are the scene's own."""
     lock: LockStep = field(init=False)
     trace: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
     stopped: bool = field(init=False, default=False)
@@ -53,6 +55,7 @@ class Drive:
 
     def __post_init__(self) -> None:
         self.spec = load_scene(self.name, self.overrides)
+        self.others = [scene_path(hand) for hand in self.spec.hands[1:]]
         self.lock = LockStep(build_scene(self.spec), self.kind, self.latency, self.durations)
 
     def __enter__(self) -> "Drive":
@@ -79,11 +82,13 @@ class Drive:
         if self.lock.tick == 0:
             self.lock.high.port.position[:] = positions[0]
         period = self.lock.scene.numbers.ratio if watch is not None else len(positions)
-        start = time.perf_counter()
+        start, begun = time.perf_counter(), self.lock.tick
         for first in range(0, len(positions), period):
             part = positions[first : first + period]
+            ticks = begun + first + np.arange(len(part))
+            others = [way[np.minimum(ticks, len(way) - 1)] for way in self.others]
             try:
-                got = self.lock.run(part)
+                got = self.lock.run(part, others=others)
             except FloatingPointError:
                 got = {name: values[:0] for name, values in self.trace.items()}
             known = self.trace or {name: values[:0] for name, values in got.items()}

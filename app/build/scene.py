@@ -1,5 +1,7 @@
 """From a validated scene specification to the physics that the loops run."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,8 @@ from palpo.app.build.joints import make_joints, moving_points
 from palpo.app.build.parts import Part, make_parts
 from palpo.app.runtime.live import device_values
 from palpo.config.schema.scene import SceneSpec
+from palpo.config.schema.tool import Hold as HoldSpec
+from palpo.config.schema.tool import Tool
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain import ChainModel, ChainState
@@ -14,27 +18,30 @@ from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.topology import STATIC, join_shapes
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.high_state import CONSTRAINT_SUM, HOLD_REACTION
-from palpo.physics.systems.hold import make_hold
+from palpo.physics.systems.hold import Hold, make_hold
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
-from palpo.physics.systems.scene import Numbers, Scene, ToolPoints
+from palpo.physics.systems.scene import FurtherTool, Numbers, Scene, ToolPoints
 
 
-def _tool_points(part: Part, first: int, n_points: int) -> ToolPoints:
-    frame = np.full(n_points, -1, np.int32)
-    lever = np.zeros((n_points, 3))
-    own = slice(first, first + len(part.points))
-    if isinstance(part.body, chain_body.RigidBody):
-        frame[own] = 0
-        assert part.body.vertices is not None
-        lever[first : first + part.n_points] = part.body.vertices
-    else:
-        frame[own] = np.tile(np.arange(part.n_points), 2)
-    return ToolPoints(np.array([first, first + len(part.points)], np.int64), frame, lever)
+def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> ToolPoints:
+    """Of the tools' parts, whose first points are given."""
+    frame, lever, frames = np.full(n_points, -1, np.int32), np.zeros((n_points, 3)), 0
+    for part, start in zip(parts, first, strict=True):
+        own = slice(start, start + len(part.points))
+        if isinstance(part.body, chain_body.RigidBody):
+            frame[own] = frames
+            assert part.body.vertices is not None
+            lever[start : start + part.n_points] = part.body.vertices
+            frames += 1
+        else:
+            frame[own] = frames + np.tile(np.arange(part.n_points), 2)
+            frames += part.n_points
+    return ToolPoints(np.array([first[0], first[0] + len(parts[0].points)], np.int64), frame, lever)
 
 
-def _hold_place(spec: SceneSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
-    """Frame of the tool that the hand holds, and the held point off its origin."""
-    hold, body = spec.tool.hold, part.body
+def _hold_place(hold: HoldSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
+    """Frame of a tool that the hand holds, and the held point off its origin."""
+    body = part.body
     if isinstance(body, chain_body.RigidBody):
         if hold.at is None:
             return 0, np.zeros(3)
@@ -46,6 +53,34 @@ def _hold_place(spec: SceneSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
     if hold.end is not None:
         return (0 if hold.end == "first" else n - 1), np.zeros(3)
     return int(np.argmin(((part.points[:n] - np.array(hold.at)) ** 2).sum(axis=1))), np.zeros(3)
+
+
+def _hold(hold: HoldSpec, part: Part, state: ChainState) -> Hold:
+    """A hand's hold of a tool in that state."""
+    frame, lever = _hold_place(hold, part)
+    return make_hold(frame, hold.mode == "direct", hold.orientation, _gains(hold), lever, state.q[frame])
+
+
+def _further(spec: SceneSpec, parts: Sequence[Part], names: list[str], first: NDArray) -> list[FurtherTool]:
+    """The tools beside the first, in the order of the scene."""
+    found, frames = [], len(parts[names.index(spec.tool.body)].body.state.x)  # type: ignore[union-attr]
+    for tool in spec.tools:
+        number = names.index(tool.body)
+        part = parts[number]
+        assert isinstance(part.body, chain_body.ChainBody)
+        state, start = ChainState(*(a.copy() for a in part.body.state)), int(first[number])
+        found.append(
+            FurtherTool(
+                number, part.body.model, state, _hold(tool.hold, part, state),
+                (start, start + len(part.points)), frames, _feedback(tool),
+            )
+        )  # fmt: skip
+        frames += len(state.x)
+    return found
+
+
+def _feedback(tool: Tool) -> int:
+    return HOLD_REACTION if tool.feedback == "reaction" else CONSTRAINT_SUM
 
 
 def _numbers(spec: SceneSpec) -> Numbers:
@@ -63,7 +98,7 @@ def _numbers(spec: SceneSpec) -> Numbers:
         max_columns=interface.max_columns,
         max_distance=interface.max_distance,
         max_time=interface.max_time,
-        feedback=HOLD_REACTION if spec.tool.feedback == "reaction" else CONSTRAINT_SUM,
+        feedback=_feedback(spec.tool),
         gravity=np.array(spec.gravity, float),
     )
 
@@ -74,8 +109,7 @@ def _friction(spec: SceneSpec, scripted: bool) -> NDArray[np.float64]:
     return np.pad(np.array([[spec.mu(a, b) for b in names] for a in names]), (0, int(scripted)))
 
 
-def _gains(spec: SceneSpec) -> tuple[float, float, float, float]:
-    hold = spec.tool.hold
+def _gains(hold: HoldSpec) -> tuple[float, float, float, float]:
     return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
 
 
@@ -83,7 +117,7 @@ def change_scene(scene: Scene, spec: SceneSpec) -> None:
     """Bring what may change while a scene runs to the values of `spec`, which is the same scene otherwise."""
     scene.numbers = _numbers(spec)
     scene.mu = _friction(spec, len(scene.mu) > len(spec.bodies))
-    scene.hold.gain[:] = _gains(spec)
+    scene.hold.gain[:] = _gains(spec.tool.hold)
     scene.live[:] = device_values(spec)
 
 
@@ -114,7 +148,7 @@ def build_scene(spec: SceneSpec) -> Scene:
     assert isinstance(tool_part.body, chain_body.ChainBody)
     members: list[Member] = []
     for b, part in enumerate(parts):
-        if b == tool_number or part.body is None:
+        if b == tool_number or part.body is None or part.spec.name in {tool.body for tool in spec.tools}:
             continue
         kind = {
             tet_body.TetBody: TetMember,
@@ -123,8 +157,8 @@ def build_scene(spec: SceneSpec) -> Scene:
             chain_body.RigidBody: RigidMember,
         }[type(part.body)]
         members.append(kind(part.body, b, int(first[b])))
-    frame, lever = _hold_place(spec, tool_part)
-    hold = spec.tool.hold
+    further = _further(spec, parts, names, first)
+    tools = [tool_number, *(tool.number for tool in further)]
     state = ChainState(*(a.copy() for a in tool_part.body.state))
     model: ChainModel = tool_part.body.model
     moving, script = moving_points(joints)
@@ -135,8 +169,9 @@ def build_scene(spec: SceneSpec) -> Scene:
         members=members,
         model=model,
         tool=state,
-        hold=make_hold(frame, hold.mode == "direct", hold.orientation, _gains(spec), lever, state.q[frame]),
-        tool_points=_tool_points(tool_part, int(first[tool_number]), n_points),
+        hold=_hold(spec.tool.hold, tool_part, state),
+        tool_points=_tool_points([parts[b] for b in tools], [int(first[b]) for b in tools], n_points),
+        further=further,
         moving=moving,
         script=script,
         attachments=joints.arrays(),

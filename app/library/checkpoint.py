@@ -42,7 +42,7 @@ KNOWN = ("palpo.", "scipy.sparse.")
 OWN = {
     ("SnapState", "prongs"), ("FieldContacts", "probes"), ("Probe", "address"), ("Solid", "address"),
     ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
-    ("PairSearch", "asked"), ("HighRate", "searches"), ("HighRate", "links"),
+    ("PairSearch", "asked"), ("HighRate", "searches"), ("HighRate", "links"), ("HighRate", "helds"),
     ("LentClock", "address"), ("ServoState", "rows"),
 }  # fmt: skip
 """Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Silent
+from palpo.app.devices.hands import Paths, further_hands
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.devices.table import choose
 from palpo.app.library.blas import single_threaded
@@ -27,7 +28,6 @@ from palpo.app.runtime.session import Options
 from palpo.app.runtime.system import Rig
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.errors import HapticsError
-from palpo.physics.exchange.ahead import Ahead
 
 VERSION = version("palpo")
 TOLD = "palpo"
@@ -38,7 +38,7 @@ class Stand(NamedTuple):
     """A rig at rest with the simulated hand that follows the scene's path."""
 
     rig: Rig
-    path: Ahead
+    path: Paths
 
 
 class Model:
@@ -68,20 +68,24 @@ class Model:
 
     def _build(self) -> Stand:
         """The scene at rest, once more."""
-        spec, paths = self.scene.spec, []
-        hand = choose(Options(self.scene.name, device="mock", lock_step=True))
+        spec, paths = self.scene.spec, Paths()
+        options = Options(self.scene.name, device="mock", lock_step=True)
+        hand = choose(options)
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
             device, path = hand.make(spec, held)
-            paths.append(path)
+            paths.add(path)
             return device
 
         limits = limits_of(spec, device_spec(spec))
-        rig = make_rig(spec, self.interface, device_at, workspace_of(spec), limits, threads=False)
+        others = further_hands(spec, options, paths)
+        rig = make_rig(
+            spec, self.interface, device_at, workspace_of(spec), limits, threads=False, further=others
+        )
         # frames carry where the servo has the bodies, from the first one on
         rig.visual.timed = True
         rig.visual.latest()
-        return Stand(rig, paths[0])
+        return Stand(rig, paths)
 
     @single_threaded
     def start(self) -> State:

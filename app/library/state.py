@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from palpo.app.cli.refusal import Refusal
+from palpo.app.devices.hands import Paths
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.refusals import refusing
 from palpo.app.runtime.system import Rig
@@ -17,7 +18,6 @@ from palpo.haptics.limits import REASONS, RUNNING
 from palpo.haptics.row import COLUMNS, NAMES
 from palpo.haptics.servo import drain_rows, finished_reason, servo_lead, servo_run, tick_count
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.port import INFO_HELD
 from palpo.physics.exchange.snapshot import CONTACT_STATES, COUNTERS, SceneState
 
@@ -83,7 +83,7 @@ class State:
     threads at once.
     """
 
-    def __init__(self, model: Model, rig: Rig, path: Ahead) -> None:
+    def __init__(self, model: Model, rig: Rig, path: Paths) -> None:
         self.model = model
         self.rig = rig
         """The rig behind it: all there is, and no promise to stay as it is."""
@@ -124,7 +124,7 @@ class State:
             here = slice(first, min(first + self.rig.ratio, n))
             self.rig.lock.advance(here.stop - first, lambda k: servo_run(servo, k))
             self._check()
-            rows[here] = drain_rows(servo)
+            rows[here] = drain_rows(servo)[:, : len(COLUMNS)]
         return rows
 
     def _way(

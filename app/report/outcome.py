@@ -95,6 +95,7 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
             "max_norm": largest(force),
             "max_norm_sent": largest(sent),
         },
+        "hands": [servo_summary(led) for led in rig.servo.led],
         "penetration_m": {"max": float(columns["depth"].max(initial=0.0))},
         "mass_kg": rig.masses(),
         "system": rig.findings(columns),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.haptics.recording import Recorder
-from palpo.haptics.row import NAMES
+from palpo.haptics.row import columns_of
 from palpo.haptics.servo import Servo, drain_rows
 
 PERIOD = 0.05
@@ -34,13 +34,15 @@ class Trace:
     """
 
     def __init__(
-        self, servo: Servo, recorder: Recorder | None = None, names: Sequence[str] = REPORTED
+        self, servo: Servo, recorder: Recorder | None = None, names: Sequence[str] | None = REPORTED
     ) -> None:
-        self.names = tuple(names)
+        """names None: all columns there are."""
+        known = [column.name for column in columns_of(1 + len(servo.led))]
+        self.names = tuple(known if names is None else names)
         self.kept = KEPT
         """Rows that are kept in memory."""
         self._servo, self._recorder = servo, recorder
-        self._index = [NAMES.index(name) for name in self.names]
+        self._index = [known.index(name) for name in self.names]
         self._parts: deque[NDArray[np.float64]] = deque()
         self._rows = 0
         self._unwritten: list[NDArray[np.float64]] = []

@@ -1,6 +1,6 @@
 """The multi-rate system ready to run: physics at rest, the exchange, and the servo on its device."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.app.build.scene import build_scene, change_scene
 from palpo.app.cli.progress import Progress
+from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.runtime.system import Curves, DeviceAt
 from palpo.app.visual.scene import Visual
 from palpo.config.schema.scene import SceneSpec
@@ -42,8 +43,10 @@ class MultirateRig:
         limits: LimitParams,
         threads: bool,
         rebased: bool = False,
+        further: Sequence[DeviceAt] = (),
     ) -> None:
-        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+        """rebased: the device's first position is taken as the held point's, wherever the hand is. further:
+        the devices of the hands after the first."""
         self.spec, self.kind = spec, kind
         self.scene = scene = build_scene(spec)
         self.dt = scene.numbers.dt
@@ -56,9 +59,18 @@ class MultirateRig:
         for low in self.lock.lows:
             low.lock_step = not threads
         self._data = tick_data(self.high)
+        self.led = [
+            make_servo(
+                0, 0, held.port, at(held.port.position.copy()), limits_of(hand), workspace_of(hand),
+                rate_hz=spec.rates.servo_hz,
+            )
+            for held, at, hand in zip(self.lock.side.held[1:], further, spec.hands[1:], strict=True)
+        ]  # fmt: skip
+        """The servos of the hands after the first."""
         self.servo: Servo = make_servo(
             high_rate_tick.address, self._data.address, self.high.port, device_at(self.held), limits,
             workspace, rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
+            led=self.led,
         )  # fmt: skip
 
     @cached_property

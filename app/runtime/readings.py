@@ -187,6 +187,10 @@ class Readings:
                 "warn" if acting else "plain",
             ),
             Reading("torque that it lacks", f"{1e3 * torque:.1f} mN m at most"),
+            *(
+                Reading(f"sent to hand {k}", f"{float(np.linalg.norm(led.sent)):.2f} N")
+                for k, led in enumerate(servo.led, start=2)
+            ),
         )
         return {"contact": contact, "solver": solver, "exchange": exchange, "hand": hand}
 

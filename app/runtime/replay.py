@@ -34,7 +34,7 @@ from palpo.app.runtime.live import changed
 from palpo.app.runtime.rig import make_rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
-from palpo.app.runtime.system import Rig
+from palpo.app.runtime.system import DeviceAt, Rig
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
@@ -52,7 +52,6 @@ from palpo.haptics.limits import (
 )
 from palpo.haptics.plausible import HELD_TICKS
 from palpo.haptics.recording import Recording, read_recording
-from palpo.haptics.row import NAMES
 from palpo.haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
 from palpo.physics.arithmetic import arithmetic
 from palpo.physics.exchange.port import WAITING
@@ -181,6 +180,12 @@ def made_elsewhere(meta: Mapping[str, Any]) -> str:
     )
 
 
+def _health(flags: int) -> int:
+    """What a device said of itself in a tick with these flags."""
+    erred = DEVICE_ERRED if flags & POSE_HELD else DEVICE_OK
+    return DEVICE_GONE if flags & DEVICE_LOST else erred
+
+
 class _Rerun:
     """One recording on a rig of its own."""
 
@@ -212,11 +217,20 @@ class _Rerun:
             workspace = workspace._replace(clutch_buttons=0)
         hand = make_recorded(self.recording, workspace if self.other else None)
         threads = not self.lock_step
-        rig = make_rig(self.spec, self.kind, lambda _held: hand, workspace, limits, threads)
+        others = [self._hand(k) for k in range(2, len(self.spec.hands) + 1)]
+        rig = make_rig(
+            self.spec, self.kind, lambda _held: hand, workspace, limits, threads, further=others
+        )  # fmt: skip
         start = None if self.other else recorded_start(self.recording)
         if start is not None:
             start_servo_at(rig.servo, start)
         return rig
+
+    def _hand(self, number: int) -> DeviceAt:
+        """The recorded device of a hand after the first."""
+        spec = self.spec.hands[number - 1]
+        recorded = make_recorded(self.recording, workspace_of(spec) if self.other else None, number)
+        return lambda _held: recorded
 
     def _asked(self) -> NDArray[np.int64]:
         """What was asked at each tick, as flags; another scene is asked only to stop."""
@@ -246,7 +260,7 @@ class _Rerun:
             # nothing was published yet
             rest = self.visual.vertices.copy()
             self.album.look(replace(self.visual.latest()[0], vertices=rest))
-        self.trace = Trace(self.now.servo, names=NAMES)
+        self.trace = Trace(self.now.servo, names=None)
         try:
             if self.lock_step:
                 self._change()
@@ -269,6 +283,9 @@ class _Rerun:
             same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
             span = min(len(same) if same.all() else int(np.argmin(same)), self._to_picture())
             self._ask(asked, span)
+            for k, led in enumerate(servo.led, start=2):
+                flags = int(self.recording.columns.get(f"flags_{k}", self.asked)[self._done])
+                led.device.health[0] = _health(flags)
             if self.lock_step:
                 servo_run(servo, span)
             else:
@@ -290,8 +307,7 @@ class _Rerun:
     def _ask(self, asked: int, span: int) -> None:
         """Ask of the servo what was asked of it for these ticks."""
         servo = self.now.servo
-        erred = DEVICE_ERRED if asked & POSE_HELD else DEVICE_OK
-        servo.device.health[0] = DEVICE_GONE if asked & DEVICE_LOST else erred
+        servo.device.health[0] = _health(asked)
         if asked & EMERGENCY:
             request_stop(servo, STOP_EMERGENCY)
         if asked & STOPPING:
@@ -353,7 +369,7 @@ class _Rerun:
         n = min(self.known, len(columns["tick"]))
         first, worst, largest = self.known, "", 0.0
         # an earlier version kept fewer
-        names = [name for name in NAMES if name not in CLOCKED and name in self.recording.columns]
+        names = [name for name in columns if name not in CLOCKED and name in self.recording.columns]
         for name in names:
             was, is_now = self.recording.columns[name][:n].astype(float), columns[name][:n]
             same = (was == is_now) | (np.isnan(was) & np.isnan(is_now))

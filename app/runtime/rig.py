@@ -4,6 +4,7 @@ A system is imported when a scene asks for it: its servo is compiled on import, 
 minutes for all of them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from palpo.app.cli.progress import Progress, Silent
@@ -55,8 +56,9 @@ def make_rig(
     threads: bool,
     rebased: bool = False,
     progress: Progress | None = None,
+    further: Sequence[DeviceAt] = (),
 ) -> Rig:
-    """A scene at rest, its servo on its device."""
+    """A scene at rest, its servo on its device; further: the devices of the hands after the first."""
     progress = progress or Silent()
     if isinstance(spec, HapcoScene):
         from palpo.app.runtime.hapco import HapcoRig
@@ -73,4 +75,4 @@ def make_rig(
     from palpo.app.runtime.multirate import MultirateRig
 
     with progress.stage("building the scene"):
-        return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased)
+        return MultirateRig(spec, kind, device_at, workspace, limits, threads, rebased, further)

@@ -22,6 +22,7 @@ from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import account
 from palpo.app.devices.device import ServoDriver, Speaking
+from palpo.app.devices.hands import Paths, further_hands
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.devices.table import choose
 from palpo.app.report.album import Album
@@ -49,7 +50,7 @@ from palpo.haptics.device import VirtualDevice
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from palpo.haptics.recording import Recorder
-from palpo.haptics.row import COLUMNS
+from palpo.haptics.row import columns_of
 from palpo.haptics.servo import (
     finished_reason,
     grant_ticks,
@@ -188,15 +189,19 @@ class Session:
     def _make(self, progress: Progress | None = None) -> Rig:
         """A rig at rest."""
 
+        self._path = paths = Paths()
+
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
-            device, self._path = self.choice.make(self.spec, held)
+            device, path = self.choice.make(self.spec, held)
+            paths.add(path)
             return device
 
         workspace, limits = workspace_of(self.spec), limits_of(self.spec, self.device)
         threads = not self.options.lock_step
         return make_rig(
-            self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress
-        )
+            self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress,
+            further_hands(self.spec, self.options, paths),
+        )  # fmt: skip
 
     def _pacers(self, warm: Rig) -> list[Pacer]:
         """What chooses each low rate, begun with the steps of a warm rig; in lock-step nothing does."""
@@ -276,9 +281,9 @@ class Session:
 
     def record(self, path: Path | None) -> None:
         """Record to this file from now on, or no longer; raises HapticsError if it cannot be written."""
-        new = None if path is None else Recorder(
-            path, self.meta(), COLUMNS, step_columns(self.names, several=bool(self.rig.others))
-        )  # fmt: skip
+        columns = columns_of(1 + len(self.rig.servo.led))
+        steps = step_columns(self.names, several=bool(self.rig.others))
+        new = None if path is None else Recorder(path, self.meta(), columns, steps)
         self.slow.recorder = new
         old, self.recorder = self.trace.record(new), new
         if new is not None:

@@ -29,7 +29,6 @@ from palpo.haptics.recording import Recorder
 from palpo.haptics.row import Column
 from palpo.haptics.servo import finished_reason, servo_run, tick_count
 from palpo.haptics.statistics import MISSED, STALE_STEPS
-from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import Durations
 from palpo.physics.exchange.snapshot import COUNTERS, OVERFLOW
@@ -44,6 +43,14 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait at least so long."""
+        ...
+
+
+class Path(Protocol):
+    """What a hand follows, read by the servo."""
+
+    def keep(self, tick: int) -> None:
+        """Fill what the servo may ask for soon, now that `tick` ticks are done."""
         ...
 
 
@@ -102,7 +109,7 @@ class SlowLoop:
     """
 
     def __init__(
-        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Ahead | None = None,
+        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Path | None = None,
         pacer: Pacer | None = None, clock: Clock | None = None, number: int = 0,
         others: Sequence[Pacer | None] = (),
     ) -> None:  # fmt: skip

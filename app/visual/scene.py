@@ -16,6 +16,7 @@ from palpo.app.visual.solids import capsule_surface, plate
 from palpo.config.schema.body import PlaneBody, RigidBody
 from palpo.config.schema.body import TetBody as TetBodySpec
 from palpo.config.schema.scene import SceneSpec
+from palpo.physics.bodies.chain import ChainState
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.engine.contract import POINT
 from palpo.physics.exchange.buffer import acquire
@@ -81,6 +82,14 @@ class _Place(NamedTuple):
     turn: Floats
 
 
+class _ShownTool(NamedTuple):
+    """A tool: its points in the scene, its frames among those of all tools, and it at rest."""
+
+    span: tuple[int, int]
+    frames: slice
+    state: ChainState
+
+
 Places = dict[int, _Place]
 """By the bodies' numbers."""
 
@@ -105,7 +114,13 @@ class Visual(Frames):
         own = lows[0].members if lows else scene.members
         self._own = {member.number: member for member in own}
         """Bodies of the loop that writes; those of others are where the servo has them."""
-        self.tool = int(scene.topology.point_body[scene.tool_points.span[0]])
+        owners = scene.topology.point_body
+        states = [scene.tool, *(tool.state for tool in scene.further)]
+        firsts = [0, *(tool.frame for tool in scene.further)]
+        self._tools = {
+            int(owners[span[0]]): _ShownTool(span, slice(first, first + len(state.x)), state)
+            for span, first, state in zip(scene.tool_spans(), firsts, states, strict=True)
+        }
         self._shapes: list[_Shape] = []
         self._first = 0
         rest = [
@@ -171,12 +186,13 @@ class Visual(Frames):
             return capsule_surface(g.radius * scale, g.length * scale if g.kind == "capsule" else 0.0)
         if number in self.members:
             return self.members[number].points, triangles
-        span = self.scene.tool_points.span
-        return self.scene.tool_points.lever[span[0] : span[1] - 1], triangles
+        start, stop = self._tools[number].span
+        return self.scene.tool_points.lever[start : stop - 1], triangles
 
     def _placed(self, number: int, local: Floats) -> Floats:
         """A rigid body's vertices where it is when the scene is built."""
-        state = self.scene.tool if number == self.tool else self.members[number].body.state
+        tool = self._tools.get(number)
+        state = tool.state if tool is not None else self.members[number].body.state
         return state.x[0] + rotate(state.q[0], local)
 
     def _add_plane(self, body: PlaneBody, number: int, solid: Floats) -> Floats:
@@ -274,8 +290,9 @@ class Visual(Frames):
         """Bring the vertices of the tool and of the bodies that have a place to where these are."""
         for shape in self._shapes:
             d = shape.drawable
-            if shape.number == self.tool:
-                place = _Place(told.x[k], told.x[k, 0], told.q[k, 0])
+            if shape.number in self._tools:
+                x, q = (field[k, self._tools[shape.number].frames] for field in (told.x, told.q))
+                place = _Place(x, x[0], q[0])
             elif shape.number in places:
                 place = places[shape.number]
             else:
@@ -300,7 +317,7 @@ class Visual(Frames):
             number = int(self.scene.topology.point_body[p])
             if number in places:
                 out[i] = places[number].points[p - self.members[number].first]
-            elif told.tick[k] >= 0 and points.span[0] <= p < points.span[1]:
+            elif told.tick[k] >= 0 and points.frame[p] >= 0:
                 frame = int(points.frame[p])
                 out[i] = told.x[k, frame] + rotate(told.q[k, frame], points.lever[p][None])[0]
         return out

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -13,7 +13,7 @@ from palpo.config.schema.body import BeamBody, Body, Place, RigidBody, TetBody
 from palpo.config.schema.device import Device, Safety, Workspace
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.solver import Contact, Friction, Interface, Solver
-from palpo.config.schema.tool import Tool
+from palpo.config.schema.tool import FurtherTool, Tool
 from palpo.config.schema.units import Acceleration
 from palpo.config.schema.view import View
 
@@ -49,6 +49,11 @@ class BaseScene(Spec):
     _origin: Origin | None = PrivateAttr(None)
 
     @property
+    def hands(self) -> tuple["BaseScene", ...]:
+        """The scene as each hand has it: one, where a system has one tool."""
+        return (self,)
+
+    @property
     def origin(self) -> Origin:
         """File, text and overrides that the scene was loaded from."""
         if self._origin is None:
@@ -74,6 +79,36 @@ class SceneSpec(BaseScene):
     bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
     attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
     tool: Tool = Field(description="The body that the device holds.")
+    tools: tuple[FurtherTool, ...] = Field(
+        (),
+        description="Further tools, each held by a device of its own. Without a table `tool`, the first one "
+        "stands for that: its device and workspace are the scene's.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_tool(cls, data: Any) -> Any:
+        """Of a list of tools alone, the first one is the tool."""
+        tools = data.get("tools") if isinstance(data, dict) else None
+        if not isinstance(tools, list | tuple) or not tools or "tool" in data:
+            return data
+        if not isinstance(tools[0], dict):
+            return data
+        for key in ("device", "workspace"):
+            if key in tools[0] and key in data:
+                raise refuse("the first of the tools has one; leave out this table or that", key)
+        own = {key: tools[0][key] for key in ("device", "workspace") if key in tools[0]}
+        tool = {key: value for key, value in tools[0].items() if key not in own}
+        return {**data, **own, "tool": tool, "tools": tools[1:]}
+
+    @property
+    def hands(self) -> tuple["SceneSpec", ...]:
+        """The scene as each hand has it: with its own tool, device and workspace."""
+        own = [
+            self.model_copy(update={"tool": tool, "device": tool.device, "workspace": tool.workspace})
+            for tool in self.tools
+        ]
+        return (self, *own)
 
     def body(self, name: str) -> Body:
         """The body of this name; KeyError if there is none."""
@@ -119,6 +154,8 @@ class SceneSpec(BaseScene):
     def _mentioned(self) -> Iterator[tuple[tuple[Key, ...], str]]:
         """Each mention of a body: the key it stands at, and the name."""
         yield ("tool", "body"), self.tool.body
+        for i, tool in enumerate(self.tools):
+            yield ("tools", i, "body"), tool.body
         for i, attachment in enumerate(self.attachments):
             yield ("attachments", i, "a", "body"), attachment.a.body
             if not isinstance(attachment, FrameAttachment):
@@ -129,20 +166,28 @@ class SceneSpec(BaseScene):
             yield from ((("contact", "ignore", i, j), name) for j, name in enumerate(names))
 
     def _check_tool(self) -> None:
-        tool = self.body(self.tool.body)
-        if not isinstance(tool, BeamBody | RigidBody):
-            raise refuse(
-                f'this body is kind = "{tool.kind}"; the tool is a beam or a rigid body', "tool", "body"
-            )
-        if tool.rate != "high":
-            raise refuse(
-                'the tool is computed at the servo\'s rate; write rate = "high"', "bodies", tool.name, "rate"
-            )
-        for body in self.bodies:
-            if body is not tool and getattr(body, "rate", "low") == "high":
-                said = f'only the tool, "{tool.name}", is computed at the servo\'s rate; write rate = "low"'
+        held: list[str] = []
+        for path, tool in ((("tool",), self.tool), *((("tools", i), t) for i, t in enumerate(self.tools))):
+            body = self.body(tool.body)
+            if not isinstance(body, BeamBody | RigidBody):
+                raise refuse(
+                    f'this body is kind = "{body.kind}"; the tool is a beam or a rigid body', *path, "body"
+                )
+            if body.rate != "high":
+                said = 'the tool is computed at the servo\'s rate; write rate = "high"'
                 raise refuse(said, "bodies", body.name, "rate")
-        self._check_place(tool, self.tool.hold, "tool", "hold")
+            if body.name in held:
+                raise refuse("another hand holds this body already; give each hand its own", *path, "body")
+            held.append(body.name)
+            self._check_place(body, tool.hold, *path, "hold")
+        for body in self.bodies:
+            if body.name not in held and getattr(body, "rate", "low") == "high":
+                names = " and ".join(f'"{name}"' for name in held)
+                who = f"only the tool, {names}, is" if len(held) == 1 else f"only the tools, {names}, are"
+                said = f'{who} computed at the servo\'s rate; write rate = "low"'
+                raise refuse(said, "bodies", body.name, "rate")
+        if self.tools and self.interface.kind in ("paper", "extrapolated"):
+            raise refuse(f'"{self.interface.kind}" knows one tool; choose "krylov"', "interface", "kind")
 
     def _check_rate(self, body: Body) -> None:
         hz = getattr(body, "rate_hz", None)

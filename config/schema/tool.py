@@ -1,4 +1,4 @@
-"""The tool: the one body that is computed at the servo's rate and held by the device."""
+"""The tools: bodies that are computed at the servo's rate, each held by a device."""
 
 from typing import Literal
 
@@ -6,6 +6,7 @@ from pydantic import Field
 
 from palpo.config.schema.base import Flag, Spec
 from palpo.config.schema.body import Place
+from palpo.config.schema.device import Device, Workspace
 from palpo.config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
 
 
@@ -36,4 +37,13 @@ class Tool(Spec):
         "constraints",
         description="Sum of the constraint forces on the tool (the paper's), or reaction of the held point, "
         "which adds the tool's own weight and inertia.",
+    )
+
+
+class FurtherTool(Tool):
+    """A tool beside the first, in a hand of its own."""
+
+    device: Device = Field(description="Its device, and the simulated hand that holds it.")
+    workspace: Workspace = Field(
+        Workspace(), description="From that device's frame to the scene's; its button is that device's."
     )

@@ -264,14 +264,19 @@ DEVICE_COLUMNS = (
 SCENE_COLUMNS = (("px", "py", "pz"), ORIENTATION, ("vx", "vy", "vz"), ("wx", "wy", "wz"))
 
 
-def make_recorded(recording: Recording, workspace: Workspace | None = None) -> VirtualDevice:
+def make_recorded(recording: Recording, workspace: Workspace | None = None, hand: int = 1) -> VirtualDevice:
     """A device that reports, tick by tick, the very inputs of a recording: pose, velocities and buttons.
 
-    workspace None: the device's own, so that the run's workspace, clutch and guards make of them what they
-    made of them then. A workspace: the hand as it moved in the recorded scene, brought into the axes of the
-    device of another one. Raises HapticsError for a recording that lacks the device's own columns.
+    hand: which of several. workspace None: the device's own, so that the run's workspace, clutch and guards
+    make of them what they made of them then. A workspace: the hand as it moved in the recorded scene, brought
+    into the axes of the device of another one. Raises HapticsError for a recording that lacks the hand or the
+    device's own columns.
     """
     columns = recording.columns
+    if hand > 1 and f"px_{hand}" not in columns:
+        raise HapticsError(f"the recording has no hand {hand}, which the scene needs")
+    if hand > 1:
+        columns = {name: columns.get(f"{name}_{hand}", values) for name, values in columns.items()}
     wanted = DEVICE_COLUMNS if workspace is None else SCENE_COLUMNS
     missing = [name for names in wanted for name in names if name not in columns]
     if missing:

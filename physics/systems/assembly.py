@@ -1,6 +1,6 @@
 """Putting a scene's high-rate state together: its bodies, joints and contact search, in an engine.
 
-The engine's bodies are a list: the tool, what else moves at the servo's rate (`Scene.servo_bodies`), one for
+The engine's bodies are a list: the tools, what else moves at the servo's rate (`Scene.servo_bodies`), one for
 each low loop, and the world, which has every point that none of these moves.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.bodies.chain import ChainState
 from palpo.physics.engine.build import Built, Detector, make_engine
-from palpo.physics.engine.contract import Body, Hand, make_batch, make_hand, make_problem
+from palpo.physics.engine.contract import Batch, Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.joints import SLIDE, Joint
 from palpo.physics.engine.pairs import Asked, PairSearch, look_batch, make_pair_search, pair_detector
 from palpo.physics.engine.sweeping import gauss_seidel_unit
@@ -23,9 +23,9 @@ from palpo.physics.exchange.constraint_frame import make_frame
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import PATIENCE_PERIODS
-from palpo.physics.exchange.port import make_port
+from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
-from palpo.physics.systems.high_state import ADOPTED, Counts, HighRate, Link
+from palpo.physics.systems.high_state import ADOPTED, Counts, Held, HighRate, Link
 from palpo.physics.systems.hold import Hold, held_point
 from palpo.physics.systems.scene import Loop, Scene
 from palpo.physics.yields.chain import CHAIN, make_chain
@@ -36,7 +36,7 @@ AT_ONCE = 64
 """Up to so many contacts all are solved for, the open ones too; more have a working set."""
 
 TOOL = 0
-"""The tool's number among the engine's bodies."""
+"""The first tool's number among the engine's bodies."""
 
 LOG_TICKS = 2048
 """Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
@@ -64,6 +64,7 @@ class ServoSide:
     """A scene's servo: the tick's state, what each low loop exchanges with it, and all that has addresses."""
 
     high: HighRate
+    held: tuple[Held, ...]
     links: tuple[Link, ...]
     searches: tuple[PairSearch, ...]
     placed: tuple[Placed, ...]
@@ -82,14 +83,10 @@ def make_servo_side(
     loops: the low loops; one alone if not given.
     """
     numbers, contacts = scene.numbers, scene.capacity.contacts
-    tool = ChainState(*(a.copy() for a in scene.tool))
     loops = scene.loops(apart=False) if loops is None else loops
-    joints = len(scene.attachments.kind)
-    room, port, hand = contacts + 2 * joints, make_port(), make_hand()
-    hold = Hold._make(a.copy() for a in scene.hold)
-    held_point(hold, tool, port.position)
-    hold.target[:], hold.target_q[:] = port.position, hold.rest
-    model = scene.model._replace(gravity=scene.model.gravity.copy())
+    room = contacts + 2 * len(scene.attachments.kind)
+    port = make_port()
+    tools = _tools(scene, room, port)
     modals = [
         make_modal(
             loop.capacity, make_frame(loop.capacity), make_control(), make_force_log(log_ticks, log_points),
@@ -99,7 +96,7 @@ def make_servo_side(
     ]  # fmt: skip
     behind = [_behind(scene, loop, modal, len(loops)) for loop, modal in zip(loops, modals, strict=True)]
     placed = [
-        _tool(scene, model, tool, hold, hand, room),
+        *tools,
         *(Placed(b.kind.bind(b.make(room)), b.numbers, b.first, b.looks) for b in scene.servo_bodies),
         *behind,
     ]
@@ -121,26 +118,29 @@ def make_servo_side(
         _link(scene, loop, modal, placed.index(body), built, loops)
         for loop, modal, body in zip(loops, modals, behind, strict=True)
     ]
-    handles = [Handle(link) for link in links]
+    held = [_held(scene, t, tool, built.batches[t], port) for t, tool in enumerate(tools)]
+    handles, hands = [Handle(link) for link in links], [Handle(one) for one in held]
     high = HighRate(
         port=port,
         counts=Counts(engine.now, *(np.zeros(1, np.int64) for _ in Counts._fields[1:])),
-        feedback=np.array([numbers.feedback], np.int64),
+        held=held[TOOL],
+        helds=np.array([hand.address for hand in hands], np.int64),
         engine=engine,
         search=searches[0],
         searches=engine.detector_state[: len(searches)].copy(),
         link=links[0],
         links=np.array([handle.address for handle in handles], np.int64),
         stiff=built.batches[TOOL],
-        chain=placed[TOOL].body.state,
-        tool=tool,
-        hand=hand,
-        hold=hold,
+        chain=held[TOOL].chain,
+        tool=held[TOOL].tool,
+        hold=held[TOOL].hold,
         mu=searches[0].mu,
         shown=_tool_state(scene, loops, modes=scene.capacity.modes),
         shown_control=make_control(),
     )
-    side = ServoSide(high, tuple(links), searches, tuple(placed), built, (*handles, *looks))
+    side = ServoSide(
+        high, tuple(held), tuple(links), searches, tuple(placed), built, (*hands, *handles, *looks)
+    )  # fmt: skip
     # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
     weakref.finalize(engine.step, _forget, (side.placed, side.built.kept, side.kept, detectors))
     return side
@@ -153,7 +153,7 @@ def _forget(_kept: Any) -> None:
 def _tool_state(scene: Scene, loops: Sequence[Loop], modes: int, moving: bool = False) -> ToolState:
     """Of the tool, and of the reduced bodies with so many modes a loop."""
     bodies = max(loop.capacity.bodies for loop in loops) if modes else 0
-    frames = len(scene.tool.x)
+    frames = len(scene.tool_frames().x)
     return make_tool_state(frames, scene.capacity.contacts, modes, bodies, len(loops), moving)
 
 
@@ -168,13 +168,41 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
     )  # fmt: skip
 
 
-def _tool(scene: Scene, model: ChainModel, tool: ChainState, hold: Hold, hand: Hand, room: int) -> Placed:
-    """The tool, a chain that the hand holds."""
-    points = scene.tool_points
-    start, stop = (int(p) for p in points.span)
-    chain = make_chain(model, tool, points.frame[start:stop], points.lever[start:stop], room, hold)
-    number = int(scene.topology.point_body[start])
-    return Placed(CHAIN.bind(chain), (number,), start, stop - start, hand)
+def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:
+    """The tools, chains that are held by a hand each; the port stands where the first one is held."""
+    points, first = scene.tool_points, scene.tool_points.span
+    number = int(scene.topology.point_body[first[0]])
+    given = [(number, scene.model, scene.tool, scene.hold, 0), *(
+        (tool.number, tool.model, tool.state, tool.hold, tool.frame) for tool in scene.further
+    )]  # fmt: skip
+    placed: list[Placed] = []
+    for (number, model, state, held, frame), (start, stop) in zip(given, scene.tool_spans(), strict=True):
+        state = ChainState(*(a.copy() for a in state))
+        hold = Hold._make(a.copy() for a in held)
+        target = port.position if not placed else np.zeros(3)
+        held_point(hold, state, target)
+        hold.target[:], hold.target_q[:] = target, hold.rest
+        model = model._replace(gravity=model.gravity.copy())
+        chain = make_chain(
+            model, state, points.frame[start:stop] - frame, points.lever[start:stop], room, hold
+        )  # fmt: skip
+        placed.append(Placed(CHAIN.bind(chain), (number,), start, stop - start, make_hand()))
+    return placed
+
+
+def _held(scene: Scene, t: int, tool: Placed, batch: Batch, port: Port) -> Held:
+    """Tool t and its hand; each has a port, and only the first one's tells the tick's status."""
+    chain, own = tool.body.state, port
+    if t > 0:
+        own = make_port()._replace(status=port.status)
+        own.position[:] = chain.hold.target
+    feedback = scene.numbers.feedback if t == 0 else scene.further[t - 1].feedback
+    frame = 0 if t == 0 else scene.further[t - 1].frame
+    assert tool.hand is not None
+    return Held(
+        own, tool.hand, chain.hold, chain.now, batch, np.array([feedback], np.int64), chain,
+        np.array([frame], np.int64),
+    )  # fmt: skip
 
 
 def _behind(scene: Scene, loop: Loop, modal: Modal, loops: int) -> Placed:

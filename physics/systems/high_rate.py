@@ -34,14 +34,16 @@ from palpo.physics.exchange.port import (
 )
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.systems.high_state import HOLD_REACTION, TAKEN_CALL, TAKEN_ID
-from palpo.physics.systems.state_report import link_of, publish_state
+from palpo.physics.systems.state_report import held_of, link_of, publish_state
 
 
 @kernel
 def h1_pose(s):
-    """H1: the device's pose becomes the hold's target; its velocity is the target's own change."""
-    copy(s.port.position, s.hand.position)
-    copy(s.port.orientation, s.hand.orientation)
+    """H1: each device's pose becomes its hold's target; its velocity is the target's own change."""
+    for t in range(s.helds.shape[0]):
+        held = held_of(s, t)
+        copy(held.port.position, held.hand.position)
+        copy(held.port.orientation, held.hand.orientation)
     return OK if ask_held(s.engine, AIM) == DONE else NOT_FINITE
 
 
@@ -79,8 +81,9 @@ def _take_settings(s, f):
         s.hold.gain[k] = settings[SET_HOLD + k]
     for k in range(2):
         s.port.live[k] = settings[SET_LIVE + k]
-    for i in range(3):
-        s.chain.model.gravity[i] = frame.gravity[f, i]
+    for t in range(s.helds.shape[0]):
+        for i in range(3):
+            held_of(s, t).chain.model.gravity[i] = frame.gravity[f, i]
     for a in range(s.mu.shape[0]):
         for b in range(s.mu.shape[1]):
             s.mu[a, b] = frame.friction[f, a, b]
@@ -123,20 +126,33 @@ def h6_correct(s):
 
 
 @kernel
-def feedback(s):
-    """Force on the device's hand (003, IV-B), and the numbers that go with it. Returns the tick's status."""
-    port, hand, stiff, e = s.port, s.hand, s.stiff, s.engine
-    if feel(e) != DONE:
-        return NOT_FINITE
+def feed_back(held):
+    """Force and torque on one device's hand (003, IV-B), of its own tool alone; False for no numbers."""
+    port, hand, points = held.port, held.hand, held.points
     total = port.info[INFO_SUM : INFO_SUM + 3]
     copy(hand.held, port.info[INFO_HELD : INFO_HELD + 3])
     for i in range(3):
         total[i] = 0.0
-        for k in range(stiff.count[0]):
-            if stiff.what[k] == POINT:
-                total[i] += stiff.f[k, i]
-        port.force[i] = hand.force[i] if s.feedback[0] == HOLD_REACTION else total[i]
+        for k in range(points.count[0]):
+            if points.what[k] == POINT:
+                total[i] += points.f[k, i]
+        port.force[i] = hand.force[i] if held.feedback[0] == HOLD_REACTION else total[i]
         port.torque[i] = hand.torque[i]
+    check, i = 0.0, held.hold.frame[0]
+    for c in range(3):
+        check += abs(port.force[c]) + abs(port.torque[c]) + abs(held.tool.x[i, c]) + abs(held.tool.v[i, c])
+    return check < 1e12
+
+
+@kernel
+def feedback(s):
+    """Force on each device's hand, and the numbers that go with it. Returns the tick's status."""
+    port, e = s.port, s.engine
+    if feel(e) != DONE:
+        return NOT_FINITE
+    well = True
+    for t in range(s.helds.shape[0]):
+        well = feed_back(held_of(s, t)) and well
     depth, active, first = 0.0, 0, e.joints.what.shape[0]
     for j in range(s.searches.shape[0]):
         depth = max(depth, handle_like(s.search, s.searches[j]).depth[0])
@@ -147,10 +163,7 @@ def feedback(s):
     port.status[STATUS_CONTACTS] = active
     port.status[STATUS_FRAME] = s.link.adopted[0].frame
     port.status[STATUS_FLAGS] = 0
-    check, i = 0.0, s.hold.frame[0]
-    for c in range(3):
-        check += abs(port.force[c]) + abs(port.torque[c]) + abs(s.tool.x[i, c]) + abs(s.tool.v[i, c])
-    return OK if check < 1e12 else NOT_FINITE
+    return OK if well else NOT_FINITE
 
 
 @kernel

@@ -57,12 +57,26 @@ class Link(NamedTuple):
     taken: NDArray[np.int64]  # (2,) what the loop is told of it
 
 
+class Held(NamedTuple):
+    """A tool and the hand that holds it."""
+
+    port: Port  # of that hand's device; status is the first one's
+    hand: Hand
+    hold: Hold
+    tool: ChainState
+    points: Batch  # the tool's points in joints and contacts
+    feedback: NDArray[np.int64]  # (1,) CONSTRAINT_SUM or HOLD_REACTION
+    chain: Chain  # the tool as a body of the engine
+    frame: NDArray[np.int64]  # (1,) number of its first frame among those of all tools
+
+
 class HighRate(NamedTuple):
-    """The state of one servo's side of a scene."""
+    """The state of one servo's side of a scene. What is of one tool alone is the first one's."""
 
     port: Port
     counts: Counts
-    feedback: NDArray[np.int64]  # (1,) CONSTRAINT_SUM or HOLD_REACTION
+    held: Held
+    helds: NDArray[np.int64]  # (t,) addresses, one for each tool
     engine: Engine
     search: PairSearch
     searches: NDArray[np.int64]  # (k,) addresses, one for each low loop
@@ -71,7 +85,6 @@ class HighRate(NamedTuple):
     stiff: Batch  # the tool's points in joints and contacts
     chain: Chain  # the tool as a body of the engine
     tool: ChainState
-    hand: Hand
     hold: Hold
     mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
     shown: ToolState  # for the picture

@@ -163,13 +163,20 @@ class Krylov(LowRate):
         gain speed for LIFE, and is noticed then (`asked`), or the loop has begun a step by itself.
         """
         numbers = self.scene.numbers
-        first, last = self.scene.tool_points.span
-        speeds = np.sqrt((self.u[first:last] ** 2).sum(axis=1))
-        self._pace = max(float(speeds.max(initial=0.0)), self._speed_of_others()) + self._soft_speed()
+        pace = self._speed_of_tools()
+        self._pace = max(pace, self._speed_of_others()) + self._soft_speed()
         self._bearing = self._bearing_now()
         steady = max(self.DT, self._takes) + (LIFE - 1.0) * self._takes
         gained = 0.5 * numbers.acceleration * (LIFE * self._takes) ** 2
         return numbers.alarm + self._pace * steady + gained
+
+    def _speed_of_tools(self) -> float:
+        """Of their fastest point, or the sum of two tools' that may meet [m/s]."""
+        fastest = sorted(
+            float(np.sqrt((self.u[first:last] ** 2).sum(axis=1)).max(initial=0.0))
+            for first, last in self.scene.tool_spans()
+        )
+        return sum(fastest[-2:])
 
     def _bearing_now(self) -> int:
         """Contacts under load in the tool state that was read last."""

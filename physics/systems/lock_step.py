@@ -102,8 +102,8 @@ class LockStep:
         """Ticks in a period of the quickest loop."""
         self.tick = 0
         """Calls of the servo's tick: those that waited are no ticks of the scene."""
-        self.slipped = np.zeros(3)
-        """How far [m] `run` has led the hand while the scene stood still: it slips by that."""
+        self._slips = np.zeros((len(self.side.held), 3))
+        """How far [m] `run` has led each hand while the scene stood still: it slips by that."""
         self.starting: Callable[[], object] = lambda: None
         """Called before each low step begins, when the frame of the one before is out."""
         self._row = 0
@@ -112,6 +112,11 @@ class LockStep:
     def low(self) -> LowRate:
         """The quickest low loop, which is the only one where there is but one."""
         return self.lows[0]
+
+    @property
+    def slipped(self) -> NDArray[np.float64]:
+        """How far [m] `run` has led the first hand while the scene stood still: it slips by that, (3,)."""
+        return self._slips[0]
 
     @property
     def made(self) -> int:
@@ -138,19 +143,24 @@ class LockStep:
                 self.low.finish(self.made)
 
     def run(
-        self, positions: NDArray[np.float64], orientations: NDArray[np.float64] | None = None
+        self,
+        positions: NDArray[np.float64],
+        orientations: NDArray[np.float64] | None = None,
+        others: Sequence[NDArray[np.float64]] = (),
     ) -> dict[str, NDArray]:
         """Lead the hand's target along positions (n, 3) [m], one a tick, without any device between.
 
-        While the scene stands still the hand slips. Returns by name, one row a tick: force (n, 3) the
-        constraint sum, reaction (n, 3) of the hold on the hand, held (n, 3), tool (n, frames, 3), depth,
-        contacts, sweeps, residual. Stops early at a tick that fails.
+        others: positions (n, 3) [m] of the hands of further tools, which stand where they are without.
+        While the scene stands still the hands slip. Returns by name, one row a tick: force (n, 3) the
+        constraint sum, reaction (n, 3) of the hold on the hand, felt (n, hands, 3) what each device is told,
+        held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick that fails.
         """
         n = len(positions)
         port, high = self.high.port, self.high
         trace = {
             "force": np.zeros((n, 3)), "reaction": np.zeros((n, 3)), "held": np.zeros((n, 3)),
             "tool": np.zeros((n, len(high.tool.x), 3)), "depth": np.zeros(n), "residual": np.zeros(n),
+            "felt": np.zeros((n, len(self.side.held), 3)),
             "contacts": np.zeros(n, np.int64), "sweeps": np.zeros(n, np.int64), "rows": np.zeros(n, np.int64),
         }  # fmt: skip
         failed = [n]
@@ -160,17 +170,20 @@ class LockStep:
                 i = self._row
                 if failed[0] < n:
                     return
-                before = port.position.copy()
-                port.position[:] = positions[i] - self.slipped
+                before = [held.port.position.copy() for held in self.side.held]
+                for held, way, slip in zip(self.side.held, (positions, *others), self._slips, strict=False):
+                    held.port.position[:] = way[i] - slip
                 if orientations is not None:
                     port.orientation[:] = orientations[i]
                 if tick(self.handle) != OK:
                     failed[0] = i
                     return
                 if port.status[STATUS_FLAGS] & WAITING:
-                    self.slipped += port.position - before
-                    port.position[:] = before
+                    for held, slip, place in zip(self.side.held, self._slips, before, strict=True):
+                        slip += held.port.position - place
+                        held.port.position[:] = place
                 trace["force"][i] = port.info[INFO_SUM : INFO_SUM + 3]
+                trace["felt"][i] = [held.port.force for held in self.side.held]
                 trace["reaction"][i] = -high.hold.force[:3]
                 trace["held"][i] = port.info[INFO_HELD : INFO_HELD + 3]
                 trace["tool"][i] = high.tool.x

@@ -204,7 +204,7 @@ class LowRate:
         else:
             raise RuntimeError("another loop has forgotten the frame that the servo has of it")
         if state.tick[k] < 0:
-            tool = self.scene.tool
+            tool = self.scene.tool_frames()
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
             hold = self.high.hold
             state.target[k], state.target_q[k] = hold.target, hold.target_q
@@ -222,8 +222,8 @@ class LowRate:
         """
         self.scene.script.keep(self.complete())
         points = self.scene.tool_points
-        start, stop = points.span
-        _tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
+        for start, stop in self.scene.tool_spans():
+            _tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
         for member in self.members:
             self.x[member.first : member.first + member.count] = member.positions()
             self.u[member.first : member.first + member.count] = member.velocities()
@@ -242,7 +242,7 @@ class LowRate:
             )
 
     def servo_tool(self) -> ChainState:
-        """The tool as the servo last published it."""
+        """The frames of all tools as the servo last published them."""
         state, k = self.link.state, self.tool_slot
         return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
 

@@ -27,10 +27,10 @@ class Attachments(NamedTuple):
 
 
 class ToolPoints(NamedTuple):
-    """Which frame of the tool carries a global point, and where."""
+    """Which frame of a tool carries a global point, and where."""
 
-    span: NDArray[np.int64]  # (2,) first and past-the-last global point of the tool
-    frame: NDArray[np.int32]  # (points,) frame, -1 where the point is not the tool's
+    span: NDArray[np.int64]  # (2,) first and past-the-last global point of the first tool
+    frame: NDArray[np.int32]  # (points,) frame among those of all tools, -1 where the point is no tool's
     lever: NDArray[np.float64]  # (points, 3) [m], frame axes
 
 
@@ -43,6 +43,23 @@ class MovingPoints(NamedTuple):
     ]  # (m, rows, 3) [m] at the end of each tick, as palpo.physics.exchange.ahead keeps them
     q: NDArray[np.float64]  # (m, rows, 4)
     known: NDArray[np.int64]  # (1,) rows of the script so far
+
+
+@dataclass(frozen=True, eq=False)
+class FurtherTool:
+    """A tool beside the first, held by a hand of its own."""
+
+    number: int
+    """Body number in the topology."""
+    model: ChainModel
+    state: ChainState
+    hold: Hold
+    span: tuple[int, int]
+    """First and past-the-last global point."""
+    frame: int
+    """Number of its first frame among those of all tools."""
+    feedback: int
+    """What is fed back, CONSTRAINT_SUM or HOLD_REACTION."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +153,8 @@ class Scene:
     ignored: frozenset[tuple[int, int]]
     numbers: Numbers
     capacity: Capacity
+    further: list[FurtherTool] = field(default_factory=list)
+    """Tools beside the first."""
     servo_bodies: list[ServoBody] = field(default_factory=list)
     """Bodies at the servo's rate beside the tool; a low loop sees them where `rest` has their points."""
     ratios: list[int] = field(default_factory=list)
@@ -153,9 +172,21 @@ class Scene:
         own = self.capacity._replace(bodies=1)
         return [Loop(i, (self.members[k],), ratios[k], own) for i, k in enumerate(order)]
 
+    def tool_spans(self) -> list[tuple[int, int]]:
+        """First and past-the-last global point of each tool."""
+        start, stop = self.tool_points.span
+        return [(int(start), int(stop)), *(tool.span for tool in self.further)]
+
+    def tool_frames(self) -> ChainState:
+        """The frames of all tools at rest, one tool after another."""
+        states = [self.tool, *(tool.state for tool in self.further)]
+        return ChainState(*(np.concatenate(parts) for parts in zip(*states, strict=True)))
+
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         masses = {self.names[m.number]: float(m.body.mass) for m in self.members}
         tool = int(self.topology.point_body[self.tool_points.span[0]])
         masses[self.names[tool]] = float(self.model.weight.sum())
+        for other in self.further:
+            masses[self.names[other.number]] = float(other.model.weight.sum())
         return masses

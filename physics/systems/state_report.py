@@ -12,13 +12,16 @@ def _write_state(s, out, w):
     out.tick[w] = s.counts.tick[0]
     out.calls[w] = s.counts.calls[0]
     out.odometer[w] = s.search.odometer[0]
-    for k in range(s.tool.x.shape[0]):
-        for i in range(3):
-            out.x[w, k, i] = s.tool.x[k, i]
-            out.v[w, k, i] = s.tool.v[k, i]
-            out.w[w, k, i] = s.tool.w[k, i]
-        for i in range(4):
-            out.q[w, k, i] = s.tool.q[k, i]
+    for t in range(s.helds.shape[0]):
+        held = held_of(s, t)
+        tool, first = held.tool, held.frame[0]
+        for k in range(tool.x.shape[0]):
+            for i in range(3):
+                out.x[w, first + k, i] = tool.x[k, i]
+                out.v[w, first + k, i] = tool.v[k, i]
+                out.w[w, first + k, i] = tool.w[k, i]
+            for i in range(4):
+                out.q[w, first + k, i] = tool.q[k, i]
     for i in range(3):
         out.target[w, i] = s.hold.target[i]
         out.target_v[w, i] = s.hold.target_v[i]
@@ -53,6 +56,12 @@ def _write_state(s, out, w):
             for i in range(3):
                 out.velocity[w, j, b, i] = now.velocity[b, i]
                 out.spin[w, j, b, i] = now.spin[b, i]
+
+
+@inlined
+def held_of(s, t):
+    """Tool t and the hand that holds it."""
+    return handle_like(s.held, s.helds[t])
 
 
 @inlined

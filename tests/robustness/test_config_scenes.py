@@ -11,6 +11,7 @@ from palpo.config.schema.material import Material, library
 from palpo.config.schema.rates import Rates
 
 SHIPPED = ["beams", "needle", "organ", "probe", "three-rates", "wire"]
+SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
     "active", "arm", "bunny", "cube", "dart", "gas", "half-cylinder", "mass", "pipe", "plane", "shapes",
@@ -21,7 +22,7 @@ HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "ma
 
 def test_every_shipped_scene_is_listed_with_one_line():
     named = [f"hapco-{name}" for name in HAPCO] + [f"suction-{name}" for name in SUCTION]
-    assert sorted(list_scenes()) == sorted(SHIPPED + SNAP + named)
+    assert sorted(list_scenes()) == sorted(SHIPPED + SEVERAL_HANDS + SNAP + named)
     assert all(line and "\n" not in line for line in list_scenes().values())
 
 
@@ -40,6 +41,17 @@ def test_the_hand_starts_where_it_holds_the_tool(name):
     # Half a millimetre is far below what the coupling and the hand yield under their own weight.
     assert math.dist(scene.device.path[0][1:], held) < 0.5e-3
     assert math.dist(scene.workspace.offset, held) < 0.5e-3
+
+
+@pytest.mark.parametrize("name", SEVERAL_HANDS)
+def test_each_of_several_hands_starts_where_it_holds_a_tool_of_its_own(name):
+    scene = load_scene(name)
+    held = [hand.tool.body for hand in scene.hands]
+    assert sorted(held) == sorted(b.name for b in scene.bodies if getattr(b, "rate", "low") == "high")
+    for hand in scene.hands:
+        place = hand.tool_body.placement.position
+        assert math.dist(hand.device.path[0][1:], place) < 0.5e-3
+        assert math.dist(hand.workspace.offset, place) < 0.5e-3
 
 
 @pytest.mark.parametrize("name", SHIPPED)

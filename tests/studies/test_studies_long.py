@@ -43,6 +43,12 @@ def test_a_large_body_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_bodies_of_several_rates_and_hands_are_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
+    claims = run_study("mixed-accuracy", tmp_path, quick=True, console=QUIET)
+    assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
+
+
+@pytest.mark.slow
 def test_a_hung_cylinder_weighs_what_it_weighs(tmp_path: Path) -> None:
     """Short waits leave a swing, so that of the weights only the mean is judged here."""
     claims = {c.name: c for c in run_study("multirate-wire", tmp_path, quick=True, console=QUIET)}
