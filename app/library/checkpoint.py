@@ -43,7 +43,7 @@ OWN = {
     ("SnapState", "prongs"), ("FieldContacts", "probes"), ("Probe", "address"), ("Solid", "address"),
     ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
     ("PairSearch", "asked"), ("HighRate", "searches"), ("HighRate", "links"), ("HighRate", "helds"),
-    ("LentClock", "address"), ("ServoState", "rows"),
+    ("LentClock", "address"), ("ServoState", "rows"), ("ServoState", "beside"),
 }  # fmt: skip
 """Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""
 PLAIN = (bool, int, float, str, type(None))

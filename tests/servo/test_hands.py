@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import palpo
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.replay import replay
@@ -229,3 +230,19 @@ def test_what_two_hands_cannot_hold_is_refused_in_words(text, said):
 
 def test_a_scene_with_one_tool_has_one_hand():
     assert load_scene("wire").hands == (load_scene("wire"),)
+
+
+def test_a_state_of_two_hands_is_copied_with_both(tmp_path):
+    (tmp_path / "hands.toml").write_text(SCENE)
+    state = palpo.load(tmp_path / "hands.toml").build().start()
+    state.step(120)
+    other = state.copy()
+    for one in (state, other):
+        led = one.rig.servo.led[0]
+        assert led.beside.size == 0 and one.rig.servo.beside[0] == led.address
+    ahead = state.step(80)
+    before = other.rig.servo.led[0].sent.copy()
+    after = state.rig.servo.led[0].sent.copy()
+    assert np.abs(after - before).max() > 0.0, "the other stays where it was"
+    np.testing.assert_array_equal(other.step(80).force, ahead.force)
+    np.testing.assert_array_equal(other.rig.servo.led[0].sent, after)
