@@ -24,6 +24,7 @@ class Deflected(Device):
 
     source = MAILBOX
     live = hardware = True
+    automatic = False
 
     def __init__(self, asked: Asked, argument: str) -> None:
         if asked.lock_step:
@@ -31,10 +32,6 @@ class Deflected(Device):
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
             )
         self.name = asked.device_name
-
-    @classmethod
-    def there(cls, asked: Asked) -> bool:
-        return False
 
     def opened(self) -> Source:
         """The device, open. Raises HapticsError where it cannot be."""

@@ -107,6 +107,9 @@ class Device:
     schedules: ClassVar[bool] = False
     """Whether its own scheduler calls the servo."""
 
+    automatic: ClassVar[bool] = True
+    """Whether `--device auto` asks whether it is there."""
+
     source: ClassVar[int] = TABLE
     state: str = ""
     """What whoever holds it should do or know now, in a sentence; empty while all is well."""
@@ -120,8 +123,8 @@ class Device:
 
     @classmethod
     def there(cls, asked: Asked) -> bool:
-        """Whether `--device auto` may take it."""
-        return True
+        """Whether `--device auto` may take it now."""
+        return cls.automatic
 
     @property
     def title(self) -> str:

@@ -32,6 +32,7 @@ print(words)
 sys.exit(not ok)
 """
     live = rebased = hardware = True
+    automatic = False  # asking takes a process and seconds
     taking = (
         "Take the tool",
         "move the handle: the tool in the ring follows your hand",
@@ -47,10 +48,6 @@ sys.exit(not ok)
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
             )
         self.address = argument or SERVICE
-
-    @classmethod
-    def there(cls, asked: Asked) -> bool:
-        return False  # asking takes a process and seconds
 
     @property
     def title(self) -> str:

@@ -33,6 +33,7 @@ class Remote(Device):
     word, argument = "remote", "[HOST:]PORT"
     about = "a hand on another machine, where `palpo hand` runs; without HOST it must be this machine"
     live = rebased = hardware = True
+    automatic = False
     taking = (
         "Take the tool",
         "the hand at the other end leads it, as late as the network is",
@@ -49,10 +50,6 @@ class Remote(Device):
         if not argument:
             raise HapticsError(f"--device {self.word}: name the port at which it calls, {self.word}:7420")
         self.place = endpoint(argument)
-
-    @classmethod
-    def there(cls, asked: Asked) -> bool:
-        return False
 
     @property
     def title(self) -> str:

@@ -28,7 +28,7 @@ AUTO = "auto"
 def offered() -> dict[str, str]:
     """What `--device` takes, with a line for people."""
     named = {device.word + (f":{device.argument}" if device.argument else ""): device for device in DEVICES}
-    best = "the first that is there of " + ", ".join(d.word for d in DEVICES if not d.argument)
+    best = "the first that is there of " + ", ".join(d.word for d in DEVICES if d.automatic)
     return {AUTO: best} | {word: device.about for word, device in named.items()}
 
 

@@ -20,16 +20,13 @@ class Trajectory(Device):
     """The stylus is where the file says, and no hand yields."""
 
     word, argument = "replay", "FILE"
+    automatic = False
     about = "a recording (.h5), or a table t x y z (CSV or whitespace columns)"
 
     def __init__(self, asked: Asked, argument: str) -> None:
         if not argument:
             raise HapticsError("--device replay: name a file, replay:FILE")
         self.file, self.unit, self.scale = Path(argument), asked.unit, asked.replay_scale
-
-    @classmethod
-    def there(cls, asked: Asked) -> bool:
-        return False
 
     @property
     def title(self) -> str:

@@ -44,6 +44,14 @@ def test_a_new_device_needs_its_line_only(monkeypatch, capsys):
     assert re.search(r"newcomer:SPEED +yes +a device of this test", capsys.readouterr().out)
 
 
+def test_auto_offers_what_it_may_take_and_nothing_else():
+    offered = table.offered()[table.AUTO]
+    for device in table.DEVICES:
+        assert (device.word in offered.split(" of ")[1].split(", ")) == device.automatic
+        if not device.automatic:
+            assert not device.there(Options("probe"))
+
+
 def test_words_are_unique_and_auto_ends_at_one_that_is_always_there():
     words = [device.word for device in table.DEVICES]
     assert len(set(words)) == len(words) and table.AUTO not in words
