@@ -257,8 +257,11 @@ def _draw_map(figure: Figure, pulls: dict[Case, Pull]) -> None:
     grid = figure.subplots(2, 2, sharex="col")
     flow = f"{1e6 * ROUGH:g} um wall,\nflow"
     columns = [
-        ([f"airtight to\n{1e3 * sealing:g} mm" for sealing in SEALINGS], "air free to go"),
-        (["air free", f"bears\n{GIVEN:.0f} Pa", "what its\nrim bears", flow], "air shut in"),
+        (
+            [f"airtight to\n{1e3 * sealing:g} mm" for sealing in SEALINGS],
+            "by what is airtight, air free to go",
+        ),
+        (["air free", f"bears\n{GIVEN:.0f} Pa", "what its\nrim bears", flow], "by what its rim bears"),
     ]
     for row, cup in enumerate(("small", "large")):
         squares = [case for case in map_cases() if case.cup == cup]

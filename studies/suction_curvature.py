@@ -3,12 +3,14 @@
 Half cylinders of 120 mm, their height scaled by 0.2 to 1, lie on the ground; the small cup is pressed on
 their top and lifts them. The thesis lifts all flattened ones, and the round one only for a moment. Its push
 is not told: that of docs/suction.md is shown, and the outcome is mapped over others, since a deeper push
-bends the rim further around.
+bends the rim further around. At that push the outcome is also mapped over friction, over the gap that counts
+as airtight, and over the largest pressure that the rim bears, with the thesis's outcome marked.
 """
 
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -31,8 +33,33 @@ FLATNESSES = (0.2, 0.4, 0.6, 0.8, 1.0)
 DEPTHS = (0.5e-3, 1e-3, 2e-3, 3e-3)
 MASS = 0.05
 RADIUS = 0.06
+SEALINGS = (0.15e-3, 0.2e-3, 0.3e-3, 0.5e-3)
+FRICTIONS = (0.2, 0.6, 2.0)
+LARGEST = (101.4e3, 102e3, 110e3)
+"""Of the map: gaps [m] that count as airtight, mu, P_max [Pa]. The scenes have 0.5 mm, 0.6 and 102 kPa."""
 LEAST = 0.01
 """Height [m] that counts as lifted, a third of the hand's."""
+
+
+class Setting(NamedTuple):
+    """What decides beside the push and the shape; the scenes' own by default."""
+
+    mu: float = 0.6
+    sealing: float = 0.5e-3  # [m]
+    largest: float = 102e3  # [Pa]
+
+
+OWN = Setting()
+
+
+def settings() -> list[Setting]:
+    """Of the map: one changed at a time."""
+    changed = [
+        *(OWN._replace(sealing=sealing) for sealing in SEALINGS),
+        *(OWN._replace(mu=mu) for mu in FRICTIONS),
+        *(OWN._replace(largest=largest) for largest in LARGEST),
+    ]
+    return list(dict.fromkeys(changed))
 
 
 def run(out: Path, quick: bool) -> list[Claim]:
@@ -60,10 +87,35 @@ def run(out: Path, quick: bool) -> list[Claim]:
         [{"flatness": flatness, **row} for flatness, trace in shown.items() for row in trace.table()],
     )
     save_figure(out / "lifts.png", 5.4, partial(_draw, traces=traces, shown=shown))
+    if not quick:
+        _map(out)
     return claims_of(traces)
 
 
-def lift(resolution: int, case: tuple[float, float]) -> Trace:
+def _map(out: Path) -> None:
+    """Outcomes at PUSH over the settings as CSV and figure."""
+    cases = [(PUSH, flatness, setting) for setting in settings() for flatness in FLATNESSES]
+    found = dict(
+        zip(cases, spread(partial(lifted_under, 576), cases, "half cylinders, mapped", False), strict=True)
+    )
+    write_csv(
+        out / "map.csv",
+        [
+            {"flatness": flatness, **setting._asdict(), "lifted": up}
+            for (_, flatness, setting), up in found.items()
+        ],
+    )
+    outcome = {(flatness, setting): up for (_, flatness, setting), up in found.items()}
+    save_figure(out / "map.png", 3.6, partial(_draw_map, outcome=outcome))
+
+
+def lifted_under(resolution: int, case: tuple[float, float, Setting]) -> bool:
+    """Whether the half cylinder ends lifted."""
+    depth, flatness, setting = case
+    return lifted(lift(resolution, (depth, flatness), setting), LEAST)
+
+
+def lift(resolution: int, case: tuple[float, float], setting: Setting = OWN) -> Trace:
     """The small cup presses a half cylinder by a depth [m], and lifts; the cylinder's flatness."""
     depth, flatness = case
     top = flatness * RADIUS
@@ -72,7 +124,8 @@ def lift(resolution: int, case: tuple[float, float]) -> Trace:
         f'geometry={{kind="half-cylinder", flatness={flatness!r}}}}}'
     )
     path = press_and_lift(depth, height=0.03)
-    return lead(changes("small", resolution, path, partner))
+    more = [f"contact.sealing={setting.sealing!r}", f"gas.max_pressure={setting.largest!r}"]
+    return lead(changes("small", resolution, path, partner, mu=setting.mu, more=more))
 
 
 def claims_of(traces: dict[tuple[float, float], Trace]) -> list[Claim]:
@@ -131,3 +184,29 @@ def _draw(figure: Figure, traces: dict[tuple[float, float], Trace], shown: dict[
     axes["map"].set(xlabel="push depth [mm]", ylabel="scale of the height")
     axes["map"].set_title("o lifted   x not", loc="left", fontsize=9.5)
     axes["map"].margins(0.15)
+
+
+def _draw_map(figure: Figure, outcome: dict[tuple[float, Setting], bool]) -> None:
+    """Each setting's axis; filled circles lifted, crosses not; the thesis's outcome as rings around those."""
+    panels = (
+        ("sealing", "gap that counts as airtight [mm]", SEALINGS, 1e3),
+        ("mu", "mu", FRICTIONS, 1.0),
+        ("largest", "P_max over the atmosphere [Pa]", LARGEST, 1.0),
+    )
+    for axes, (name, label, values, scale) in zip(figure.subplots(1, 3, sharey=True), panels, strict=True):
+        for k, value in enumerate(values):
+            for flatness in FLATNESSES:
+                up = outcome[flatness, OWN._replace(**{name: value})]
+                as_printed = up == (flatness < 1.0)
+                axes.plot(k, flatness, ls="", marker="o" if up else "x", ms=8, mew=2,
+                          color=COLOURS["low" if up else "paper"])  # fmt: skip
+                if as_printed:
+                    axes.plot(k, flatness, ls="", marker="o", ms=15, mfc="none", color=COLOURS["faint"])
+        shown = [value - 101325.0 if name == "largest" else scale * value for value in values]
+        axes.set_xticks(range(len(values)), [f"{value:g}" for value in shown])
+        axes.set(xlabel=label)
+        axes.margins(0.2)
+    figure.axes[0].set_ylabel("scale of the height")
+    figure.suptitle(
+        "filled: lifted, x: not; ringed where the thesis's figure 5.12 has the same", fontsize=9.5
+    )

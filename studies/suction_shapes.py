@@ -35,7 +35,8 @@ DEPTHS = (1e-3, 2e-3, 4e-3)
 ATMOSPHERE = 101_325.0
 EXCESS = 675.0
 """P_max over the atmosphere [Pa]; docs/suction.md."""
-EXCESSES = (100.0, EXCESS)
+EXCESSES = (48.0, 100.0, EXCESS)
+"""Others of the map; the first is what the round cup's own rim bears (palpo study suction-axisymmetric)."""
 LEAST = 0.01
 """Height [m] that counts as lifted, a third of the hand's."""
 
