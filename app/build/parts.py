@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from palpo.config.schema.attachment import FrameAttachment
 from palpo.config.schema.body import BeamBody, MeshBody, PlaneBody, Region, RigidBody, TetBody
-from palpo.config.schema.geometry import Placement, TetGeometry, VolumeFile
+from palpo.config.schema.geometry import Placement, Prong, TetGeometry, VolumeFile
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
@@ -17,6 +17,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate, io
 from palpo.physics.mesh.beam import BeamLine
+from palpo.physics.mesh.connectors import registry as connectors
 from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -80,8 +81,20 @@ def generated_tets(g: TetGeometry) -> TetMesh | None:
             return generate.ellipsoid(g.radii, g.divisions)
         case "liver":
             return liver(g.width, g.spacing)
+        case "prong":
+            return _prong(g)
         case _:
             return None
+
+
+def _prong(g: Prong) -> TetMesh:
+    """An elastic part of a connector's socket; InputError for a number that it does not have."""
+    prongs = connectors.generate(g.connector, g.mesh).prongs
+    if g.number >= len(prongs):
+        raise InputError(
+            f"geometry.number = {g.number}: the socket of {g.connector} has parts 0 to {len(prongs) - 1}."
+        )
+    return prongs[g.number].mesh
 
 
 def tet_mesh(spec: TetBody) -> TetMesh:
@@ -200,6 +213,9 @@ def rigid_form(
         return ends, NO_TRIANGLES, np.array([[0, 1]], np.int32), r, shaft + caps, np.zeros(3), inertia
     if g.kind == "box":
         surface, source = generate.box_surface(g.size), f"box of {body.name}"
+    elif g.kind == "plug":
+        plug = connectors.generate(g.connector)
+        surface, source = plug.plug_at(0.0), f"plug of {body.name}"
     else:
         surface, source = io.read_surface_mesh(g.path), g.path
         surface = surface.with_vertices(surface.vertices * g.scale)

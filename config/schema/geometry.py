@@ -90,6 +90,26 @@ class Liver(Spec):
         return spacing
 
 
+class _ConnectorPart(Spec):
+    connector: Literal["two-prong", "lan", "cap", "buckle"] = Field(
+        description="The snap connector that it is a part of, with the generator's dimensions."
+    )
+
+
+class Prong(_ConnectorPart):
+    """An elastic part of a snap connector's socket, in the connector's frame."""
+
+    kind: Literal["prong"]
+    number: Annotated[Count, Field(ge=0)] = Field(0, description="Which of the socket's parts, from 0.")
+    mesh: Literal["coarse", "fine"] = Field("coarse", description="Its mesh.")
+
+
+class Plug(_ConnectorPart):
+    """The plug of a snap connector, in the connector's frame, where its push begins."""
+
+    kind: Literal["plug"]
+
+
 class Line(Spec):
     """A straight chain of beams."""
 
@@ -197,10 +217,10 @@ class SurfaceFile(_MeshFile):
 
 
 TetGeometry = Annotated[
-    Block | Cylinder | Sphere | Ellipsoid | Liver | VolumeFile, Field(discriminator="kind"), Kinds()
+    Block | Cylinder | Sphere | Ellipsoid | Liver | Prong | VolumeFile, Field(discriminator="kind"), Kinds()
 ]
 BeamGeometry = Annotated[Line | Polyline, Field(discriminator="kind"), Kinds()]
-RigidGeometry = Annotated[Capsule | Ball | Box | SurfaceFile, Field(discriminator="kind"), Kinds()]
+RigidGeometry = Annotated[Capsule | Ball | Box | Plug | SurfaceFile, Field(discriminator="kind"), Kinds()]
 StaticGeometry = Annotated[
     Box | Sphere | Ellipsoid | Cylinder | SurfaceFile, Field(discriminator="kind"), Kinds()
 ]

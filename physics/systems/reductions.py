@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.large_body import LargeTetBody
@@ -58,7 +59,8 @@ class Reduction(Protocol):
         """L6: the full body over the ticks of `forces` (ticks, k, 3) [N] on its points local (k,).
 
         model: the state of the last frame's model at the end of all but the last `tail` ticks, under the
-        forces on the points that are `heard`, those with a slot in it.
+        forces on the points that are `heard`, those with a slot in it. Without a tail it is where the body
+        is, even if its own steps cost nothing: joints are known to the model alone.
         """
         ...
 
@@ -120,8 +122,13 @@ class RigidReduction:
         heard: NDArray[np.bool_],
         tail: int,
     ) -> None:
-        """Every tick anew."""
-        self.member.integrate(self.h, forces, local)
+        """Every tick anew, or where the model is."""
+        if tail:
+            self.member.integrate(self.h, forces, local)
+            return
+        state = self.member.body.state
+        state.x[0], state.q[0] = model.centre[low], model.q[low]
+        state.v[0], state.w[0] = model.velocity[low], model.spin[low]
 
 
 class BeamReduction:
@@ -182,5 +189,15 @@ class BeamReduction:
         heard: NDArray[np.bool_],
         tail: int,
     ) -> None:
-        """Every tick anew."""
-        self.member.integrate(self.shifts[0], forces, local)
+        """Every tick anew, or where the model is."""
+        if tail:
+            self.member.integrate(self.shifts[0], forces, local)
+            return
+        last, body = self.drawn(), self.member.body
+        coordinates = np.column_stack([model.z[last.modes], model.rate[last.modes]])
+        moved, rate = (last.basis @ (last.transform @ coordinates)).T
+        body.x[body.free] += moved.reshape(-1, 6)[:, :3]
+        turns = Rotation.from_rotvec(moved.reshape(-1, 6)[:, 3:])
+        before = Rotation.from_quat(body.q[body.free], scalar_first=True)
+        body.q[body.free] = (turns * before).as_quat(scalar_first=True)
+        body.v = rate
