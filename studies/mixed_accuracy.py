@@ -2,8 +2,10 @@
 
 `three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off.
 `two-hands`: two tools squeeze a soft cylinder and lift it; each hand's force is judged by itself.
+`mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on a
+firm base stands beside.
 
-A case is judged to where something first lands or grips, and over the whole path. The quick form has the
+A case is judged to where something first lands, grips or clicks, and over the whole path. The quick form has the
 cylinder coarse. On its own mesh two hands that hold it by friction share its weight in more than one way, and
 roundings of a stick decide: what is asked is not reached there and stands beside the figure.
 """
@@ -42,6 +44,8 @@ class Case:
     """Changes of the quick form."""
     short: bool = False
     """Whether what is asked of the whole path is not reached on the scene's own mesh."""
+    firm: tuple[str, ...] = ()
+    """Settings that make firm what is soft."""
 
 
 CASES = (
@@ -51,6 +55,12 @@ CASES = (
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
     Case("two-hands", 0.9, quick=COARSE, short=True),
+    Case(
+        "mixed-snap",
+        1.65,
+        ((), ("bodies.left.rate_hz=50", "bodies.right.rate_hz=50")),
+        firm=("bodies.tissue.material.youngs_modulus=3e9",),
+    ),
 )
 
 
@@ -76,11 +86,20 @@ def run(out: Path, quick: bool) -> list[Line]:
                     limit = CALM if part != "whole" else THROUGH_IMPACTS
                     asked = limit if part != "whole" or quick or not case.short else None
                     lines += _judged(f"{case.scene}, {rates}{whose}, {part}", row, limit, asked, not changes)
+        if case.firm:
+            firm = drive(case.scene, path, (*mesh, *case.firm)).trace["felt"]
+            share = 100.0 * _peak(exact) / _peak(firm)
+            lines.append(Reported(f"{case.scene}, peak force over that on a firm base", share, "%", "softer"))
         title = f"{case.scene}: {spec.description}"
         figure_of = partial(_draw, title=title, exact=exact[:, 0], forces=forces)
         save_figure(out / f"force-{case.scene}.png", 5.6, figure_of)
     write_csv(out / "mixed.csv", rows)
     return lines
+
+
+def _peak(felt: Floats) -> float:
+    """Of the force on the first hand, felt (n, hands, 3) [N]."""
+    return float(np.linalg.norm(felt[:, 0], axis=1).max())
 
 
 def _rate(run: Drive, low: LowRate) -> str:

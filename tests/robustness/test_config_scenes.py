@@ -10,7 +10,7 @@ from palpo.config.load import SYSTEMS, json_schema, list_scenes, load_scene, par
 from palpo.config.schema.material import Material, library
 from palpo.config.schema.rates import Rates
 
-SHIPPED = ["beams", "needle", "organ", "probe", "three-rates", "wire"]
+SHIPPED = ["beams", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
