@@ -2,12 +2,12 @@
 
 `three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off.
 `two-hands`: two tools squeeze a soft cylinder and lift it; each hand's force is judged by itself.
-`mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on a
-firm base stands beside.
+`mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on
+a firm base stands beside.
 
-A case is judged to where something first lands, grips or clicks, and over the whole path. The quick form has the
-cylinder coarse. On its own mesh two hands that hold it by friction share its weight in more than one way, and
-roundings of a stick decide: what is asked is not reached there and stands beside the figure.
+A case is judged to where something first lands, grips or clicks, and over the whole path. The quick form has
+the cylinder coarse. On its own mesh two hands that hold it by friction share its weight in more than one way,
+and roundings of a stick decide: what is asked is not reached there and stands beside the figure.
 """
 
 from dataclasses import dataclass
