@@ -38,7 +38,7 @@ each other."""
 class Led(NamedTuple):
     """The slots that a frame's joints hold, those of one body side by side."""
 
-    count: NDArray[np.int64]  # (1,) of them, -1 until a tick of the frame is made again
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them, -1 until a tick of the frame is made again
     slot: NDArray[np.int32]  # (MOST_LED,)
     first: NDArray[np.int32]  # (MOST_LED,) the first of the same body
     factor: NDArray[np.float64]  # (3 MOST_LED, 3 MOST_LED) Cholesky's of C, one block a body, body axes
