@@ -2,6 +2,7 @@
 
 gymnasium.make("palpo.app.gym:palpo/Snap-v1")
 gymnasium.make_vec("palpo.app.gym:palpo/Snap-v1", num_envs=16, vectorization_mode="vector_entry_point")
+gymnasium.make("palpo.app.gym:palpo/Suction-v1")
 """
 
 import gymnasium
@@ -12,3 +13,4 @@ gymnasium.register(
     vector_entry_point="palpo.app.gym.snap_batch:SnapVectorEnv",
     max_episode_steps=300,
 )
+gymnasium.register("palpo/Suction-v1", entry_point="palpo.app.gym.suction:SuctionEnv", max_episode_steps=500)

@@ -6,8 +6,9 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
-from palpo.app.cli.refusal import Refusal
-from palpo.app.gym.snap_plant import BOUND, QUICK, TICKS, Artist, Errors, Observation, Plant, Trial
+from palpo.app.gym.artist import Artist
+from palpo.app.gym.drawn import errors_of
+from palpo.app.gym.snap_plant import BOUND, QUICK, TICKS, Errors, Observation, Plant, Trial
 from palpo.physics.systems.snap_episode import advance_one
 
 ACTIONS, OBSERVATIONS = Box(-1.0, 1.0, (6,), np.float32), Box(-BOUND, BOUND, (18,), np.float32)
@@ -64,11 +65,11 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError, InputError and Refusal for what cannot be built."""
-        self.plant = Plant(scene, tuple(overrides), errors_of(errors))
+        self.plant = Plant(scene, tuple(overrides), errors_of(Errors, errors))
         self.trial = Trial(self.plant)
         self.render_mode = render_mode
         self.action_space, self.observation_space = ACTIONS, OBSERVATIONS
-        self._artist = Artist(self.plant.scene)
+        self._artist = Artist()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -88,22 +89,11 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
 
     def render(self) -> Any:
         """A picture (480, 640, 3) of the present state; raises RenderUnavailable where there is no EGL."""
-        if self.render_mode is None or self.trial.rig is None:
+        rig = self.trial.rig
+        if self.render_mode is None or rig is None:
             return None
-        return self._artist.picture(self.trial.rig)
+        return self._artist.picture(rig, rig.visual, rig.tick)
 
     def close(self) -> None:
         """Give the picture's resources back."""
         self._artist.close()
-
-
-def errors_of(given: Errors | dict[str, Any] | None) -> Errors:
-    """The default errors with what is given; Refusal for an entry that there is not."""
-    if isinstance(given, Errors):
-        return given
-    unknown = sorted(set(given or {}) - set(Errors.__dataclass_fields__))
-    if unknown:
-        raise Refusal(
-            f"errors: there is no {unknown[0]!r}; there are {', '.join(Errors.__dataclass_fields__)}"
-        )
-    return Errors(**(given or {}))

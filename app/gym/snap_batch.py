@@ -11,8 +11,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from palpo.app.cli.refusal import Refusal
-from palpo.app.gym.snap import ACTIONS, OBSERVATIONS, SnapEnv, errors_of
-from palpo.app.gym.snap_plant import QUICK, TICKS, Artist, Errors, Observation, Plant, Trial
+from palpo.app.gym.artist import Artist
+from palpo.app.gym.drawn import errors_of
+from palpo.app.gym.snap import ACTIONS, OBSERVATIONS, SnapEnv
+from palpo.app.gym.snap_plant import QUICK, TICKS, Errors, Observation, Plant, Trial
 from palpo.physics.systems.snap_episode import addresses_of, advance_all, claims
 
 Flags = NDArray[np.bool_]
@@ -43,7 +45,7 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         modes = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
         if num_envs < 1 or autoreset_mode not in modes:
             raise Refusal(f"num_envs = {num_envs}, {autoreset_mode}: give at least 1, and one of {modes}")
-        self.plant = Plant(scene, tuple(overrides), errors_of(errors))
+        self.plant = Plant(scene, tuple(overrides), errors_of(Errors, errors))
         self.trials = [Trial(self.plant) for _ in range(num_envs)]
         self.num_envs, self.render_mode, self.autoreset_mode = num_envs, render_mode, autoreset_mode
         self.metadata = {**SnapEnv.metadata, "autoreset_mode": autoreset_mode}
@@ -57,7 +59,7 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         n = min(num_envs, threads or len(os.sched_getaffinity(0)))
         self._helpers = n - 1
         self._pool = ThreadPoolExecutor(n - 1, "snap") if n > 1 else None
-        self._artists = [Artist(self.plant.scene) for _ in range(num_envs)]
+        self._artists = [Artist() for _ in range(num_envs)]
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -127,9 +129,9 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         if self.render_mode is None:
             return None
         return tuple(
-            artist.picture(trial.rig)
+            artist.picture(rig, rig.visual, rig.tick)
             for artist, trial in zip(self._artists, self.trials, strict=True)
-            if trial.rig is not None
+            if (rig := trial.rig) is not None
         )
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -1,7 +1,7 @@
 """What a learning robot plugs in: a snap scene with the errors that a real one would have, drawn by seed."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,17 @@ from palpo.app.build.snap import model_of
 from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.progress import Silent
 from palpo.app.cli.refusal import Refusal
+from palpo.app.gym.drawn import known_only, require
 from palpo.app.visual.snap import SnapVisual
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import FilesConnector, SnapScene
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.snapshot import COUNTERS
 from palpo.physics.math3 import quat_from_rotvec, quat_multiply
 from palpo.physics.mesh.connectors.connector import GIVE, Connector
 from palpo.physics.mesh.connectors.registry import KINDS
 from palpo.physics.systems.snap_episode import SENSED, advance_one, make_episode, sensed_now
 from palpo.physics.systems.snap_servo import make_servo
-from palpo.render.camera import Camera
-from palpo.render.offscreen import Offscreen
-from palpo.render.scene_view import visible_points
 
 Floats = NDArray[np.float64]
 Observation = NDArray[np.float32]
@@ -48,7 +45,6 @@ COST = 0.05
 """Of the reference force, in a step."""
 BOUND = 10.0
 """Entries of an observation beyond it are cut off."""
-WIDTH, HEIGHT = 640, 480
 TRIES = 100
 """Of drawing dimensions with which a connector can latch."""
 
@@ -76,13 +72,7 @@ class Errors:
     variants: int = 8
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            most = 1.0 if name in ("friction", "modulus", "geometry") else np.inf
-            if not 0.0 <= value < most:
-                below = " and below 1" if most == 1.0 else ""
-                raise Refusal(f"errors: {name} is {value!r}; it must be zero or positive{below}")
-        if not isinstance(self.variants, int) or self.variants < 1:
-            raise Refusal(f"errors: variants is {self.variants!r}; give a whole number, at least 1")
+        require(self, ("friction", "modulus", "geometry"))
 
 
 NONE = Errors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1)
@@ -93,13 +83,22 @@ class Rig:
     """One variant's model and servo, at rest after `restore`."""
 
     def __init__(self, spec: SnapScene, connector: Connector, variant: int, latest: int) -> None:
-        self.variant, self.connector = variant, connector
+        self.spec, self.variant, self.connector = spec, variant, connector
         self.model = model = model_of(spec, connector, Silent())
         self.servo = make_servo(model, spec.integration.substeps, turns=True)
         self.episode = make_episode(self.servo, model.start, latest)
         self.handle = Handle(self.episode)
         parts = (self.episode, *model.prongs, *(probe.state for probe in model.probes))
         self._fresh = [(array, array.copy()) for part in parts for array in _state(part)]
+
+    def visual(self) -> SnapVisual:
+        """What there is to see of it."""
+        return SnapVisual(self.spec, self.model, self.servo)
+
+    @property
+    def tick(self) -> int:
+        """Ticks done."""
+        return int(self.servo.count[0]["tick"])
 
     def restore(self) -> None:
         """As it was made."""
@@ -192,7 +191,7 @@ class Trial:
         """Draw an episode, but for what `options` give, and lead its first tick; what was drawn."""
         plant, e = self.plant, self.plant.errors
         push = plant.nominal.push
-        across, given = np.eye(3) - np.outer(push, push), options or {}
+        across = np.eye(3) - np.outer(push, push)
         drawn, variant, late = (
             rng.uniform(-1.0, 1.0, 7),
             rng.integers(plant.variants),
@@ -203,10 +202,7 @@ class Trial:
             "friction": plant.nominal.friction * (1.0 + e.friction * drawn[6]),
             "delay": late * plant.scene.rates.dt, "variant": int(variant),
         }  # fmt: skip
-        unknown = sorted(set(given) - set(drew))
-        if unknown:
-            raise Refusal(f"reset: there is no option {unknown[0]!r}; there are {', '.join(drew)}")
-        drew |= given
+        drew |= known_only(options, list(drew), "reset")
         self._take(int(drew["variant"]), float(drew["delay"]))
         assert self.rig is not None
         servo, own = self.rig.servo, plant.scene.misalignment
@@ -267,36 +263,6 @@ class Trial:
         travel = float((servo.snap.plug.motion.position - self.rig.model.start) @ c.push)
         force = float(np.linalg.norm(servo.hand[:3]))
         return {"travel_m": travel, "force_N": force, "latched": travel >= LATCHED * c.stroke}
-
-
-class Artist:
-    """Pictures of one environment; raises RenderUnavailable where there is no EGL."""
-
-    def __init__(self, scene: SnapScene) -> None:
-        self.scene = scene
-        self._of: Rig | None = None
-        self._photographer: Offscreen | None = None
-
-    def picture(self, rig: Rig) -> NDArray[np.uint8]:
-        """The present state of a rig, (480, 640, 3)."""
-        if self._of is not rig:
-            self.close()
-            self._of, self._visual = rig, SnapVisual(self.scene, rig.model, rig.servo)
-        visual, tick = self._visual, int(rig.servo.count[0]["tick"])
-        visual.publish(visual.take_tool(), tick, np.zeros(len(COUNTERS), np.int64))
-        state, _ = visual.latest()
-        if self._photographer is None:
-            self._photographer = Offscreen(visual.geometry, state, WIDTH, HEIGHT)
-            self._camera = Camera.looking(
-                "perspective", visible_points(visual.geometry, state), WIDTH / HEIGHT
-            )
-        return self._photographer.picture(state, self._camera)
-
-    def close(self) -> None:
-        """Give the picture's resources back."""
-        if self._photographer is not None:
-            self._photographer.close()
-        self._photographer, self._of = None, None
 
 
 CONSTANT = (

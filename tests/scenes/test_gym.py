@@ -176,7 +176,7 @@ def test_errors_that_cannot_be_are_refused_by_name(errors, said):
 
 
 def test_an_option_that_there_is_not_is_refused(env):
-    with pytest.raises(Refusal, match="there is no option 'tild'; there are position, tilt"):
+    with pytest.raises(Refusal, match="there is no 'tild'; there are position, tilt"):
         env.reset(options={"tild": (0.0, 0.0, 0.1)})
     with pytest.raises(Refusal, match=r"delays up to 0\.01 s"):
         env.reset(options={"delay": 1.0})

@@ -1,0 +1,232 @@
+"""Robot learning of a suction cup: place it on a cube, press, lift, and hold before the air has seeped in."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from palpo.app.cli.refusal import Refusal
+from palpo.app.gym.artist import Artist
+from palpo.app.gym.drawn import errors_of, known_only, require
+from palpo.app.library.model import Model
+from palpo.app.library.scene import load
+from palpo.app.library.state import State
+from palpo.config.schema.suction import HandDrive, PassiveGas, RigidPartner, SuctionScene
+
+Floats = NDArray[np.float64]
+Observation = NDArray[np.float32]
+
+PERIOD = 0.01
+"""Of a step [s]."""
+SPEED = 0.05
+"""Of the target at a full action [m/s]."""
+BOX = np.array([[-20e-3, -12e-3, -20e-3], [20e-3, 40e-3, 20e-3]])
+"""How far the target may go from its start [m]."""
+HIGH, LONG = 10e-3, 2.5
+"""How high the cube has to hang [m], and for how long [s]."""
+BREAKING = 8.0
+"""Force at which something breaks [N]."""
+COST = 0.002
+"""Of a newton, in a step."""
+BOUND = 10.0
+"""Entries of an observation beyond it are cut off."""
+UNIT = np.repeat([10e-3, 1e-3, 1.0], 3)
+"""Of the observation's entries [m], [m], [N]."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What differs from the scene, drawn evenly from both sides of nothing where it is not said otherwise.
+
+    position [m]: of the cup beside the middle of the cube, along x and z. mass, leak, friction: share of the
+    cube's mass, of the gap that air seeps through, and of the coefficient. noise: standard deviation of all
+    that is measured, in the observation's units. delay [s]: of what is measured, drawn evenly from zero on in
+    whole steps. variants: how many scenes are made, each with a mass, leak and friction of its own; an
+    episode draws one.
+
+    Raises Refusal for a negative entry, no variant, and a share of 1 or more.
+    """
+
+    position: float = 15e-3
+    mass: float = 0.3
+    leak: float = 0.3
+    friction: float = 0.3
+    noise: float = 0.01
+    delay: float = 0.02
+    variants: int = 4
+
+    def __post_init__(self) -> None:
+        require(self, ("mass", "leak", "friction"))
+
+
+class SuctionEnv(gymnasium.Env[Observation, Observation]):
+    """Place a suction cup on a cube, press it, lift the cube, and hold it.
+
+    The cup hangs on a spring and a damper that pull it to a target; the agent moves the target. What the cup
+    holds, and for how long, follows from how it was pressed: air seeps in under its rim. A step is 10 ms.
+
+    **Action**, `Box(-1, 1, (3,), float32)`: velocity of the target along x, y and z, in 0.05 m/s. The target
+    stays within 20 mm beside its start, 12 mm below and 40 mm above it.
+
+    **Observation**, `Box(-10, 10, (9,), float32)`:
+
+    | entries | what | unit |
+    |---|---|---|
+    | 0-2 | target from its start | 10 mm |
+    | 3-5 | cup from its target | 1 mm |
+    | 6-8 | force on the gripper | 1 N |
+
+    Entries 3 to 8 are measured: with noise, and late.
+
+    **Reward**: the share of 10 mm by which the cube hangs higher than ever before, less 0.002 for each
+    newton; +1 for the step at whose end it has hung 10 mm high for 2.5 s, -1 for one that breaks something.
+
+    **Episode**: it starts at rest above the cube, off its middle. `errors` says what is drawn, and
+    `reset(options={...})` gives some of it instead: `position` (x, z) [m], `delay` [s], `variant`. It is
+    terminated when the cube was held, or the force exceeds 8 N; `gymnasium.make` truncates it after 500
+    steps. `info` has `height_m` of the cube, `force_N` and `held`, without error or delay.
+
+    scene: name or file of a suction scene with one cup in the hand's drive, passive gas and a rigid partner
+    of a given mass. errors: an `Errors`, or a table of some of its entries. The same seed and actions give
+    the same episode, bit for bit. A step takes some 10 ms of a processor, as long as it lasts: several
+    environments go by `gymnasium.make_vec` in processes, `vectorization_mode="async"`.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 100}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scene: str = "suction-cube",
+        errors: Errors | dict[str, Any] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        """Raises Refusal for what cannot be built."""
+        self.scene, self.render_mode = load(scene), render_mode
+        self.errors = errors_of(Errors, errors)
+        spec = self.scene.spec
+        if not _usable(spec):
+            raise Refusal(
+                f"{scene}: this environment needs a suction scene with one cup that a hand drives, passive "
+                "gas, and a rigid partner of a given mass"
+            )
+        assert isinstance(spec, SuctionScene) and isinstance(spec.partner, RigidPartner)
+        self._body, self._ticks = spec.partner.name, round(PERIOD / self.scene.dt)
+        self._models: dict[int, Model] = {}
+        self._state: State | None = None
+        self._late: deque[Floats] = deque(maxlen=1)
+        self._target, self._start, self._away = np.zeros(3), np.zeros(3), np.zeros(3)
+        self._rest = self._best = self._hung = 0.0
+        self.action_space = Box(-1.0, 1.0, (3,), np.float32)
+        self.observation_space = Box(-BOUND, BOUND, (9,), np.float32)
+        self._artist = Artist()
+
+    def _model(self, variant: int) -> Model:
+        """A variant, built when it is first wanted; drawn by its number, the same for every seed."""
+        if variant not in self._models:
+            e, spec = self.errors, self.scene.spec
+            assert isinstance(spec, SuctionScene) and isinstance(spec.partner, RigidPartner)
+            assert isinstance(spec.gas, PassiveGas) and spec.partner.mass is not None
+            mass, leak, friction = 1.0 + np.array([e.mass, e.leak, e.friction]) * np.random.default_rng(
+                variant
+            ).uniform(-1.0, 1.0, 3)
+            varied = self.scene.with_(
+                {
+                    "partner.mass": spec.partner.mass * float(mass),
+                    "gas.leak": spec.gas.leak * float(leak),
+                    "friction.default": spec.friction.default * float(friction),
+                }
+            )
+            self._models[variant] = varied.build()
+        return self._models[variant]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """A new episode; see the class. Raises Refusal for an option that there is not."""
+        super().reset(seed=seed)
+        e, rng = self.errors, self.np_random
+        drew: dict[str, Any] = {
+            "position": e.position * rng.uniform(-1.0, 1.0, 2),
+            "delay": PERIOD * int(rng.integers(round(e.delay / PERIOD) + 1)),
+            "variant": int(rng.integers(e.variants)),
+        }
+        drew |= known_only(options, list(drew), "reset")
+        if self._state is not None:
+            self._state.close()
+        model = self._model(int(drew["variant"]))
+        self._state = model.start()
+        x, z = np.asarray(drew["position"], float)
+        self._away[:] = x, 0.0, z
+        self._start[:] = model.held
+        self._target[:] = 0.0
+        self._state.step(hand=self._start + self._away, ticks=1)
+        self._rest = self._height()
+        self._best, self._hung = 0.0, 0.0
+        self._late = deque(maxlen=1 + round(float(drew["delay"]) / PERIOD))
+        return self._observe(), {**self._told(), **drew}
+
+    def step(self, action: Observation) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """10 ms; see the class."""
+        assert self._state is not None
+        wanted = self._target + SPEED * PERIOD * np.clip(np.asarray(action, float), -1.0, 1.0)
+        self._target[:] = np.clip(wanted, *BOX)
+        well = True
+        try:
+            self._state.step(hand=self._start + self._away + self._target, ticks=self._ticks)
+        except (FloatingPointError, RuntimeError):
+            well = False
+        told = self._told()
+        self._hung = self._hung + PERIOD if told["height_m"] >= HIGH else 0.0
+        told["held"] = self._hung >= LONG - 0.5 * PERIOD
+        broken = not well or told["force_N"] > BREAKING
+        share = min(1.0, told["height_m"] / HIGH)
+        reward = max(0.0, share - self._best) - COST * min(told["force_N"], BREAKING) + told["held"] - broken
+        self._best = max(self._best, share)
+        return self._observe(), float(reward), bool(told["held"] or broken), False, told
+
+    def _height(self) -> float:
+        assert self._state is not None
+        return float(self._state.positions[self._body][:, 1].mean())
+
+    def _told(self) -> dict[str, Any]:
+        assert self._state is not None
+        force = float(np.linalg.norm(self._state.force))
+        return {"height_m": self._height() - self._rest, "force_N": force, "held": False}
+
+    def _observe(self) -> Observation:
+        """What the agent sees; the oldest measurement that is kept."""
+        assert self._state is not None
+        lag = self._state.tool.position - (self._start + self._away + self._target)
+        self._late.append(np.concatenate([lag, self._state.force]))
+        seen = np.concatenate([self._target, self._late[0]]) / UNIT
+        seen[3:] += self.errors.noise * self.np_random.standard_normal(6)
+        return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
+
+    def render(self) -> Any:
+        """A picture (480, 640, 3) of the present state; raises RenderUnavailable where there is no EGL."""
+        if self.render_mode is None or self._state is None:
+            return None
+        state = self._state
+        return self._artist.picture(state, lambda: state.rig.visual, state.tick)
+
+    def close(self) -> None:
+        """Give threads and the picture's resources back."""
+        self._artist.close()
+        if self._state is not None:
+            self._state.close()
+            self._state = None
+
+
+def _usable(spec: Any) -> bool:
+    return (
+        isinstance(spec, SuctionScene)
+        and len(spec.cups) == 1
+        and isinstance(spec.cups[0].drive, HandDrive)
+        and isinstance(spec.gas, PassiveGas)
+        and isinstance(spec.partner, RigidPartner)
+        and spec.partner.mass is not None
+    )

@@ -1,0 +1,87 @@
+"""The Gymnasium environment of a suction cup: its interface, its seeds, and what pressing and waiting do."""
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+import palpo.app.gym  # noqa: E402, F401
+from palpo.app.cli.refusal import Refusal  # noqa: E402
+
+SCENE = {"errors": {"variants": 1, "noise": 0.0}}
+DOWN, UP, STAY = (np.array([0.0, y, 0.0], np.float32) for y in (-1.0, 1.0, 0.0))
+MIDDLE = {"position": (0.0, 0.0), "delay": 0.0}
+
+
+@pytest.fixture(scope="module")
+def env():
+    made = gymnasium.make("palpo/Suction-v1", **SCENE)
+    yield made
+    made.close()
+
+
+def episode(env, actions, **reset):
+    """Observations, rewards and the last answer of an episode."""
+    seen, rewards = [env.reset(**reset)[0]], []
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        seen.append(observation)
+        rewards.append(reward)
+        if terminated or truncated:
+            break
+    return np.array(seen), rewards, terminated, info
+
+
+def test_it_keeps_to_gymnasiums_interface(env, recwarn):
+    check_env(env.unwrapped, skip_render_check=True)
+    assert not [str(w.message) for w in recwarn if "gymnasium" in str(w.filename)]
+
+
+def test_the_same_seed_is_the_same_episode_and_another_is_another(env):
+    actions = np.random.default_rng(3).uniform(-1.0, 1.0, (30, 3)).astype(np.float32)
+    one, two, third = (episode(env, actions, seed=seed) for seed in (7, 7, 8))
+    assert np.array_equal(one[0], two[0]) and one[1] == two[1]
+    assert not np.array_equal(one[0], third[0])
+
+
+def test_a_cup_that_was_pressed_lifts_the_cube_and_holds_it_and_one_that_was_not_does_not(env):
+    pressed, touched = (
+        episode(env, [*(n * [DOWN]), *(10 * [STAY]), *(70 * [UP]), *(260 * [STAY])], options=MIDDLE)
+        for n in (22, 10)
+    )
+    assert pressed[3]["held"] and pressed[2] and sum(pressed[1]) > 0.0
+    assert not touched[3]["held"] and sum(touched[1]) < sum(pressed[1]) - 0.5
+    # the weight of the cube hangs on the gripper
+    assert pressed[0][-1, 7] < touched[0][-1, 7]
+
+
+def test_what_is_measured_comes_as_late_as_was_drawn(env):
+    now, then = (episode(env, 25 * [DOWN], seed=0, options={**MIDDLE, "delay": d})[0] for d in (0.0, 0.02))
+    assert np.array_equal(now[:, :3], then[:, :3]), "the target is known at once"
+    assert np.array_equal(now[:-2, 3:], then[2:, 3:])
+    assert np.abs(now[2:, 3:] - then[2:, 3:]).max() > 0.1
+
+
+def test_a_scene_without_a_cup_in_the_hand_is_refused():
+    with pytest.raises(
+        Refusal, match="this environment needs a suction scene with one cup that a hand drives"
+    ):
+        gymnasium.make("palpo/Suction-v1", scene="snap")
+    with pytest.raises(Refusal, match="there is no 'lead'"):
+        gymnasium.make("palpo/Suction-v1", errors={"lead": 0.1})
+
+
+def test_a_picture_shows_cup_and_cube():
+    from palpo.render.gl import RenderUnavailable
+
+    env = gymnasium.make("palpo/Suction-v1", render_mode="rgb_array", **SCENE)
+    episode(env, 3 * [DOWN])
+    try:
+        picture = env.render()
+    except RenderUnavailable as why:
+        pytest.skip(str(why))
+    finally:
+        env.close()
+    assert picture.shape == (480, 640, 3) and picture.std() > 10.0
