@@ -26,14 +26,14 @@ from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 BATCH = 16
 """Environments at once."""
-STEPS, QUICK_STEPS = 60_000, 2_000
+STEPS, QUICK_STEPS = 40_000, 2_000
 """Of all of them together, in training."""
 JUDGED, QUICK_JUDGED = 400, 32
 """Episodes that judge a policy."""
 FIRST_JUDGED = 1_000_000
 """Seed of the first; training's are drawn from another."""
-SHOULD, BLIND_DOES = 95.0, 80.0
-"""Latched plugs that are asked of what has learned, where a blind push latches about so many [%]."""
+SHOULD = 95.0
+"""Latched plugs that are asked of what has learned [%]."""
 MOST = 300
 """Steps of an episode."""
 
@@ -54,7 +54,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     steps, began = QUICK_STEPS if quick else STEPS, time.perf_counter()
     model = SAC(
         "MlpPolicy", batch, seed=0, device="cpu", learning_starts=BATCH * 50, batch_size=256,
-        train_freq=1, gradient_steps=4, gamma=0.98, learning_rate=7e-4, tau=0.01,
+        train_freq=1, gradient_steps=8, gamma=0.98, learning_rate=5e-4, ent_coef=0.002,
         policy_kwargs={"net_arch": [128, 128]},
     )  # fmt: skip
     with progress.stage(f"training for {steps} steps"):
@@ -74,8 +74,8 @@ def run(out: Path, quick: bool) -> list[Line]:
     blind_row, trained = rows
     return [
         at_least("plugs that what has learned latches", trained["latched_percent"], SHOULD, "%",
-                 f"where pushing blindly latches about {BLIND_DOES:g}%"),
-        Reported("plugs that a blind push latches", blind_row["latched_percent"], "%", "on the same seeds"),
+                 "under the default errors"),
+        Reported("plugs that a blind push latches", blind_row["latched_percent"], "%", "of the same seeds"),
         Reported("time of training", minutes, "min", f"{steps} steps of the environment on this machine"),
     ]  # fmt: skip
 
