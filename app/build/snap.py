@@ -70,7 +70,7 @@ def numerics_of(spec: SnapScene) -> Numerics:
 def build_model(spec: SnapScene, progress: Progress) -> SnapModel:
     """The connector ready to be stepped, bases and network computed or loaded; raises InputError, Refusal."""
     with progress.stage("connector"):
-        connector = connector_of(spec)
+        connector = connector_of(spec, progress)
     return model_of(spec, connector, progress)
 
 

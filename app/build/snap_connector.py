@@ -7,6 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from palpo.app.build.parts import chosen_nodes, key_of
+from palpo.app.build.volume_mesh import meshed
+from palpo.app.cli.progress import Progress, Silent
 from palpo.config.schema.snap import Connector as ConnectorSpec
 from palpo.config.schema.snap import FilesConnector, ProngFile, SnapScene
 from palpo.physics.errors import InputError
@@ -21,6 +23,7 @@ from palpo.physics.mesh.connectors.connector import (
     make_prong,
 )
 from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.mesh.grown import grown
 
 
 @lru_cache(maxsize=4)
@@ -29,10 +32,10 @@ def _generated(spec: ConnectorSpec) -> Connector:
     return generate(spec.kind, spec.mesh, **dimensions)  # type: ignore[union-attr]
 
 
-def connector_of(spec: SnapScene) -> Connector:
-    """Socket and plug with the scene's material, friction and admittance; raises InputError."""
+def connector_of(spec: SnapScene, progress: Progress | None = None) -> Connector:
+    """Socket and plug with the scene's material, friction and admittance; raises InputError, Refusal."""
     c = spec.connector
-    made = _from_files(spec, c) if isinstance(c, FilesConnector) else _generated(c)
+    made = _from_files(spec, c, progress or Silent()) if isinstance(c, FilesConnector) else _generated(c)
     if spec.material is not None:
         m = spec.material
         made = replace(made, material=Material(m.youngs_modulus, m.poisson_ratio, m.density))
@@ -63,11 +66,14 @@ def admittance_of(spec: SnapScene, connector: Connector) -> Admittance:
     return Admittance(*(gain * shape for gain in gains_of(spec)))
 
 
-def _from_files(spec: SnapScene, c: FilesConnector) -> Connector:
+def _from_files(spec: SnapScene, c: FilesConnector, progress: Progress) -> Connector:
     """A user's pair; the regions choose nodes, and triangles between them."""
-    prongs = [_prong(spec, c.prongs[i], i) for i in range(len(c.prongs))]
-    plug = io.read_surface_mesh(c.plug.path)
-    plug = plug.with_vertices(plug.vertices * c.plug.scale)
+    prongs = [_prong(spec, c.prongs[i], i, progress) for i in range(len(c.prongs))]
+    file = (
+        c.plug.path if c.plug.size is None else meshed(c.plug.path, c.plug.size / c.plug.scale, 2, progress)
+    )
+    plug = io.read_surface_mesh(file, drop_unreferenced=c.plug.drawn)
+    plug = grown(plug.with_vertices(plug.vertices * c.plug.scale), c.plug.grow)
     assert spec.material is not None and spec.admittance.stiffness is not None
     m = spec.material
     material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
@@ -75,9 +81,10 @@ def _from_files(spec: SnapScene, c: FilesConnector) -> Connector:
     return make_connector(prongs, plug, material, spec.friction.default, c.push, c.stroke, held)
 
 
-def _prong(spec: SnapScene, told: ProngFile, i: int) -> Prong:
+def _prong(spec: SnapScene, told: ProngFile, i: int, progress: Progress) -> Prong:
     key, name = key_of(spec, "connector", "prongs", i), f"prong {i}"
-    mesh = io.read_tet_mesh(told.path)
+    file = told.path if told.size is None else meshed(told.path, told.size / told.scale, 3, progress)
+    mesh = io.read_tet_mesh(file, drop_unreferenced=told.filled)
     mesh = mesh.with_nodes(mesh.nodes * told.scale)
     clamped = chosen_nodes(f"{key}.clamped", name, told.clamped, mesh.nodes, "clamps")
     touched = chosen_nodes(f"{key}.contact", name, told.contact, mesh.nodes, "chooses")

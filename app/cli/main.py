@@ -173,6 +173,26 @@ def _parser() -> argparse.ArgumentParser:
                        help="the table, .parquet or .csv (default: out/sweep-SCENE.parquet)")  # fmt: skip
     sweep.set_defaults(command=_sweep)
 
+    snap = commands.add_parser("snap", help="design a snap connector: forces, loads, sweeps, yield")
+    snap.add_argument("scene", metavar="SCENE", nargs="+",
+                      help="a snap scene, of a generator or of files; several are compared")  # fmt: skip
+    snap.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                      help="change a key of the scene; may be repeated")  # fmt: skip
+    snap.add_argument("--param", action="append", default=[], metavar="KEY=A:B:N", dest="params",
+                      help="N values from A to B, or a,b,c: curves for one, maps for two")  # fmt: skip
+    snap.add_argument("--tolerance", action="append", default=[], metavar="KEY=W", dest="tolerances",
+                      help="a key in which parts differ, by three deviations or 10%%")  # fmt: skip
+    snap.add_argument("--runs", type=int, default=100, metavar="N", help="parts that are drawn (100)")
+    snap.add_argument("--seed", type=int, default=0, metavar="N", help="of the parts (0)")
+    snap.add_argument("--back", type=float, metavar="M", help="how far it is pulled back [m]")
+    for name, unit in (("insertion-below", "N"), ("retention-above", "N"), ("strain-below", "X"),
+                       ("stress-below", "PA")):  # fmt: skip
+        snap.add_argument(f"--{name}", type=float, metavar=unit, help="a limit that parts must keep to")
+    snap.add_argument("--out", type=Path, metavar="DIR", help="page, pictures, tables (out/design-SCENE)")
+    snap.add_argument("--export", type=Path, metavar="DIR",
+                      help="only write the scene's parts as STL, and a scene that reads them")  # fmt: skip
+    snap.set_defaults(command=_snap)
+
     bench = commands.add_parser("bench", help="time whole steps")
     bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
     bench.add_argument("--duration", type=float, metavar="S", help="seconds, of the soak")
@@ -444,6 +464,37 @@ def _sweep(options: argparse.Namespace) -> int:
     for row in failed[:10]:
         print("  " + ", ".join(f"{axis.key}={row[axis.key]}" for axis in axes) + f": {row['exit_reason']}")
     return FAILED if failed else 0
+
+
+def _snap(options: argparse.Namespace) -> int:
+    first = options.scene[0]
+    out = options.export or options.out or Path("out") / f"design-{Path(first).stem}"
+    check_folder(out, "--out" if options.export is None else "--export")
+    progress = Progress()
+    with progress.stage("loading"):
+        from palpo.app.cli import design
+        from palpo.app.report.design_export import export
+        from palpo.app.report.design_figures import about_mesh
+        from palpo.app.report.design_page import said, write_design
+    if options.export is not None:
+        print(f"the parts are in {export(first, options.overrides, out)}")
+        return 0
+    limits = design.Limits(
+        options.insertion_below, options.retention_above, options.strain_below, options.stress_below
+    )
+    asked = design.Design(
+        first, tuple(options.overrides), design.axes_of(options.scene, options.params),
+        tuple(options.tolerances), options.runs, options.seed, options.back, limits,
+    )  # fmt: skip
+    found = design.investigate(asked, progress)
+    share = design.share_of(found.parts) if found.parts else None
+    page = write_design(out, found, share)
+    design.print_found(found)
+    print(f"socket: {about_mesh(found.travel)}")
+    if share is not None:
+        print(said(share, len(found.parts)))
+    print(f"the page is {page}")
+    return 0
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ Cells = Annotated[Count, Field(ge=1, le=200)]
 
 VOLUME_FILES = (".msh", ".vtk", ".vtu")
 SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
+CAD_FILES = (".step", ".stp")
 
 
 class Grid(Spec):

@@ -6,7 +6,15 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from palpo.config.schema.base import Count, Flag, Kinds, Spec, refuse
 from palpo.config.schema.body import Colour, Region
-from palpo.config.schema.geometry import PositiveLength, SurfaceFile, VolumeFile, checked_file
+from palpo.config.schema.geometry import (
+    CAD_FILES,
+    SURFACE_FILES,
+    VOLUME_FILES,
+    PositiveLength,
+    SurfaceFile,
+    VolumeFile,
+    checked_file,
+)
 from palpo.config.schema.material import Material
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
@@ -24,6 +32,8 @@ from palpo.config.schema.units import (
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Direction, Position, quaternion
 
 WEIGHTS_FILES = (".npz",)
+FILLED_FILES = (".stl", *CAD_FILES)
+"""What has a boundary alone, and is filled with tetrahedra by Gmsh."""
 
 
 class _Generated(Spec):
@@ -85,13 +95,37 @@ class BuckleConnector(_Generated):
 
 
 class ProngFile(VolumeFile):
-    """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra."""
+    """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra, a closed STL or a STEP file."""
 
+    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+    size: PositiveLength | None = Field(
+        None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
+    )
     clamped: tuple[Region, ...] = Field(min_length=1, description="Nodes that are held for ever.")
     contact: tuple[Region, ...] = Field(
         min_length=1,
         description="Nodes that the plug can touch: every triangle of the boundary between them is one.",
     )
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return checked_file(path, info, (*VOLUME_FILES, *FILLED_FILES))
+
+    @property
+    def filled(self) -> bool:
+        """Whether the file has a boundary alone."""
+        return self.path.lower().endswith(FILLED_FILES)
+
+    @model_validator(mode="after")
+    def _sized(self) -> "ProngFile":
+        if self.filled and self.size is None:
+            raise refuse(
+                "the key is missing (the edge of the tetrahedra that fill an STL or STEP file)", "size"
+            )
+        if self.size is not None and not self.filled:
+            raise refuse("this file has tetrahedra of its own; leave the size out", "size")
+        return self
 
     @model_validator(mode="after")
     def _no_ends(self) -> "ProngFile":
@@ -102,12 +136,42 @@ class ProngFile(VolumeFile):
         return self
 
 
+class PlugFile(SurfaceFile):
+    """The plug: a closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file, or a STEP file."""
+
+    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+    size: PositiveLength | None = Field(
+        None, description="Edge of the triangles that Gmsh lays on a STEP file's faces."
+    )
+    grow: Length = Field(
+        0.0, description="How far all faces stand out from the file's: a tolerance of the interference."
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return checked_file(path, info, (*SURFACE_FILES, *CAD_FILES))
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the file has faces that are no triangles yet."""
+        return self.path.lower().endswith(CAD_FILES)
+
+    @model_validator(mode="after")
+    def _sized(self) -> "PlugFile":
+        if self.drawn and self.size is None:
+            raise refuse("the key is missing (the edge of the triangles on a STEP file's faces)", "size")
+        if self.size is not None and not self.drawn:
+            raise refuse("this file has triangles of its own; leave the size out", "size")
+        return self
+
+
 class FilesConnector(Spec):
     """A pair of one's own: meshes in one frame, the plug clear of the socket where its push begins."""
 
     kind: Literal["files"]
     prongs: tuple[ProngFile, ...] = Field(min_length=1, description="The parts of the socket, each a model.")
-    plug: SurfaceFile = Field(description="A closed surface.")
+    plug: PlugFile = Field(description="A closed surface.")
     push: Direction = Field((0.0, -1.0, 0.0), description="Direction of the insertion.")
     stroke: PositiveLength = Field(description="Way along it to where the plug is latched.")
 
