@@ -1,44 +1,11 @@
-"""Contacts, friction and the pressures of cavities at the servo, by palpo.physics.suction.pressure.
+"""The engine's solver of steps that have cavities (palpo.physics.engine.pressing)."""
 
-A solve that diverges leaves the least residual met, but the air as it was: its pressures mean nothing, and
-what they let out would be lost for good.
-"""
-
-from palpo.physics.contact.solvers.anderson import CONTINUE, DIVERGED, RESIDUAL, SWEEPS
 from palpo.physics.engine.contract import DONE
-from palpo.physics.engine.solve import CHUNK, lent, solver
+from palpo.physics.engine.pressing import press
+from palpo.physics.engine.solve import solver
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.exchange.port import SOLVE_DIVERGED
 from palpo.physics.kernels import kernel
-from palpo.physics.suction.pressure import Gas, advance, begin, finish
-
-
-@kernel
-def press(w, b, mu, x, u, gas, start, s):
-    """Contacts and cavities within what a step is lent, as palpo.physics.suction.pressure has them.
-
-    w (3 n + k, 3 n + k), b, x and u (3 n + k,), mu (n,); x[:3 n] is the force to start from, in the cones.
-    start (2, k): scratch. s.told says how it went.
-    """
-    a, told, settings = s.acceleration, s.told[0], s.settings[0]
-    for j in range(gas.pressure.shape[0]):
-        start[0, j], start[1, j] = gas.pressure[j], gas.amount[j]
-    before, code = told.sweeps, CONTINUE
-    chunk = CHUNK if settings.seconds > 0.0 else settings.sweeps
-    bound = begin(w, b, mu, x, u, gas, True, a)
-    while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], chunk)
-        if sweeps == 0:
-            break
-        code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a)
-    finish(w, b, mu, x, u, gas, a)
-    told.sweeps += a.count[SWEEPS]
-    told.residual = a.least[RESIDUAL]
-    if code == DIVERGED:
-        told.flags |= SOLVE_DIVERGED
-        told.divergences += 1
-        for j in range(gas.pressure.shape[0]):
-            gas.pressure[j], gas.amount[j] = start[0, j], start[1, j]
+from palpo.physics.suction.pressure import Gas
 
 
 @kernel

@@ -28,7 +28,7 @@ class FieldedMember(TetMember):
         """dV/dx of the freedoms (k, n_dof), of fields."""
         out = np.zeros((len(local), self.body.n_dof))
         kept = self._dofs >= 0
-        out[:, self._dofs[kept]] = self.wall[local - self.nodes].reshape(len(local), -1)[:, kept]
+        out[:, self._dofs[kept]] = self.wall[local - self.nodes].reshape(len(local), 3 * self.nodes)[:, kept]
         return out
 
     def positions(self) -> Floats:

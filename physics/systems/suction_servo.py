@@ -6,7 +6,7 @@ handle, moves until the step's end, but for the laws of contact, friction and ai
     u = W x + b + B d,    wrench on what holds the handle = S d - F - B^T x
 
 with x = (r, p - P_atm) and u = (gaps and slips, volumes), and each tick solves contacts, friction and
-pressures together (physics.engine.pressurising) for the pose in which the hand is now. The virtual coupling
+pressures together (physics.engine.pressing) for the pose in which the hand is now. The virtual coupling
 to the hand is a spring and a damper in parallel, implicit in the step as in the other systems: the slow loop
 condenses it into W, so that the handle's twist needs no unknowns of its own. The force on the hand is minus
 what the coupling has to pull the handle with: inertia, weight, elasticity, contact and suction.
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.arrays import all_finite, copy
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.engine.pressurising import press
+from palpo.physics.engine.pressing import press
 from palpo.physics.engine.solve import Solver, make_solver, open_step
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
