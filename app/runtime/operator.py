@@ -324,7 +324,11 @@ class Operator(Desk):
                 self._go(replace(before, scene=str(request.value), overrides=(), ghost=None))
                 self._choosing = False
             case "reset" if self._session is not None:
-                self._go(self._again(self._session))
+                again = self._again(self._session)
+                if self._session.recorder is not None:
+                    # from its start, which the one so far has not
+                    again = replace(again, record=named("recording", again.scene, "h5"))
+                self._go(again)
             case "set" if session is not None:
                 session.change(request.key, request.value)
             case "emergency" if session is not None:
@@ -370,7 +374,7 @@ class Operator(Desk):
 
     @staticmethod
     def _again(session: Session) -> Options:
-        """The same with what was changed meanwhile; a recording is made once."""
+        """The same with what was changed meanwhile, not recorded."""
         kept = session.spec.origin.overrides
         return replace(session.options, overrides=kept, record=None, baseline=False)
 
@@ -381,3 +385,4 @@ class Operator(Desk):
             self._say(f"recorded {path}")
             return
         session.record(named("recording", session.options.scene, "h5"))
+        self._say("recording; r begins anew with one from the start, which can be repeated and filmed")
