@@ -23,6 +23,8 @@ STANDARD_VIEWS = {
     "bottom": (0.0, -89.9),
     "perspective": (28.0, 22.0),
 }
+SEPARATION = 1 / 30
+"""Of a pair of eyes, in distances of the target: more tires."""
 STEEPEST = 89.9  # degrees: at the pole itself the picture's upward direction is undefined
 CLOSEST, FARTHEST = 1e-4, 1e4  # m, so that a wheel that turns and turns leaves finite numbers
 
@@ -36,6 +38,7 @@ class Camera:
     azimuth: float = 28.0
     elevation: float = 22.0
     field_of_view: float = 30.0  # vertical
+    aside: float = 0.0  # m, of the eye to the right of where it looks from: one of a pair
 
     @classmethod
     def looking(
@@ -67,7 +70,15 @@ class Camera:
     @property
     def eye(self) -> Floats:
         """Position of the eye [m], shape (3,)."""
-        return np.asarray(self.target) + self.distance * self.axes[2]
+        return np.asarray(self.target) + self.distance * self.axes[2] + self.aside * self.axes[0]
+
+    def pair(self) -> tuple[Camera, Camera]:
+        """The left and the right eye of somebody who looks at the target, which is where the screen is.
+
+        They look the same way, so that nothing is shifted up or down between their pictures.
+        """
+        half = 0.5 * SEPARATION * self.distance
+        return replace(self, aside=-half), replace(self, aside=half)
 
     def depth(self, point: ArrayLike) -> float:
         """Distance [m] of the plane that faces the camera through a point (3,)."""
@@ -159,6 +170,8 @@ class Camera:
         f = 1.0 / np.tan(np.radians(self.field_of_view) / 2)
         m = np.zeros((4, 4))
         m[0, 0], m[1, 1] = f / aspect, f
+        # the picture's frame stays where the screen is, so that its plane has no parallax
+        m[0, 2] = -f / aspect * self.aside / self.distance
         m[2, 2], m[2, 3] = (far + near) / (near - far), 2 * far * near / (near - far)
         m[3, 2] = -1.0
         return m

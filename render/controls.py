@@ -110,6 +110,8 @@ KEYS = (
     Key("v", Request("overlay", "forces"), "force vectors"),
     Key("p", Request("overlay", "contacts"), "contact points"),
     Key("d", Request("overlay", "device"), "device, held point and the coupling between them"),
+    Key("a", Request("overlay", "anaglyph"), "in depth, through red and cyan glasses"),
+    Key("b", Request("overlay", "side_by_side"), "in depth, a picture for each eye"),
     Key("s", Request("screenshot"), "screenshot"),
     Key("f11", Request("fullscreen"), "full screen, window"),
     Key("l", Request("scenes"), "all scenes, with pictures; ends the run", "live"),

@@ -27,7 +27,8 @@ class Overlays:
     """Which of them are drawn; `force_scale` [m/N] None lets each picture choose a round one.
 
     `strain` colours the bodies by their strain where the frame has it; `rest` shows where they were at rest,
-    `ghost` the tool of a recording.
+    `ghost` the tool of a recording. `anaglyph` is for red and cyan glasses, `side_by_side` has a picture for
+    each eye.
     """
 
     grid: bool = True
@@ -43,7 +44,14 @@ class Overlays:
     attachments: bool = True
     axes: bool = True
     labels: bool = True
+    anaglyph: bool = False
+    side_by_side: bool = False
     force_scale: float | None = None
+
+    @property
+    def paired(self) -> bool:
+        """Whether each eye has a picture of its own."""
+        return self.anaglyph or self.side_by_side
 
     def coloured(self, state: SceneState) -> bool:
         """Whether the bodies are coloured by the frame's scalar: strain if it is wanted, all else always."""

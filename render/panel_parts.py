@@ -39,7 +39,12 @@ FIXED = (
     | imgui.WindowFlags_.no_saved_settings
     | imgui.WindowFlags_.no_bring_to_front_on_focus
 )
-OVERLAY_WORDS = {"rest": "shape at rest", "strain": "strain colours", "device": "device and hold"}
+OVERLAY_WORDS = {
+    "rest": "shape at rest",
+    "strain": "strain colours",
+    "device": "device and hold",
+    "side_by_side": "side by side",
+}
 
 
 class Parts:

@@ -18,6 +18,7 @@ from palpo.render.program import Program
 from palpo.render.surfaces import SurfaceLayer
 
 LIGHT = np.array([-0.42, 0.86, 0.29]) / np.linalg.norm([-0.42, 0.86, 0.29])  # direction to the key light
+HALF = 0.6  # closeness of a picture that has half the width
 TRIAD = 0.13  # side of the axes' corner, in heights of the picture
 TRIAD_REACH = 1.35  # half the height that it shows, in lengths of an axis
 
@@ -35,6 +36,8 @@ class SceneView:
         self._marks = MarkLayer()
         self._axes = axis_marks()
         self._ghost: SurfaceLayer | None = None
+        self._left = 0
+        """First column of the picture that is drawn [pixels]."""
 
     def haunt(self, ghost: SceneGeometry | None) -> None:
         """From now on these shapes can be drawn faintly beside the scene's; None for none."""
@@ -48,9 +51,26 @@ class SceneView:
             self._ghost.update(SceneState(vertices), False)
 
     def draw(self, state: SceneState, camera: Camera, width: int, height: int, overlays: Overlays) -> float:
-        """Draw one frame of `width` x `height` pixels; returns the arrows' scale [m/N] that was used."""
-        self.draw_backdrop(camera, width, height, overlays)
-        return self.draw_bodies(state, camera, width, height, overlays)
+        """Draw one frame of `width` x `height` pixels, for each eye where a pair is wanted.
+
+        Returns the arrows' scale [m/N] that was used.
+        """
+        scale = 0.0
+        for number, eye in enumerate(camera.pair() if overlays.paired else (camera,)):
+            wide, own = width, eye
+            if overlays.side_by_side:
+                wide, own = width // 2, eye.zoom(HALF)
+                self._left = number * wide
+                gl.glEnable(gl.GL_SCISSOR_TEST)
+                gl.glScissor(self._left, 0, wide, height)
+            elif overlays.anaglyph:
+                gl.glColorMask(number == 0, number == 1, number == 1, True)
+            self.draw_backdrop(own, wide, height, overlays)
+            scale = self.draw_bodies(state, own, wide, height, overlays)
+        self._left = 0
+        gl.glColorMask(True, True, True, True)
+        gl.glDisable(gl.GL_SCISSOR_TEST)
+        return scale
 
     def draw_backdrop(self, camera: Camera, width: int, height: int, overlays: Overlays) -> None:
         """Draw what only the camera changes: background and ground. It may be kept and copied."""
@@ -67,7 +87,7 @@ class SceneView:
         to_clip, eye = camera.matrix(width / height), camera.eye
         self._surfaces.update(state, overlays.coloured(state))
         self._patches.update(state)
-        _begin(width, height)
+        self._begin(width, height)
         plane = self._ground.plane
         if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
             self._surfaces.draw_shadow(to_clip, plane, LIGHT)
@@ -93,8 +113,17 @@ class SceneView:
             layer.delete()
         gl.glDeleteVertexArrays(1, np.array([self._empty], np.uint32))
 
+    def _begin(self, width: int, height: int) -> None:
+        """The state in which every part of a frame finds OpenGL, whatever was drawn before."""
+        gl.glViewport(self._left, 0, width, height)
+        gl.glEnable(gl.GL_MULTISAMPLE)
+        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDepthFunc(gl.GL_LESS)
+        gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
+        gl.glDisable(gl.GL_BLEND)
+
     def _clear(self, width: int, height: int) -> None:
-        _begin(width, height)
+        self._begin(width, height)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT | gl.GL_DEPTH_BUFFER_BIT | gl.GL_STENCIL_BUFFER_BIT)
         gl.glDisable(gl.GL_DEPTH_TEST)
         self._background.use(bottom=palette.BACKGROUND_BOTTOM, top=palette.BACKGROUND_TOP)
@@ -104,6 +133,7 @@ class SceneView:
 
     def _draw_axes(self, camera: Camera, width: int, height: int) -> None:
         x, y, side = triad_corner(width, height)
+        x += self._left
         gl.glViewport(x, y, side, side)
         gl.glEnable(gl.GL_SCISSOR_TEST)
         gl.glScissor(x, y, side, side)
@@ -111,17 +141,7 @@ class SceneView:
         camera = triad_camera(camera)
         self._marks.draw(self._axes, camera.matrix(1.0), camera.eye, LIGHT)
         gl.glDisable(gl.GL_SCISSOR_TEST)
-        gl.glViewport(0, 0, width, height)
-
-
-def _begin(width: int, height: int) -> None:
-    """The state in which every part of a frame finds OpenGL, whatever was drawn before."""
-    gl.glViewport(0, 0, width, height)
-    gl.glEnable(gl.GL_MULTISAMPLE)
-    gl.glEnable(gl.GL_DEPTH_TEST)
-    gl.glDepthFunc(gl.GL_LESS)
-    gl.glBlendFunc(gl.GL_SRC_ALPHA, gl.GL_ONE_MINUS_SRC_ALPHA)
-    gl.glDisable(gl.GL_BLEND)
+        gl.glViewport(self._left, 0, width, height)
 
 
 def triad_corner(width: int, height: int) -> tuple[int, int, int]:
@@ -133,7 +153,7 @@ def triad_corner(width: int, height: int) -> tuple[int, int, int]:
 def triad_camera(camera: Camera) -> Camera:
     """The camera that shows three axes of length 1 as `camera` would."""
     distance = TRIAD_REACH / np.tan(np.radians(camera.field_of_view) / 2)
-    return replace(camera, target=(0.0, 0.0, 0.0), distance=float(distance))
+    return replace(camera, target=(0.0, 0.0, 0.0), distance=float(distance), aside=0.0)
 
 
 def visible_points(geometry: SceneGeometry, state: SceneState) -> NDArray[np.float64]:

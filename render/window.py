@@ -200,6 +200,19 @@ class Window:
         self._events.scene_share = beside / width
         controls.see(partial(visible_points, view.geometry, state), beside / height)
         camera, overlays = controls.camera, controls.overlays
+        if overlays.paired:
+            self._frame.bind()
+            self.arrow_scale, self._behind = view.draw(state, camera, beside, height, overlays), None
+        else:
+            self._draw_one(view, state, controls, beside)
+        if layer is not None:
+            (layer.end if fresh else layer.again)(width, height)
+        self._frame.show()
+
+    def _draw_one(self, view: SceneView, state: SceneState, controls: Controls, beside: int) -> None:
+        """Draw the scene over the backdrop, which is kept until the camera moves."""
+        assert self._frame is not None and self._backdrop is not None
+        height, camera, overlays = self._frame.height, controls.camera, controls.overlays
         backdrop = view, camera, beside, overlays.grid, overlays.axes
         if backdrop != self._behind:
             self._backdrop.bind()
@@ -207,9 +220,6 @@ class Window:
             self._behind = backdrop
         self._frame.take(self._backdrop, beside)
         self.arrow_scale = view.draw_bodies(state, camera, beside, height, overlays)
-        if layer is not None:
-            (layer.end if fresh else layer.again)(width, height)
-        self._frame.show()
 
     def _fit(self, width: int, height: int) -> bool:
         """Have framebuffers of this size; whether they are new ones."""
