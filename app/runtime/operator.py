@@ -265,7 +265,9 @@ class Operator(Desk):
             return None
         title, *lines = session.choice.taking
         at = state.held_point
-        place = self._places(at[None])[0] if np.isfinite(at).all() else None
+        # two pictures have two such places
+        one = np.isfinite(at).all() and not self.controls.overlays.side_by_side
+        place = self._places(at[None])[0] if one else None
         return Hint(title, tuple(lines), None if place is None else (float(place[0]), float(place[1])))
 
     def _panel_state(self, state: SceneState) -> PanelState:
