@@ -21,6 +21,7 @@ from palpo.physics.exchange.snap_frame import (
     GAUSS_SEIDEL,
     MAXIMAL_DISSIPATION,
 )
+from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.reduction.linear_model import Basis
@@ -140,7 +141,7 @@ def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis
         return reduced_bases(prong, models, numerics)
     m, orders = connector.material, numerics.orders or ()
     key = content_key(
-        prong.mesh.nodes, prong.mesh.tets, prong.clamped, prong.contact, numerics.segments, orders,
+        prong.body.nodes, elements_of(prong.body), prong.clamped, prong.contact, numerics.segments, orders,
         numerics.error or 0.0,
         (m.youngs_modulus, m.poisson_ratio, m.density, numerics.alpha, numerics.beta),
     )  # fmt: skip

@@ -11,28 +11,37 @@ from palpo.physics.fem import hex8, tet4
 from palpo.physics.fem.hex8 import Integration
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.mesh.tet import TetMesh, tet_volumes
+
+SolidMesh = TetMesh | HexMesh
+"""A body of either element."""
 
 
-def elements_of(mesh: TetMesh | HexMesh) -> NDArray[np.int32]:
+def elements_of(mesh: SolidMesh) -> NDArray[np.int32]:
     """Connectivity of the mesh, shape (m, 4) or (m, 8)."""
     return mesh.hexes if isinstance(mesh, HexMesh) else mesh.tets
 
 
-def rest_stiffness(
-    mesh: TetMesh | HexMesh, material: Material, integration: Integration = "bbar"
-) -> sp.csr_array:
+def rest_stiffness(mesh: SolidMesh, material: Material, integration: Integration = "bbar") -> sp.csr_array:
     """K [N/m] over all freedoms, shape (3 n, 3 n), symmetric; `integration` concerns hexahedra only.
 
     Raises InputError for an element without volume.
     """
+    k = element_stiffness(mesh, elements_of(mesh), material, integration)
+    return assemble(elements_of(mesh), k, len(mesh.nodes))
+
+
+def element_stiffness(
+    mesh: SolidMesh, elements: NDArray, material: Material, integration: Integration = "bbar"
+) -> NDArray[np.float64]:
+    """Matrices [N/m], shape (m, 3 c, 3 c), symmetric, of elements (m, c) of the mesh; as `rest_stiffness`."""
     lam, mu = material.lame()
     if isinstance(mesh, HexMesh):
-        k = hex8.stiffness(mesh.nodes, mesh.hexes, lam, mu, integration)
+        k = hex8.stiffness(mesh.nodes, elements, lam, mu, integration)
     else:
-        k = tet4.stiffness(*tet4.gradients(mesh.nodes, mesh.tets), lam, mu)
+        k = tet4.stiffness(*tet4.gradients(mesh.nodes, elements), lam, mu)
     # rounding leaves the element matrices unsymmetric in the last digit
-    return assemble(elements_of(mesh), 0.5 * (k + k.transpose(0, 2, 1)), len(mesh.nodes))
+    return 0.5 * (k + k.transpose(0, 2, 1))
 
 
 def assemble(elements: NDArray, k: NDArray, n_nodes: int) -> sp.csr_array:
@@ -43,15 +52,18 @@ def assemble(elements: NDArray, k: NDArray, n_nodes: int) -> sp.csr_array:
     return sp.coo_array((k.ravel(), (i.ravel(), j.ravel())), shape=(size, size)).tocsr()
 
 
-def node_volumes(mesh: TetMesh | HexMesh) -> NDArray[np.float64]:
+def node_volumes(mesh: SolidMesh) -> NDArray[np.float64]:
     """Share of each node in the volume, the integral of its shape function [m3], shape (n,)."""
+    elements = elements_of(mesh)
+    shares = corner_volumes(mesh, elements)
+    return np.bincount(elements.ravel(), shares.ravel(), minlength=len(mesh.nodes))
+
+
+def corner_volumes(mesh: SolidMesh, elements: NDArray) -> NDArray[np.float64]:
+    """Volume [m3] that each corner has of its element, shape (m, c), for elements (m, c) of the mesh."""
     if isinstance(mesh, HexMesh):
-        shares = hex8.lumped_volumes(mesh.nodes, mesh.hexes)
-    else:
-        shares = np.repeat(mesh.volumes[:, None] / 4.0, 4, axis=1)
-    volumes = np.zeros(len(mesh.nodes))
-    np.add.at(volumes, elements_of(mesh), shares)
-    return volumes
+        return hex8.lumped_volumes(mesh.nodes, elements)
+    return np.repeat(tet_volumes(mesh.nodes, elements)[:, None] / 4.0, 4, axis=1)
 
 
 def lower_blocks(k: sp.csr_array, free: NDArray) -> tuple[NDArray, NDArray, NDArray]:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.dynamics.passive_midpoint import midpoint_inverse, require_step
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of
 from palpo.physics.reduction.linear_model import Basis, LinearModel, linear_model
 from palpo.physics.reduction.segments import Rows, SegmentedModel
 
@@ -31,21 +31,21 @@ RIGID_MOTIONS = 6
 """Of a floating segment; so many interface shapes it takes to hold one."""
 
 
-def cut(mesh: TetMesh, material: Material, clamped: ArrayLike, segment_of: ArrayLike) -> list[LinearModel]:
+def cut(mesh: SolidMesh, material: Material, clamped: ArrayLike, segment_of: ArrayLike) -> list[LinearModel]:
     """One model a segment, from the segment of each element (m,) as physics.reduction.partition gives it.
 
     Raises InputError for a segment without elements or without free nodes.
     """
-    segment_of = np.asarray(segment_of, dtype=np.int64)
-    if segment_of.shape != (len(mesh.tets),) or segment_of.min() < 0:
+    cells, segment_of = elements_of(mesh), np.asarray(segment_of, dtype=np.int64)
+    if segment_of.shape != (len(cells),) or segment_of.min() < 0:
         raise InputError(
             f"segments of elements have shape {segment_of.shape} and least {segment_of.min(initial=0)}, "
-            f"expected ({len(mesh.tets)},) and 0."
+            f"expected ({len(cells)},) and 0."
         )
     models = []
     for i in range(int(segment_of.max()) + 1):
         elements = np.flatnonzero(segment_of == i)
-        if not len(np.setdiff1d(mesh.tets[elements], clamped)):
+        if not len(np.setdiff1d(cells[elements], clamped)):
             raise InputError(
                 f"segment {i} has no free node ({elements.size} elements): leave its number out of the "
                 "partition, or give it elements away from the clamped nodes."
@@ -61,7 +61,7 @@ def coupling_nodes(models: Sequence[LinearModel]) -> list[NDArray[np.int64]]:
 
 
 def join(
-    mesh: TetMesh,
+    mesh: SolidMesh,
     models: Sequence[LinearModel],
     contact: ArrayLike,
     step: float,
@@ -187,7 +187,7 @@ def _coupling_rows(
 
 
 def _require_held(
-    mesh: TetMesh, models: Sequence[LinearModel], bases: Sequence[Basis | None], H: sp.csr_array
+    mesh: SolidMesh, models: Sequence[LinearModel], bases: Sequence[Basis | None], H: sp.csr_array
 ) -> None:
     """Raise InputError if couplings H (c, n) let unclamped segments move rigidly, but for all as one."""
     if len(models) == 1:

@@ -1,7 +1,7 @@
 """Matrices of a clamped linear body or of a part of it, and of its Galerkin models (002, eqs 2, 8 and 15).
 
-Constant-strain tetrahedra about the rest shape; the mass is lumped, which keeps the answer to a short push
-positive at every node and the clamped nodes free of inertia forces.
+Constant-strain tetrahedra, or hexahedra with incompatible modes, about the rest shape; the mass is lumped,
+which keeps the answer to a short push positive at every node and the clamped nodes free of inertia forces.
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.errors import InputError
-from palpo.physics.fem import tet4
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import assemble
-from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.fem.rest_stiffness import (
+    SolidMesh,
+    assemble,
+    corner_volumes,
+    element_stiffness,
+    elements_of,
+)
 
 RIGID = 1e-9
 """Eigenvalues of (K, M) below this share of the largest belong to rigid motions [-]; their own errors are of
@@ -63,7 +67,7 @@ class LinearModel:
 
 
 def linear_model(
-    mesh: TetMesh, material: Material, clamped: ArrayLike = (), elements: ArrayLike | None = None
+    mesh: SolidMesh, material: Material, clamped: ArrayLike = (), elements: ArrayLike | None = None
 ) -> LinearModel:
     """Model of the body, or of `elements` of it, shape (m,), without the rows of `clamped` nodes (eq. 2).
 
@@ -74,17 +78,17 @@ def linear_model(
     if clamped.size and not 0 <= clamped[0] <= clamped[-1] < n:
         wrong = clamped[0] if clamped[0] < 0 else clamped[-1]
         raise InputError(f"clamped node {wrong} is not one of the mesh's nodes 0 to {n - 1}.")
-    tets = mesh.tets if elements is None else mesh.tets[np.asarray(elements)]
-    used = np.unique(tets).astype(np.int64)
+    cells = elements_of(mesh) if elements is None else elements_of(mesh)[np.asarray(elements)]
+    used = np.unique(cells).astype(np.int64)
     nodes = np.setdiff1d(used, clamped)
     if not nodes.size:
-        raise InputError(f"a model of {len(tets)} elements has no free node: clamp fewer of its {used.size}.")
-    volumes, gradients = tet4.gradients(mesh.nodes, tets)
-    k = tet4.stiffness(volumes, gradients, *material.lame())
-    K = assemble(tets, 0.5 * (k + k.transpose(0, 2, 1)), n)
+        raise InputError(
+            f"a model of {len(cells)} elements has no free node: clamp fewer of its {used.size}."
+        )
+    K = assemble(cells, element_stiffness(mesh, cells, material, "incompatible"), n)
     K = 0.5 * (K + K.T)  # sums in another order differ in the last digit
-    quarter = np.repeat(material.density * volumes / 4.0, 4)
-    mass = np.bincount(tets.ravel(), quarter, minlength=n)
+    shares = material.density * corner_volumes(mesh, cells)
+    mass = np.bincount(cells.ravel(), shares.ravel(), minlength=n)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
     held = (3 * np.intersect1d(used, clamped)[:, None] + np.arange(3)).ravel()
     sum_up = sp.csr_array((np.ones(held.size), (held % 3, held)), shape=(3, 3 * n))

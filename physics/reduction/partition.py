@@ -13,22 +13,25 @@ from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import eigsh
 
 from palpo.physics.errors import InputError
-from palpo.physics.mesh.tet import OUTWARD_FACES, TetMesh
+from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of
+from palpo.physics.mesh import hex as hexahedra
+from palpo.physics.mesh import tet as tetrahedra
+from palpo.physics.mesh.hex import HexMesh
 
 
-def by_nodes(mesh: TetMesh, labels: ArrayLike) -> NDArray[np.int64]:
+def by_nodes(mesh: SolidMesh, labels: ArrayLike) -> NDArray[np.int64]:
     """Each element goes to the least of its nodes' labels (n,): segment 0 takes all that touch its nodes."""
-    return np.asarray(labels, dtype=np.int64)[mesh.tets].min(axis=1)
+    return np.asarray(labels, dtype=np.int64)[elements_of(mesh)].min(axis=1)
 
 
-def surface_and_inside(mesh: TetMesh, contact: ArrayLike) -> NDArray[np.int64]:
+def surface_and_inside(mesh: SolidMesh, contact: ArrayLike) -> NDArray[np.int64]:
     """The elements at contact nodes, and the rest: the paper's two segments."""
     labels = np.ones(len(mesh.nodes), dtype=np.int64)
     labels[np.asarray(contact)] = 0
     return by_nodes(mesh, labels)
 
 
-def by_boxes(mesh: TetMesh, boxes: Sequence[ArrayLike]) -> NDArray[np.int64]:
+def by_boxes(mesh: SolidMesh, boxes: Sequence[ArrayLike]) -> NDArray[np.int64]:
     """Nodes in box i, (lowest, highest corner) [m], shape (2, 3), have label i; the rest, the next one."""
     labels = np.full(len(mesh.nodes), len(boxes), dtype=np.int64)
     for i in reversed(range(len(boxes))):
@@ -37,7 +40,7 @@ def by_boxes(mesh: TetMesh, boxes: Sequence[ArrayLike]) -> NDArray[np.int64]:
     return by_nodes(mesh, labels)
 
 
-def by_graph(mesh: TetMesh, contact: ArrayLike, segments: int) -> NDArray[np.int64]:
+def by_graph(mesh: SolidMesh, contact: ArrayLike, segments: int) -> NDArray[np.int64]:
     """The elements at contact nodes, and the rest in `segments` - 1 parts of equal size and little interface.
 
     The rest is halved again and again along the Fiedler vector of its elements' graph (Pothen, Simon and
@@ -51,9 +54,11 @@ def by_graph(mesh: TetMesh, contact: ArrayLike, segments: int) -> NDArray[np.int
             f"partitioning by graph into {segments} segments, expected 2 to {1 + inside.size}: one for the "
             f"contact nodes, and at most one for each of the {inside.size} elements away from them."
         )
-    faces = np.sort(mesh.tets[inside][:, OUTWARD_FACES], axis=2).reshape(-1, 3)
-    _, face = np.unique(faces, axis=0, return_inverse=True)
-    touches = sp.csr_array((np.ones(face.size), (np.arange(face.size) // 4, face)))
+    cells, sides = elements_of(mesh), hexahedra if isinstance(mesh, HexMesh) else tetrahedra
+    faces = np.sort(cells[inside][:, sides.OUTWARD_FACES], axis=2)
+    per_element = faces.shape[1]
+    _, face = np.unique(faces.reshape(-1, faces.shape[2]), axis=0, return_inverse=True)
+    touches = sp.csr_array((np.ones(face.size), (np.arange(face.size) // per_element, face)))
     labels[inside] = 1 + _halved(sp.csr_array(touches @ touches.T), segments - 1)
     return labels
 

@@ -125,7 +125,7 @@ class SnapModel:
         if stiffness is None:
             stiffness = STIFF * node
         damping = 0.5 * n.step * stiffness if n.coupling_damping is None else n.coupling_damping
-        return make_midpoint_modal(join(mesh, models, part.contact, n.step, stiffness, damping, bases))
+        return make_midpoint_modal(join(part.body, models, part.contact, n.step, stiffness, damping, bases))
 
     @property
     def orders(self) -> list[list[int]]:

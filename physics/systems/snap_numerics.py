@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import MAXIMAL_DISSIPATION, VALUES
+from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut
@@ -103,9 +104,9 @@ class Numerics:
 
 def segment_models(prong: Prong, connector: Connector, numerics: Numerics) -> list[LinearModel]:
     """The linear models of a prong's segments, the contact segment first. Raises InputError as `cut`."""
-    mesh = prong.mesh
+    mesh = prong.body
     if numerics.segments == 1:
-        segment_of = np.zeros(len(mesh.tets), np.int64)
+        segment_of = np.zeros(len(elements_of(mesh)), np.int64)
     elif numerics.segments == 2:
         segment_of = surface_and_inside(mesh, prong.contact)
     else:

@@ -102,10 +102,10 @@ class Buckle:
         u, v = profile.points[..., 0], profile.points[..., 1]
         z = self.width * (np.arange(cells.width + 1) / cells.width - 0.5)
         grid = extruded(np.stack([side * (half + u), v], axis=-1), z)
-        mesh, number = solid(grid, np.repeat(profile.filled[:, :, None], cells.width, axis=2))
+        mesh, number, body = solid(grid, np.repeat(profile.filled[:, :, None], cells.width, axis=2))
         skin = number[beam.contact_skin(profile, self.length - 2.0 * self.hook)]
         held = number[:, : profile.base + 1]
-        return make_prong(mesh, held[held >= 0], skin_triangles(mesh, skin, (0.0, 0.0, 1.0)), "buckle")
+        return make_prong(mesh, held[held >= 0], skin_triangles(mesh, skin, (0.0, 0.0, 1.0)), "buckle", body)
 
     def _housing(self) -> tuple[SurfaceMesh, float]:
         """A box, open below, with a window in each side wall, at the rest pose; its stroke."""
@@ -133,5 +133,5 @@ class Buckle:
         latched = self.length - self.clearance - sill
         start = self.length + hook.length + GAP
         grid = extruded(np.stack([x, np.broadcast_to(start + y, x.shape)], axis=-1), z)
-        mesh, _ = solid(grid, filled)
+        mesh, *_ = solid(grid, filled)
         return mesh.surface("buckle").compact(), start - latched

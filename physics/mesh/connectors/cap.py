@@ -115,10 +115,12 @@ class Cap:
         r, y = self.radius - profile.points[..., :1], profile.points[..., 1:]
         angle = 2.0 * np.pi * np.arange(cells.around) / cells.around
         grid = np.stack([r * np.cos(angle), y + 0.0 * angle, -r * np.sin(angle)], axis=-1)
-        mesh, number = solid(grid, np.repeat(profile.filled[:, :, None], cells.around, axis=2), wrapped=True)
+        mesh, number, body = solid(
+            grid, np.repeat(profile.filled[:, :, None], cells.around, axis=2), wrapped=True
+        )
         skin = number[beam.contact_skin(profile, self.length - self.lip)]
         held = number[:, : profile.base + 1]
-        return make_prong(mesh, held[held >= 0], skin_triangles(mesh, skin), "cap")
+        return make_prong(mesh, held[held >= 0], skin_triangles(mesh, skin), "cap", body)
 
     def _stopper(self) -> tuple[SurfaceMesh, float]:
         """The stopper with bead, neck and knob, at the rest pose, and the stroke that latches it."""

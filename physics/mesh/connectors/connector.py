@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.collision.solid import require_solid
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import SolidMesh
 from palpo.physics.mesh.checks import as_cells, as_points
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -34,11 +35,13 @@ class Prong:
     clamped: nodes held for ever, shape (k,), ascending.
     contact_triangles: outward triangles of the boundary that the plug can touch, shape (t, 3); none of their
     nodes is clamped.
+    body: the elements that its stiffness and mass are of, on the nodes of the mesh.
     """
 
     mesh: TetMesh
     clamped: NDArray[np.int32]
     contact_triangles: NDArray[np.int32]
+    body: SolidMesh
 
     @cached_property
     def contact(self) -> NDArray[np.int32]:
@@ -104,10 +107,15 @@ class Connector:
 
 
 def make_prong(
-    mesh: TetMesh, clamped: ArrayLike, contact_triangles: ArrayLike, source: str = "prong"
+    mesh: TetMesh,
+    clamped: ArrayLike,
+    contact_triangles: ArrayLike,
+    source: str = "prong",
+    body: SolidMesh | None = None,
 ) -> Prong:
     """A prong of a tetrahedral mesh [m], clamped nodes (k,), and contact triangles (t, 3) of its boundary.
 
+    body: other elements on the same nodes, which its stiffness is to be of.
     Raises InputError for a mesh that `validate_tets` refuses, an empty or wrong group, a contact triangle
     that is no outward triangle of the boundary, and one with a clamped node.
     """
@@ -132,7 +140,7 @@ def make_prong(
             f"{source}: node {shared[0]} (counted from 0) is clamped and belongs to the contact surface "
             f"({shared.size} such nodes); a node takes one of the two."
         )
-    return Prong(mesh, held.astype(np.int32), triangles)
+    return Prong(mesh, held.astype(np.int32), triangles, mesh if body is None else body)
 
 
 def make_connector(

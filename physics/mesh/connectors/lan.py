@@ -141,7 +141,7 @@ class Lan:
         filled[3:, 1:n_j, 1:-1] = latch.filled[:, :, None]
         filled[3 : 3 + cells.thickness, n_j : n_j + cells.lever, 1 + cells.flank : -1 - cells.flank] = True
 
-        mesh, number = solid(extruded(points * [1.0, -1.0], z), filled)
+        mesh, number, body = solid(extruded(points * [1.0, -1.0], z), filled)
         skin = np.zeros(number.shape, dtype=bool)
         skin[3 + cells.thickness :, 2 : n_j + 1] = True
         skin[3:, n_j] = True  # the catching face, across the whole thickness
@@ -150,7 +150,7 @@ class Lan:
         held[:, :2] = True
         held &= number >= 0
         triangles = skin_triangles(mesh, number[skin & ~held], (0.0, 0.0, 1.0))
-        return make_prong(mesh, number[held], triangles, "lan")
+        return make_prong(mesh, number[held], triangles, "lan", body)
 
     def _jack(self) -> tuple[SurfaceMesh, float]:
         """A box open below, its lip beside the latch, at the rest pose, and the stroke that latches it."""
@@ -185,5 +185,5 @@ class Lan:
         filled[3, 3, 2:4] = False
         latched = -self.length - gap - plate
         start = NOSE + GAP
-        mesh, _ = solid(extruded(np.stack([x, np.broadcast_to(start + y, x.shape)], axis=-1), z), filled)
+        mesh, *_ = solid(extruded(np.stack([x, np.broadcast_to(start + y, x.shape)], axis=-1), z), filled)
         return mesh.surface("lan").compact(), start - latched

@@ -4,38 +4,54 @@ A profile is a grid of points (n_i, n_j, 2) with the cells (n_i - 1, n_j - 1) th
 profiles make a solid.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.mesh.generate import FIVE_TETS
+from palpo.physics.mesh.hex import CORNERS, HexMesh, orient_hexes
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets
 
 CORNER = (np.arange(8) // np.array([4, 2, 1])[:, None]) % 2
 """Offset of corner 4 a + 2 b + c of a cell along each axis, shape (3, 8)."""
 
+OF_HEXAHEDRON = ((CORNERS + 1) // 2) @ [4, 2, 1]
+"""Which of these corners are those of a hexahedron, in its order."""
 
-def solid(
-    nodes: NDArray[np.float64], filled: NDArray[np.bool_], wrapped: bool = False
-) -> tuple[TetMesh, NDArray[np.int32]]:
-    """Cut the filled cells (p, q, r) of a grid of nodes [m], shape (p + 1, q + 1, r + 1, 3), in tetrahedra.
 
-    With `wrapped` the last axis closes on itself: nodes (p + 1, q + 1, r, 3), r even. Each cell becomes five
-    tetrahedra, mirrored from cell to cell. Returns the mesh and the number of every grid node in it, -1 where
-    no cell uses it. Positions of unused nodes are free, NaN among them.
+class Solid(NamedTuple):
+    """The filled cells of a grid."""
+
+    mesh: TetMesh  # five tetrahedra a cell, mirrored from cell to cell
+    number: NDArray[np.int32]  # of every grid node in it, -1 where no cell uses it
+    cells: HexMesh  # the same, a hexahedron a cell, with the same nodes
+
+
+def solid(nodes: NDArray[np.float64], filled: NDArray[np.bool_], wrapped: bool = False) -> Solid:
+    """The filled cells (p, q, r) of a grid of nodes [m], shape (p + 1, q + 1, r + 1, 3), as a body.
+
+    With `wrapped` the last axis closes on itself: nodes (p + 1, q + 1, r, 3), r even. Positions of unused
+    nodes are free, NaN among them.
     """
     index = np.argwhere(filled).T
     odd = index.sum(axis=0) % 2
     i, j, k = index[:, :, None] + CORNER[:, None, :]
-    i = index[0][:, None] + (CORNER[0] ^ odd[:, None])
+    mirrored = index[0][:, None] + (CORNER[0] ^ odd[:, None])
     if wrapped:
         k %= nodes.shape[2]
-    corners = np.ravel_multi_index((i, j, k), nodes.shape[:3])
+    corners = np.ravel_multi_index((mirrored, j, k), nodes.shape[:3])
     used, tets = np.unique(corners[:, FIVE_TETS], return_inverse=True)
     number = np.full(nodes.shape[:3], -1, dtype=np.int32)
     number.reshape(-1)[used] = np.arange(used.size)
     points = np.ascontiguousarray(nodes.reshape(-1, 3)[used])
-    return TetMesh(points, orient_tets(points, tets.reshape(-1, 4).astype(np.int32))), number
+    hexes = number.reshape(-1)[np.ravel_multi_index((i, j, k), nodes.shape[:3])[:, OF_HEXAHEDRON]]
+    return Solid(
+        TetMesh(points, orient_tets(points, tets.reshape(-1, 4).astype(np.int32))),
+        number,
+        HexMesh(points, orient_hexes(points, hexes)),
+    )
 
 
 def extruded(points: NDArray[np.float64], z: ArrayLike) -> NDArray[np.float64]:
@@ -58,8 +74,8 @@ def bevelled(
     levels = np.concatenate([[-half], np.linspace(bevel - half, half - bevel, cells + 1), [half]])
     grid = extruded(points, levels)
     grid[:, :, [0, -1], :2] = _inset(points, filled, bevel)[:, :, None]
-    mesh, _ = solid(grid, np.repeat(filled[:, :, None], levels.size - 1, axis=2))
-    return mesh.surface("plug").compact()
+    made = solid(grid, np.repeat(filled[:, :, None], levels.size - 1, axis=2))
+    return made.mesh.surface("plug").compact()
 
 
 def _inset(points: NDArray[np.float64], filled: NDArray[np.bool_], depth: float) -> NDArray[np.float64]:

@@ -51,7 +51,7 @@ class TwoProng:
     hook: height of the hook. clearance: between parts that do not touch. ramp: the wedge's half angle.
     """
 
-    length: float = 34e-3
+    length: float = 32e-3
     thickness: float = 6.5e-3
     width: float = 12e-3
     opening: float = 20e-3
@@ -104,10 +104,12 @@ class TwoProng:
         u, v = profile.points[..., 0], profile.points[..., 1]
         z = self.width * (np.arange(cells.width + 1) / cells.width - 0.5)
         grid = extruded(np.stack([side * (half - u), v], axis=-1), z)
-        mesh, number = solid(grid, np.repeat(profile.filled[:, :, None], cells.width, axis=2))
+        mesh, number, body = solid(grid, np.repeat(profile.filled[:, :, None], cells.width, axis=2))
         skin = number[beam.contact_skin(profile, self.length - 2.0 * self.hook)]
         held = number[:, : profile.base + 1]
-        return make_prong(mesh, held[held >= 0], skin_triangles(mesh, skin, (0.0, 0.0, 1.0)), "two-prong")
+        return make_prong(
+            mesh, held[held >= 0], skin_triangles(mesh, skin, (0.0, 0.0, 1.0)), "two-prong", body
+        )
 
     def _plug(self) -> tuple[SurfaceMesh, float]:
         """The wedge with neck, flange and handle, at the rest pose, and the stroke that latches it."""
