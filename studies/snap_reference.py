@@ -1,0 +1,514 @@
+"""An insertion computed by other means than the models that it judges (002, V-C, figure 7).
+
+Nothing is shared with the step of `physics.systems.snap` but the matrices of the elements, the hold and the
+law of contact: a finer mesh, the whole body by a sparse factor, points every quarter of a millimetre on both
+sides, those of the socket against the plug's triangles and those of the plug against the socket's deformed
+ones, all contacts that press, without clusters, solved to 1e-8, at a tenth of the step.
+
+    python -m palpo.studies.snap_reference [KIND ...]
+
+computes a connector's force and travel over time once, in minutes to an hour on one core, into
+`studies/curves/KIND.csv`; `reference` reads it, and refuses the curve of another connector.
+"""
+
+import csv
+import json
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from palpo.physics.collision.closest import FACE, point_triangle
+from palpo.physics.collision.distance_field import exact_field, signed_distance
+from palpo.physics.collision.surface_points import SurfacePoints, surface_points
+from palpo.physics.contact.midpoint import contact_problem
+from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.contact.solving import solve
+from palpo.physics.dynamics.admittance import make_plug, plug_advance, plug_free
+from palpo.physics.dynamics.passive_midpoint import LinearBody
+from palpo.physics.errors import InputError
+from palpo.physics.kernels import kernel
+from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.mesh.connectors import buckle, cap, lan, two_prong
+from palpo.physics.mesh.connectors.connector import Connector, Prong
+from palpo.physics.mesh.connectors.registry import KINDS
+from palpo.physics.reduction.linear_model import linear_model
+from palpo.physics.systems.snap_numerics import Numerics
+
+FINE = {
+    "two-prong": two_prong.Cells(5, 20, 5, 2, 3),
+    "lan": lan.Cells(4, 14, 4, 2, 4, 2, 3),
+    "cap": cap.Cells(2, 8, 96, 2),
+    "buckle": buckle.Cells(4, 22, 4, 2, 3),
+}
+"""Cells of the references' meshes."""
+SPACING = 0.25e-3
+"""Of the points on both sides [m]."""
+MILLISECOND = 1e-3
+TOLERANCE = 1e-8
+FINER = 10
+"""Steps of the reference in one of the models."""
+REACH = 0.5e-3
+"""Beyond the interference, up to where distances are known [m]."""
+SUNK = 1e-9
+"""What a point may be left inside by without becoming a contact [m]."""
+CONE = np.sin(np.radians(10.0))
+"""How far from its own normals a point may be touched."""
+FLAT = 0.01
+"""Least of the singular values of unit ways along a surface that is not plane [-]."""
+AT_ONCE, ROUNDS = 60, 40
+"""Most points that become contacts in a round; most rounds in a step."""
+SWEEPS = 5000
+CURVES = Path(__file__).parent / "curves"
+
+
+@kernel
+def nearest(points, which, x, triangles, normals, reach, out, place, weights, way):
+    """Signed distance of points[which] to triangles over x: out (n,), the triangle, its weights, the way out.
+
+    Beyond `reach` [m] only that: out is reach. way (n, 3): from the surface to the point, a unit vector.
+    """
+    w = np.empty(3)
+    for k in range(which.size):
+        p, best, told, found = points[which[k]], reach * reach, -1.0, -1
+        for t in range(triangles.shape[0]):
+            a, b, c = x[triangles[t, 0]], x[triangles[t, 1]], x[triangles[t, 2]]
+            far = 0.0
+            for i in range(3):
+                low, high = min(a[i], b[i], c[i]) - p[i], p[i] - max(a[i], b[i], c[i])
+                far += max(0.0, low, high) ** 2
+            if far > best * (1.0 + 1e-9):
+                continue
+            feature = point_triangle(p, a, b, c, w)
+            d2, along = 0.0, 0.0
+            for i in range(3):
+                d = p[i] - w[0] * a[i] - w[1] * b[i] - w[2] * c[i]
+                d2 += d * d
+                along += d * normals[t, i]
+            # of triangles that share an edge or a corner, the one that faces the point knows the side
+            same = abs(d2 - best) <= 1e-9 * best and found >= 0
+            if (d2 < best and not same) or (same and abs(along) > abs(told)):
+                best, told, found = min(best, d2) if same else d2, along, t
+                for i in range(3):
+                    weights[k, i] = w[i]
+        place[k] = found
+        if found < 0:
+            out[k] = reach
+            continue
+        size, side = best**0.5, 1.0 if told >= 0.0 else -1.0
+        out[k] = side * size
+        t = found
+        for i in range(3):
+            q = 0.0
+            for j in range(3):
+                q += weights[k, j] * x[triangles[t, j], i]
+            way[k, i] = side * (p[i] - q) / size if size > 1e-9 else normals[t, i]
+
+
+def ways_along(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:
+    """Pairs of vertices (n, k, 2) whose differences span the directions that leave each point on the surface.
+
+    Of a point inside a triangle its edges both ways, of one on an edge this and the far corners, of a vertex
+    all its edges; filled up with pairs of no length.
+    """
+    around: dict[int, set[int]] = {}
+    across: dict[tuple[int, int], list[int]] = {}
+    for t in triangles.tolist():
+        for a in range(3):
+            i, j, k = t[a], t[(a + 1) % 3], t[(a + 2) % 3]
+            around.setdefault(i, set()).update((j, k))
+            across.setdefault((min(i, j), max(i, j)), []).append(k)
+    found: list[list[tuple[int, int]]] = []
+    for (i, j, k), w in zip(points.nodes.tolist(), points.weights.tolist(), strict=True):
+        if i == j:
+            found.append([(i, other) for other in sorted(around[i])])
+        elif w[2] == 0.0:
+            found.append([(i, j), (j, i), *((i, far) for far in across[min(i, j), max(i, j)])])
+        else:
+            found.append([(i, j), (j, i), (j, k), (k, j), (k, i), (i, k)])
+    out = np.zeros((len(found), max(map(len, found)), 2), np.int64)
+    for row, pairs in zip(out, found, strict=True):
+        row[: len(pairs)] = pairs
+    return out
+
+
+def faces(x: NDArray[np.float64], ways: NDArray[np.int64], d: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether unit vectors d (n, 3) are in the normal cones of points (n,), within CONE.
+
+    What is not would slide over the edge or the facet beside it: a contact there is none, and a normal that
+    points along the surface would stop it.
+    """
+    t = x[ways[:, :, 1]] - x[ways[:, :, 0]]
+    size = np.linalg.norm(t, axis=2)
+    return (np.einsum("nki,ni->nk", t, d) <= CONE * size).all(axis=1)
+
+
+def bent(x: NDArray[np.float64], ways: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the surface has an edge or a corner at points (n,): their ways span no plane, within FLAT.
+
+    What is flat there is told of better by the other side's points: it has one normal for all of them.
+    """
+    t = x[ways[:, :, 1]] - x[ways[:, :, 0]]
+    t /= np.maximum(np.linalg.norm(t, axis=2), 1e-30)[:, :, None]
+    return np.linalg.svd(t, compute_uv=False)[:, 2] > FLAT
+
+
+class Hits(NamedTuple):
+    """Places of contact at the start of a step, on a prong."""
+
+    gap: NDArray[np.float64]  # (n,) [m]
+    normal: NDArray[np.float64]  # (n, 3) from the plug to the prong
+    nodes: NDArray[np.int64]  # (n, 3) contact nodes
+    weights: NDArray[np.float64]  # (n, 3)
+    point: NDArray[np.float64]  # (n, 3) [m]
+
+
+class Points(NamedTuple):
+    """Points of the plug, in its frame."""
+
+    x: NDArray[np.float64]  # (n, 3) [m]
+    ways: NDArray[np.int64]  # (n, k, 2) as `ways_along` has them
+
+
+class Side:
+    """A prong of the reference, and the points that may touch: its own, then the plug's."""
+
+    def __init__(self, prong: Prong, connector: Connector, numerics: Numerics, step: float, plug: Points) -> None:
+        material = replace(connector.material, alpha=numerics.alpha, beta=numerics.beta)
+        model = linear_model(prong.body, material, prong.clamped)
+        self.body = LinearBody(model.M, model.D, model.K, step)
+        self.base, self.beta, self.prong = model.base, model.beta, prong
+        self.dofs, self.free = model.dofs_of(prong.contact), (3 * model.nodes[:, None] + np.arange(3)).ravel()
+        self.rest = prong.mesh.nodes[prong.contact]
+        load = np.zeros((model.n_dof, self.dofs.size))
+        load[self.dofs, np.arange(self.dofs.size)] = 1.0
+        self.compliance = self.body.velocity_of(load)[self.dofs]
+        self.compliance = 0.5 * (self.compliance + self.compliance.T)
+        own = np.searchsorted(prong.contact, prong.contact_triangles)
+        self.points: SurfacePoints = surface_points(self.rest, own, SPACING)
+        boundary = prong.mesh.surface().triangles
+        self.ways = ways_along(boundary, SurfacePoints(prong.contact[self.points.nodes], self.points.weights))
+        self.plug, self.own = plug, len(self.points.nodes)
+        n = self.own + len(plug.x)
+        self.told, self.asked = np.full(n, -np.inf), np.zeros((n, 3))
+        self.way, self.asked_way = 0.0, np.zeros(n)
+        self.force = np.zeros((n, 3))
+        self.hits = Hits(np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3), int), np.zeros((n, 3)), np.zeros((n, 3)))
+        self.fresh = np.zeros(n, bool)
+        self.skin = self._skin()
+
+    def _skin(self) -> NDArray[np.int32]:
+        """Triangles of the boundary about the contact surface, which tell where it ends."""
+        triangles = self.prong.mesh.surface().triangles
+        low, high = self.rest.min(axis=0) - REACH, self.rest.max(axis=0) + REACH
+        x = self.prong.mesh.nodes[triangles]
+        return np.ascontiguousarray(triangles[((x.max(axis=1) > low) & (x.min(axis=1) < high)).all(axis=1)])
+
+    def begin(self) -> None:
+        """The motion without contact, at the contact nodes: vh and v (k, 3) [m/s]."""
+        self.vf = self.body.free_velocity()
+        self.vh0, self.v0 = self.vf[self.dofs].reshape(-1, 3), self.body.v[self.dofs].reshape(-1, 3)
+        self.now = self.rest + self.body.x[self.dofs].reshape(-1, 3)
+        self.fresh[:] = False
+        nodes, weights = self.points
+        self.place = np.einsum("na,nai->ni", weights, self.now[nodes])
+
+    def nodes(self) -> NDArray[np.float64]:
+        """Where all nodes are at the start of the step [m]."""
+        x = self.prong.mesh.nodes.copy()
+        x.reshape(-1)[self.free] += self.body.x
+        return x
+
+    def nodal(self) -> NDArray[np.float64]:
+        """Forces on the contact nodes [N], (k, 3), of all contacts."""
+        out, at = np.zeros_like(self.rest), np.flatnonzero(self.force.any(axis=1))
+        for a in range(3):
+            np.add.at(out, self.hits.nodes[at, a], self.hits.weights[at, a, None] * self.force[at])
+        return out
+
+    def end(self) -> NDArray[np.float64]:
+        """Make the step; the force on the floor [N]."""
+        f = np.zeros(self.body.x.size)
+        f[self.dofs] = self.nodal().ravel()
+        vh = self.vf + self.body.velocity_of(f) if f.any() else self.vf
+        T = self.body.step_size
+        floor = -(self.base @ (self.body.x + (0.5 * T + self.beta) * vh))
+        self.way += T * float(np.linalg.norm(vh.reshape(-1, 3), axis=1).max())
+        self.body.advance(vh)
+        return floor
+
+
+class Reference:
+    """The socket and plug of a connector; `step` leads the target on."""
+
+    def __init__(self, connector: Connector, numerics: Numerics, step: float) -> None:
+        self.connector, self.T = connector, step
+        a = connector.admittance
+        self.model, self.plug = make_plug(a.mass, a.damping, a.stiffness, step, connector.rest_position)
+        self.field = exact_field(connector.plug, connector.interference + REACH)
+        points = surface_points(connector.plug.vertices, self._reached(), SPACING)
+        on_plug = np.einsum("na,nai->ni", points.weights, connector.plug.vertices[points.nodes])
+        ways = ways_along(connector.plug.triangles, points)
+        sharp = bent(connector.plug.vertices, ways)
+        self.on_plug = Points(on_plug[sharp], ways[sharp])
+        self.sides = [Side(p, connector, numerics, step, self._of(p)) for p in connector.prongs]
+        self.mu = connector.friction if numerics.friction is None else numerics.friction
+        self.axes, self.contacts, self.worst = np.eye(3), 0, 0.0
+
+    def _reached(self) -> NDArray[np.int32]:
+        """Triangles of the plug whose way passes the prongs' contact surfaces."""
+        c = self.connector
+        x = c.plug.vertices[c.plug.triangles] + c.rest_position
+        way = c.stroke * c.push
+        low, high = np.minimum(x, x + way).min(axis=1), np.maximum(x, x + way).max(axis=1)
+        near = np.zeros(len(x), bool)
+        for prong in c.prongs:
+            skin, slack = prong.mesh.nodes[prong.contact], c.interference + REACH
+            near |= ((high > skin.min(axis=0) - slack) & (low < skin.max(axis=0) + slack)).all(axis=1)
+        return np.ascontiguousarray(c.plug.triangles[near])
+
+    def _of(self, prong: Prong) -> Points:
+        """Points of the plug whose way passes this prong's contact surface."""
+        c = self.connector
+        skin, slack = prong.mesh.nodes[prong.contact], c.interference + REACH
+        x, way = self.on_plug.x + c.rest_position, c.stroke * c.push
+        low, high = np.minimum(x, x + way), np.maximum(x, x + way)
+        near = ((high > skin.min(axis=0) - slack) & (low < skin.max(axis=0) + slack)).all(axis=1)
+        return Points(self.on_plug.x[near], self.on_plug.ways[near])
+
+    def step(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The target goes to (3,) [m]; the force on the floor (3,) [N]."""
+        up = np.array([1.0, 0.0, 0.0, 0.0])
+        plug_free(self.model, self.plug, target, up, np.zeros(6))
+        quat_to_matrix(self.plug.orientation, self.axes)
+        self.v_plug = self.plug.velocity.copy()
+        for side in self.sides:
+            side.begin()
+        members = [np.flatnonzero(side.force.any(axis=1)) for side in self.sides]
+        for i, side in enumerate(self.sides):
+            self._ask(side, members[i])
+            members[i] = members[i][side.hits.normal[members[i]].any(axis=1)]
+            side.force[~np.isin(np.arange(side.told.size), members[i])] = 0.0
+        for k in range(ROUNDS):
+            sunk = [self._sunk(side, own) for side, own in zip(self.sides, members, strict=True)]
+            if k > 0 and not any(s.size for s in sunk):
+                break
+            members = [np.union1d(own, s) for own, s in zip(members, sunk, strict=True)]
+            self._solve(members)
+        else:
+            raise RuntimeError(f"contacts are still missing after {ROUNDS} rounds")
+        floor = np.sum([side.end() for side in self.sides], axis=0)
+        plug_advance(self.model, self.plug, self._wrench())
+        return floor
+
+    def _wrench(self) -> NDArray[np.float64]:
+        total = np.zeros(6)
+        for side in self.sides:
+            at = np.flatnonzero(side.force.any(axis=1))
+            f = -side.force[at]
+            total[:3] += f.sum(axis=0)
+            total[3:] += np.cross(side.hits.point[at] - self.plug.position, f).sum(axis=0)
+        return total
+
+    def _places(self, side: Side) -> NDArray[np.float64]:
+        return np.concatenate([side.place, self.plug.position + side.plug.x @ self.axes.T])
+
+    def _ask(self, side: Side, at: NDArray[np.int64]) -> None:
+        """Distances of candidates that are not known yet in this step."""
+        at = at[~side.fresh[at]]
+        own, theirs, h = at[at < side.own], at[at >= side.own], side.hits
+        if own.size:
+            p = side.place[own]
+            local = (p - self.plug.position) @ self.axes
+            h.gap[own], normal = signed_distance(self.field, local, threads=1)
+            normal = normal @ self.axes.T
+            normal[~faces(side.nodes(), side.ways[own], -normal)] = 0.0
+            h.normal[own], h.point[own] = normal, p
+            h.nodes[own], h.weights[own] = side.points.nodes[own], side.points.weights[own]
+            side.asked[own] = local
+        if theirs.size:
+            self._ask_plug(side, theirs)
+        side.asked_way[at], side.told[at], side.fresh[at] = side.way, h.gap[at], True
+
+    def _ask_plug(self, side: Side, at: NDArray[np.int64]) -> None:
+        h = side.hits
+        p = self.plug.position + side.plug.x[at - side.own] @ self.axes.T
+        x = side.nodes()
+        a, b, c = (x[side.skin[:, i]] for i in range(3))
+        normals = np.cross(b - a, c - a)
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        n, reach = at.size, self.connector.interference + REACH
+        gap, place, weights, way = np.zeros(n), np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3))
+        nearest(p, np.arange(n), x, side.skin, normals, reach, gap, place, weights, way)
+        nodes = side.skin[np.maximum(place, 0)]
+        slot = np.minimum(np.searchsorted(side.prong.contact, nodes), len(side.prong.contact) - 1)
+        used = (side.prong.contact[slot] == nodes) | (weights == 0.0)
+        touching = (place >= 0) & used.all(axis=1)
+        touching &= faces(self.connector.plug.vertices, side.plug.ways[at - side.own], -way @ self.axes)
+        h.gap[at], h.normal[at], h.weights[at] = gap, np.where(touching[:, None], -way, 0.0), weights
+        h.nodes[at], h.point[at], side.asked[at] = np.where(used, slot, 0), p, p
+
+    def _sunk(self, side: Side, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Candidates that the present forces let sink in, the deepest of each half millimetre."""
+        T, f = self.T, side.nodal()
+        vh = side.vh0 + (side.compliance @ f.ravel()).reshape(-1, 3)
+        V = self.plug.free + self.model.inverse @ self._wrench()
+        place = self._places(side)
+        speed = np.linalg.norm(V[:3] + np.cross(V[3:], place - self.plug.position), axis=1)
+        speed += float(np.linalg.norm(vh, axis=1).max())
+        own = slice(0, side.own)
+        local = (side.place - self.plug.position) @ self.axes
+        moved = np.linalg.norm(place - side.asked, axis=1) + side.way - side.asked_way
+        moved[own] = np.linalg.norm(local - side.asked[own], axis=1)
+        near = np.flatnonzero(side.told - moved < 2.0 * T * speed)
+        self._ask(side, near)
+        h = side.hits
+        moving = np.einsum("na,nai->ni", h.weights[near], vh[h.nodes[near]])
+        moving -= V[:3] + np.cross(V[3:], h.point[near] - self.plug.position)
+        u = h.gap[near] + 2.0 * T * np.einsum("ni,ni->n", h.normal[near], moving)
+        u[~h.normal[near].any(axis=1) | np.isin(near, members)] = np.inf
+        deep = np.flatnonzero(u < -SUNK)
+        deep = deep[np.argsort(u[deep], kind="stable")]
+        cells = np.floor(h.point[near[deep]] / 0.5e-3).astype(np.int64)
+        _, first = np.unique(cells, axis=0, return_index=True)
+        return near[deep[np.sort(first)[:AT_ONCE]]]
+
+    def _solve(self, members: list[NDArray[np.int64]]) -> None:
+        """Forces of these contacts, none on others."""
+        count = [own.size for own in members]
+        n = sum(count)
+        C, middle, now = np.zeros((3 * n, 3 * n)), np.zeros(3 * n), np.zeros(3 * n)
+        gap, warm, theirs = np.zeros(n), np.zeros(3 * n), np.zeros((3 * n, 6))
+        frames, first = [], 0
+        for side, own in zip(self.sides, members, strict=True):
+            m, h = own.size, side.hits
+            frame, span = _frames(h.normal[own]), slice(3 * first, 3 * (first + m))
+            rows = _rows(frame, h.nodes[own], h.weights[own], len(side.rest))
+            C[span, span] = (rows @ (rows @ side.compliance).T).T
+            arm = h.point[own] - self.plug.position
+            theirs[span, :3] = -frame.reshape(-1, 3)
+            theirs[span, 3:] = -np.cross(np.repeat(arm, 3, axis=0), frame.reshape(-1, 3))
+            middle[span], now[span] = rows @ side.vh0.ravel(), rows @ side.v0.ravel()
+            gap[first : first + m] = h.gap[own]
+            warm[span] = np.einsum("nij,nj->ni", frame, side.force[own]).ravel()
+            frames.append(frame)
+            first += m
+        C += theirs @ self.model.inverse @ theirs.T
+        middle += theirs @ self.plug.free
+        now += theirs @ self.v_plug
+        r = np.zeros(3 * n)
+        if n:
+            C = 0.5 * (C + C.T)
+            problem = contact_problem(C, middle, now, gap, np.full(n, self.mu), self.T, 1.0, warm)
+            r = self._forces(problem)
+        self.contacts, first = n, 0
+        for side, own, frame in zip(self.sides, members, frames, strict=True):
+            side.force[:] = 0.0
+            span = slice(3 * first, 3 * (first + own.size))
+            side.force[own] = np.einsum("nij,ni->nj", frame, r[span].reshape(-1, 3))
+            first += own.size
+
+
+    def _forces(self, problem: ContactProblem) -> NDArray[np.float64]:
+        """By sweeps; where these do not end, as of more points than freedoms, by Newton from there."""
+        found = solve(problem, "anderson", tolerance=TOLERANCE, max_iterations=SWEEPS)
+        if not found.converged:
+            other = solve(problem, "semi-smooth-newton", tolerance=TOLERANCE, guess=found.r, max_iterations=50)
+            found = min(found, other, key=lambda result: result.residual)
+        self.worst = max(self.worst, found.residual)
+        return found.r
+
+
+def _frames(normal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows (n, t1, t2) of each normal (n, 3); shape (n, 3, 3)."""
+    other = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
+    t1 = np.cross(normal, other)
+    t1 /= np.linalg.norm(t1, axis=1)[:, None]
+    return np.stack([normal, t1, np.cross(normal, t1)], axis=1)
+
+
+def _rows(frame: NDArray, nodes: NDArray, weights: NDArray, n_nodes: int) -> sp.csr_array:
+    """Velocities of contact points in their frames, from those of the contact nodes; (3 n, 3 k)."""
+    n = len(frame)
+    values = weights[:, None, :, None] * frame[:, :, None, :]
+    columns = np.broadcast_to(3 * nodes[:, None, :, None] + np.arange(3), values.shape)
+    rows = np.broadcast_to(np.arange(3 * n).reshape(n, 3, 1, 1), values.shape)
+    return sp.csr_array((values.ravel(), (rows.ravel(), columns.ravel())), shape=(3 * n, 3 * n_nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What an insertion felt like, at the ends of milliseconds."""
+
+    time: NDArray[np.float64]  # (n,) [s]
+    force: NDArray[np.float64]  # (n,) on the floor along the push, mean of the millisecond [N]
+    travel: NDArray[np.float64]  # (n,) of the plug [m]
+    told: dict[str, Any]
+    """What was computed, and how."""
+
+
+def insertion(
+    connector: Connector, numerics: Numerics, path: NDArray[np.float64], finer: int = FINER, say: bool = False
+) -> Curve:
+    """The target led along path (n, 3) [m] from the start, a millisecond a point, in `finer` steps each."""
+    made = Reference(connector, numerics, MILLISECOND / finer)
+    force, travel, last = np.zeros(len(path)), np.zeros(len(path)), np.zeros(3)
+    most = 0
+    for k, end in enumerate(path):
+        for i in range(1, finer + 1):
+            target = connector.rest_position + last + (end - last) * i / finer
+            force[k] += made.step(target) @ connector.push / finer
+            most = max(most, made.contacts)
+        last = end
+        travel[k] = (made.plug.position - connector.rest_position) @ connector.push
+        if say and k % 20 == 0:
+            print(f"{k} of {len(path)}: {force[k]:.4g} N, {made.contacts} contacts", file=sys.stderr)
+    told = {
+        "freedoms": connector.freedoms,
+        "points": [int(side.told.size) for side in made.sides],
+        "steps_in_1_ms": finer,
+        "spacing_m": SPACING,
+        "tolerance": TOLERANCE,
+        "worst_residual": made.worst,
+        "most_contacts": most,
+    }
+    return Curve(MILLISECOND * np.arange(1, len(path) + 1), force, travel, told)
+
+
+def what_it_is(connector: Connector, numerics: Numerics) -> dict[str, Any]:
+    """All that the true insertion of a connector depends on, in plain numbers of 9 digits."""
+    m, a = connector.material, connector.admittance
+
+    def short(values: Any) -> list[float]:
+        return [float(f"{v:.9g}") for v in np.ravel(values)]
+
+    return {
+        "material": short([m.youngs_modulus, m.poisson_ratio, m.density, numerics.alpha, numerics.beta]),
+        "friction": short([connector.friction]),
+        "way": short([connector.stroke, connector.interference, *connector.push]),
+        "plug": short([np.ptp(connector.plug.vertices, axis=0), connector.plug.vertices.std(axis=0)]),
+        "socket": short([np.ptp(p.mesh.nodes, axis=0) for p in connector.prongs]),
+        "hold": short([np.linalg.norm(g) for g in (a.mass, a.damping, a.stiffness)]),
+    }
+
+
+def write(path: Path, curve: Curve) -> None:
+    """A line of what was computed, and the curve as CSV to seven digits."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        file.write("# " + json.dumps(curve.told) + "\n")
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["time_s", "force_N", "travel_m"])
+        for row in zip(curve.time, curve.force, curve.travel, strict=True):
+            lines.writerow([f"{v:.7g}" for v in row])
+
+
+def read(path: Path) -> Curve:
+    """A curve that `write` wrote."""
+    with path.open(encoding="utf-8") as file:
+        told = json.loads(file.readline().removeprefix("# "))
+        values = np.array([[float(v) for v in row] for row in list(csv.reader(file))[1:]])
+    return Curve(*values.T, told)
