@@ -14,7 +14,8 @@ computes a connector's force and travel over time once, in minutes to an hour on
 import csv
 import json
 import sys
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.collision.closest import FACE, point_triangle
+from palpo.physics.collision.closest import point_triangle
 from palpo.physics.collision.distance_field import exact_field, signed_distance
-from palpo.physics.collision.surface_points import SurfacePoints, surface_points
+from palpo.physics.collision.surface_points import CONE, SurfacePoints, surface_points, ways_along
 from palpo.physics.contact.midpoint import contact_problem
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.solving import solve
@@ -36,6 +37,7 @@ from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.connectors import buckle, cap, lan, two_prong
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.connectors.registry import KINDS
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.systems.snap_numerics import Numerics
 
@@ -56,10 +58,8 @@ REACH = 0.5e-3
 """Beyond the interference, up to where distances are known [m]."""
 SUNK = 1e-9
 """What a point may be left inside by without becoming a contact [m]."""
-CONE = np.sin(np.radians(10.0))
-"""How far from its own normals a point may be touched."""
 FLAT = 0.01
-"""Least of the singular values of unit ways along a surface that is not plane [-]."""
+"""Angle between triangles up to which their common edge is none [rad]."""
 AT_ONCE, ROUNDS = 60, 40
 """Most points that become contacts in a round; most rounds in a step."""
 SWEEPS = 5000
@@ -83,7 +83,7 @@ def nearest(points, which, x, triangles, normals, reach, out, place, weights, wa
                 far += max(0.0, low, high) ** 2
             if far > best * (1.0 + 1e-9):
                 continue
-            feature = point_triangle(p, a, b, c, w)
+            point_triangle(p, a, b, c, w)
             d2, along = 0.0, 0.0
             for i in range(3):
                 d = p[i] - w[0] * a[i] - w[1] * b[i] - w[2] * c[i]
@@ -109,33 +109,6 @@ def nearest(points, which, x, triangles, normals, reach, out, place, weights, wa
             way[k, i] = side * (p[i] - q) / size if size > 1e-9 else normals[t, i]
 
 
-def ways_along(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:
-    """Pairs of vertices (n, k, 2) whose differences span the directions that leave each point on the surface.
-
-    Of a point inside a triangle its edges both ways, of one on an edge this and the far corners, of a vertex
-    all its edges; filled up with pairs of no length.
-    """
-    around: dict[int, set[int]] = {}
-    across: dict[tuple[int, int], list[int]] = {}
-    for t in triangles.tolist():
-        for a in range(3):
-            i, j, k = t[a], t[(a + 1) % 3], t[(a + 2) % 3]
-            around.setdefault(i, set()).update((j, k))
-            across.setdefault((min(i, j), max(i, j)), []).append(k)
-    found: list[list[tuple[int, int]]] = []
-    for (i, j, k), w in zip(points.nodes.tolist(), points.weights.tolist(), strict=True):
-        if i == j:
-            found.append([(i, other) for other in sorted(around[i])])
-        elif w[2] == 0.0:
-            found.append([(i, j), (j, i), *((i, far) for far in across[min(i, j), max(i, j)])])
-        else:
-            found.append([(i, j), (j, i), (j, k), (k, j), (k, i), (i, k)])
-    out = np.zeros((len(found), max(map(len, found)), 2), np.int64)
-    for row, pairs in zip(out, found, strict=True):
-        row[: len(pairs)] = pairs
-    return out
-
-
 def faces(x: NDArray[np.float64], ways: NDArray[np.int64], d: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether unit vectors d (n, 3) are in the normal cones of points (n,), within CONE.
 
@@ -147,14 +120,24 @@ def faces(x: NDArray[np.float64], ways: NDArray[np.int64], d: NDArray[np.float64
     return (np.einsum("nki,ni->nk", t, d) <= CONE * size).all(axis=1)
 
 
-def bent(x: NDArray[np.float64], ways: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the surface has an edge or a corner at points (n,): their ways span no plane, within FLAT.
+def edge_points(surface: SurfaceMesh, spacing: float) -> SurfacePoints:
+    """Points of a surface where it is bent, by more than FLAT: its edges and what is between their ends.
 
-    What is flat there is told of better by the other side's points: it has one normal for all of them.
+    What is flat is told of better by the other side's points: it has one normal for all of them.
     """
-    t = x[ways[:, :, 1]] - x[ways[:, :, 0]]
-    t /= np.maximum(np.linalg.norm(t, axis=2), 1e-30)[:, :, None]
-    return np.linalg.svd(t, compute_uv=False)[:, 2] > FLAT
+    x, triangles = surface.vertices, surface.triangles
+    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    edges, edge = np.unique(ends, axis=0, return_inverse=True)
+    order = np.argsort(edge.reshape(-1), kind="stable").reshape(-1, 2) // 3
+    n = surface.triangle_normals
+    edges = edges[np.linalg.norm(n[order[:, 0]] - n[order[:, 1]], axis=1) > FLAT]
+    points = [(int(v), int(v), int(v), 1.0) for v in np.unique(edges)]
+    for i, j in edges.tolist():
+        cells = int(np.ceil(np.linalg.norm(x[j] - x[i]) / spacing - 1e-9))
+        points += [(i, j, j, 1.0 - k / cells) for k in range(1, cells)]
+    share = np.array([p[3] for p in points])
+    weights = np.stack([share, 1.0 - share, 0.0 * share], axis=1)
+    return SurfacePoints(np.array([p[:3] for p in points], np.int64), weights)
 
 
 class Hits(NamedTuple):
@@ -177,7 +160,9 @@ class Points(NamedTuple):
 class Side:
     """A prong of the reference, and the points that may touch: its own, then the plug's."""
 
-    def __init__(self, prong: Prong, connector: Connector, numerics: Numerics, step: float, plug: Points) -> None:
+    def __init__(
+        self, prong: Prong, connector: Connector, numerics: Numerics, step: float, plug: Points
+    ) -> None:
         material = replace(connector.material, alpha=numerics.alpha, beta=numerics.beta)
         model = linear_model(prong.body, material, prong.clamped)
         self.body = LinearBody(model.M, model.D, model.K, step)
@@ -197,7 +182,9 @@ class Side:
         self.told, self.asked = np.full(n, -np.inf), np.zeros((n, 3))
         self.way, self.asked_way = 0.0, np.zeros(n)
         self.force = np.zeros((n, 3))
-        self.hits = Hits(np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3), int), np.zeros((n, 3)), np.zeros((n, 3)))
+        self.hits = Hits(
+            np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3), int), np.zeros((n, 3)), np.zeros((n, 3))
+        )
         self.fresh = np.zeros(n, bool)
         self.skin = self._skin()
 
@@ -250,26 +237,13 @@ class Reference:
         a = connector.admittance
         self.model, self.plug = make_plug(a.mass, a.damping, a.stiffness, step, connector.rest_position)
         self.field = exact_field(connector.plug, connector.interference + REACH)
-        points = surface_points(connector.plug.vertices, self._reached(), SPACING)
+        points = edge_points(connector.plug, SPACING)
         on_plug = np.einsum("na,nai->ni", points.weights, connector.plug.vertices[points.nodes])
-        ways = ways_along(connector.plug.triangles, points)
-        sharp = bent(connector.plug.vertices, ways)
-        self.on_plug = Points(on_plug[sharp], ways[sharp])
+        self.on_plug = Points(on_plug, ways_along(connector.plug.triangles, points))
         self.sides = [Side(p, connector, numerics, step, self._of(p)) for p in connector.prongs]
         self.mu = connector.friction if numerics.friction is None else numerics.friction
         self.axes, self.contacts, self.worst = np.eye(3), 0, 0.0
-
-    def _reached(self) -> NDArray[np.int32]:
-        """Triangles of the plug whose way passes the prongs' contact surfaces."""
-        c = self.connector
-        x = c.plug.vertices[c.plug.triangles] + c.rest_position
-        way = c.stroke * c.push
-        low, high = np.minimum(x, x + way).min(axis=1), np.maximum(x, x + way).max(axis=1)
-        near = np.zeros(len(x), bool)
-        for prong in c.prongs:
-            skin, slack = prong.mesh.nodes[prong.contact], c.interference + REACH
-            near |= ((high > skin.min(axis=0) - slack) & (low < skin.max(axis=0) + slack)).all(axis=1)
-        return np.ascontiguousarray(c.plug.triangles[near])
+        self.solves, self.short = 0, 0
 
     def _of(self, prong: Prong) -> Points:
         """Points of the plug whose way passes this prong's contact surface."""
@@ -412,14 +386,17 @@ class Reference:
             side.force[own] = np.einsum("nij,ni->nj", frame, r[span].reshape(-1, 3))
             first += own.size
 
-
     def _forces(self, problem: ContactProblem) -> NDArray[np.float64]:
         """By sweeps; where these do not end, as of more points than freedoms, by Newton from there."""
         found = solve(problem, "anderson", tolerance=TOLERANCE, max_iterations=SWEEPS)
         if not found.converged:
-            other = solve(problem, "semi-smooth-newton", tolerance=TOLERANCE, guess=found.r, max_iterations=50)
+            other = solve(
+                problem, "semi-smooth-newton", tolerance=TOLERANCE, guess=found.r, max_iterations=50
+            )
             found = min(found, other, key=lambda result: result.residual)
         self.worst = max(self.worst, found.residual)
+        self.solves += 1
+        self.short += not found.converged
         return found.r
 
 
@@ -473,6 +450,7 @@ def insertion(
         "steps_in_1_ms": finer,
         "spacing_m": SPACING,
         "tolerance": TOLERANCE,
+        "share_of_solves_that_reach_it": 1.0 - made.short / made.solves,
         "worst_residual": made.worst,
         "most_contacts": most,
     }
@@ -496,6 +474,31 @@ def what_it_is(connector: Connector, numerics: Numerics) -> dict[str, Any]:
     }
 
 
+def finer(kind: str, connector: Connector) -> Connector:
+    """The same connector on the mesh of its reference: its other socket, held and pushed alike."""
+    made = KINDS[kind].dimensions().build(FINE[kind])
+    return replace(connector, prongs=made.prongs)
+
+
+def reference(kind: str, connector: Connector, numerics: Numerics) -> Curve:
+    """The stored insertion of a shipped connector at SPEED of `studies.snap_models`.
+
+    Raises InputError where there is none, or where it is of a connector with other dimensions, material,
+    friction or hold.
+    """
+    path = CURVES / f"{kind}.csv"
+    if not path.exists():
+        raise InputError(f"{path}: no reference of this connector; python -m palpo.studies.snap_reference")
+    curve, now = read(path), what_it_is(connector, numerics)
+    for key, value in now.items():
+        if not np.allclose(curve.told["of"][key], value, rtol=1e-6, atol=1e-9):
+            raise InputError(
+                f"{path}: {key} is {curve.told['of'][key]} there and {value} now; compute it anew with "
+                f"python -m palpo.studies.snap_reference {kind}"
+            )
+    return curve
+
+
 def write(path: Path, curve: Curve) -> None:
     """A line of what was computed, and the curve as CSV to seven digits."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -512,3 +515,21 @@ def read(path: Path) -> Curve:
         told = json.loads(file.readline().removeprefix("# "))
         values = np.array([[float(v) for v in row] for row in list(csv.reader(file))[1:]])
     return Curve(*values.T, told)
+
+
+def main(kinds: Sequence[str]) -> None:
+    """Compute these references, or all, and write them where `reference` looks."""
+    from palpo.studies.snap_models import STEP, case_of, path_of
+
+    for kind in kinds or FINE:
+        case = case_of(kind)
+        connector = finer(kind, case.connector)
+        curve = insertion(connector, case.numerics, path_of(connector, STEP), say=True)
+        write(
+            CURVES / f"{kind}.csv",
+            replace(curve, told=curve.told | {"of": what_it_is(case.connector, case.numerics)}),
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

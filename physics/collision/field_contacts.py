@@ -19,6 +19,7 @@ from palpo.physics.arrays import all_finite
 from palpo.physics.collision.clusters import Clusters, update_clusters
 from palpo.physics.collision.distance_field import evaluate
 from palpo.physics.collision.field_search import smallest_field_contacts
+from palpo.physics.collision.surface_points import CONE
 from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
 from palpo.physics.engine.contract import (
     DONE,
@@ -166,6 +167,25 @@ def _seen_gap(gap, correction):
 
 
 @kernel
+def _touched(s, probe, k, normal):
+    """Whether candidate k can be touched along `normal` (3,), out of the solid and in its frame.
+
+    A force that leaves the surface beside a point is not this point's: the facet or the edge there is nearer
+    to the solid. An edge of the solid that slides over a facet passes its points so, and would catch on each.
+    """
+    turn, ways, x = s.solid.axes, probe.ways[k - probe.first], probe.nodes.x
+    n0 = turn[0, 0] * normal[0] + turn[0, 1] * normal[1] + turn[0, 2] * normal[2]
+    n1 = turn[1, 0] * normal[0] + turn[1, 1] * normal[1] + turn[1, 2] * normal[2]
+    n2 = turn[2, 0] * normal[0] + turn[2, 1] * normal[1] + turn[2, 2] * normal[2]
+    for p in range(ways.shape[0]):
+        i, j = ways[p, 0], ways[p, 1]
+        t0, t1, t2 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+        if -(n0 * t0 + n1 * t1 + n2 * t2) > CONE * (t0 * t0 + t1 * t1 + t2 * t2) ** 0.5:
+            return False
+    return True
+
+
+@kernel
 def _activate(s, probe):
     """Candidates that the motion foreseen would let come within the margin; how many."""
     c, count, margin, correction = s.candidates, 0, s.settings[0].margin, s.settings[0].correction
@@ -178,7 +198,7 @@ def _activate(s, probe):
         if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
             continue  # beyond the distance's band
         c.ahead[k] = min(c.ahead[k], _seen_gap(c.gap[j], correction) + dot3(n, c.closing[k]))
-        if c.ahead[k] < margin:
+        if c.ahead[k] < margin and _touched(s, probe, k, n):
             probe.active[count] = j
             probe.depth[count] = c.gap[j]
             for i in range(3):

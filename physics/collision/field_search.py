@@ -34,6 +34,7 @@ class Probe(NamedTuple):
     address: NDArray[np.int64]  # (2,) of its unit and of its state
     body: int  # its number
     points: SurfacePoints
+    ways: NDArray[np.int64]  # (N, k, 2) of palpo.physics.collision.surface_points.ways_along
     first: int  # of its candidates among those of all probes
     nodes: Batch  # (k,) where they are at the step's start, and how they move
     drift: NDArray[np.float64]  # (k, 3) T (v+ + eps v) as it was foreseen when contacts were found last [m]
@@ -95,17 +96,21 @@ class FieldContacts(NamedTuple):
     begun: NDArray[np.bool_]  # (1,) whether it has looked for contacts in this step
 
 
-def make_probe(body: Body, number: int, points: SurfacePoints, first: int) -> Probe:
+def make_probe(
+    body: Body, number: int, points: SurfacePoints, first: int, ways: NDArray[np.int64] | None = None
+) -> Probe:
     """A body whose points are the nodes, and whose candidates come after `first` others.
 
-    number: of the body among the engine's.
+    number: of the body among the engine's. ways: that leave each point along the surface, of `ways_along`;
+    without them, points are touched from any side.
     """
+    ways = np.zeros((len(points.nodes), 1, 2), np.int64) if ways is None else ways
     size, nodes = len(points.nodes), body.kind.points(body.state)
     batch = make_batch(nodes)
     batch.count[0] = nodes
     batch.slots[:, 0], batch.weights[:, 0] = np.arange(nodes), 1.0
     return Probe(
-        _addresses(body), number, points, first, batch, np.zeros((nodes, 3)),
+        _addresses(body), number, points, ways, first, batch, np.zeros((nodes, 3)),
         make_clusters(MOST_CLUSTERS, size),
         np.zeros(2, np.int64), np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size),
     )  # fmt: skip

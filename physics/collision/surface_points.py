@@ -13,6 +13,9 @@ from palpo.physics.errors import InputError
 
 MOST_POINTS = 100_000
 
+CONE = float(np.sin(np.radians(10.0)))
+"""How far from its own normals a point of a surface is touched: sine of the angle."""
+
 
 class SurfacePoints(NamedTuple):
     """Barycentric points of a surface."""
@@ -52,3 +55,30 @@ def surface_points(x: NDArray[np.float64], triangles: NDArray[np.integer], spaci
                 nodes.append((t[0], t[1], t[2]))
                 weights.append((i / n, j / n, (n - i - j) / n))
     return SurfacePoints(np.array(nodes, np.int64), np.array(weights, np.float64))
+
+
+def ways_along(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:
+    """Pairs of vertices (n, k, 2) whose differences span the directions that leave each point on the surface.
+
+    Of a point inside a triangle its edges both ways, of one on an edge this and the far corners, of a vertex
+    all its edges; filled up with pairs of no length.
+    """
+    around: dict[int, set[int]] = {}
+    across: dict[tuple[int, int], list[int]] = {}
+    for t in triangles.tolist():
+        for a in range(3):
+            i, j, k = t[a], t[(a + 1) % 3], t[(a + 2) % 3]
+            around.setdefault(i, set()).update((j, k))
+            across.setdefault((min(i, j), max(i, j)), []).append(k)
+    found: list[list[tuple[int, int]]] = []
+    for (i, j, k), w in zip(points.nodes.tolist(), points.weights.tolist(), strict=True):
+        if i == j:
+            found.append([(i, other) for other in sorted(around[i])])
+        elif w[2] == 0.0:
+            found.append([(i, j), (j, i), *((i, far) for far in across[min(i, j), max(i, j)])])
+        else:
+            found.append([(i, j), (j, i), (j, k), (k, j), (k, i), (i, k)])
+    out = np.zeros((len(found), max(map(len, found)), 2), np.int64)
+    for row, pairs in zip(out, found, strict=True):
+        row[: len(pairs)] = pairs
+    return out

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.collision.distance_field import DistanceField, exact_field
 from palpo.physics.collision.field_contacts import field_contacts_detector
 from palpo.physics.collision.field_search import FieldContacts, make_field_contacts, make_probe, make_solid
-from palpo.physics.collision.surface_points import surface_points
+from palpo.physics.collision.surface_points import surface_points, ways_along
 from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import Hand, make_hand
@@ -89,7 +89,8 @@ class SnapModel:
         for i, part in enumerate(connector.prongs):
             triangles = np.searchsorted(part.contact, part.contact_triangles)
             points = surface_points(self.prongs[i].model.rest, triangles, numerics.spacing)
-            self.probes.append(Handle(make_probe(bodies[i], i, points, first)))
+            ways = ways_along(triangles, points)
+            self.probes.append(Handle(make_probe(bodies[i], i, points, first, ways)))
             first += len(points.nodes)
         solid = make_solid(bodies[-1], len(self.prongs))
         search = make_field_contacts(self.probes, solid, field, capacity)

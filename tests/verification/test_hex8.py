@@ -36,6 +36,7 @@ def sheared_block() -> HexMesh:
     [
         ("full", distorted_block()),
         ("bbar", distorted_block()),
+        ("incompatible", distorted_block()),
         ("full", sheared_block()),
         ("bbar", sheared_block()),
         # the gradient at the centre is the element's mean on parallelepipeds only
@@ -51,7 +52,7 @@ def test_patch_test_constant_strain_is_in_equilibrium_inside(integration, mesh):
     assert np.abs(residual[inner]).max() < 1e-12 * np.abs(residual).max()
 
 
-@pytest.mark.parametrize("integration", ["full", "bbar", "selective"])
+@pytest.mark.parametrize("integration", ["full", "bbar", "selective", "incompatible"])
 def test_homogeneous_strain_stores_the_energy_of_hookes_law(integration):
     mesh = sheared_block()
     lam, mu = SOFT.lame()
@@ -63,7 +64,7 @@ def test_homogeneous_strain_stores_the_energy_of_hookes_law(integration):
     assert energy == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("integration", ["full", "bbar", "selective"])
+@pytest.mark.parametrize("integration", ["full", "bbar", "selective", "incompatible"])
 def test_rigid_modes_cost_nothing_and_are_the_only_ones(integration):
     eigenvalues = np.linalg.eigvalsh(rest_stiffness(distorted_block(), SOFT, integration).toarray())
     assert np.all(np.abs(eigenvalues[:6]) < 1e-12 * eigenvalues[-1])
@@ -132,6 +133,21 @@ def test_a_cantilever_bends_as_beam_theory_says(integration, poisson, tolerance)
     lets contract: the more the larger nu is."""
     error = bending_stiffness((0.1, 0.02, 0.02), (20, 5, 5), poisson, integration)
     assert 0.0 < error < tolerance
+
+
+@pytest.mark.parametrize(("poisson", "tolerance"), [(0.0, 0.002), (0.3, 0.015), (0.49, 0.06)])
+def test_incompatible_modes_bend_a_slender_beam_one_element_thick(poisson, tolerance):
+    """Of twenty cubes. Without a cross contraction there is the discretisation alone; the clamp hinders that
+    within the first cube, which has a fourteenth of the bending energy."""
+    size, cells = (0.2, 0.01, 0.01), (20, 1, 1)
+    assert abs(bending_stiffness(size, cells, poisson, "incompatible")) < tolerance
+    assert bending_stiffness(size, cells, poisson, "full") > 0.45
+
+
+def test_incompatible_modes_converge_to_the_elements_that_lock():
+    """Both are elasticity: on a fine mesh of a thick block they meet."""
+    fine = [bending_stiffness((0.06, 0.02, 0.02), (18, 6, 6), 0.3, i) for i in ("full", "incompatible")]
+    assert abs(fine[0] - fine[1]) < 0.03
 
 
 def test_full_integration_locks_when_nearly_incompressible_and_b_bar_does_not():
@@ -205,7 +221,7 @@ def test_a_mesh_that_cannot_be_simulated_is_refused_in_words(spoil, words):
 
 def test_an_unknown_integration_and_a_folded_element_are_refused():
     mesh = distorted_block()
-    with pytest.raises(InputError, match="expected one of bbar, selective, full"):
+    with pytest.raises(InputError, match="expected one of bbar, selective, full, incompatible"):
         hex8.stiffness(mesh.nodes, mesh.hexes, 1.0, 1.0, "reduced")
     with pytest.raises(InputError, match="hexahedron 0 has the Jacobian"):
         hex8.stiffness(mesh.nodes, mesh.hexes[:, [4, 5, 6, 7, 0, 1, 2, 3]], 1.0, 1.0)
