@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from palpo.app.build.snap import known_networks, numerics_of, sampled_field
 from palpo.app.build.snap_connector import connector_of
 from palpo.config.load import load_scene
-from palpo.config.schema.snap import SnapScene
+from palpo.config.schema.snap import FilesConnector, SnapScene
 from palpo.physics.collision.distance_field import DistanceField, exact_field, learned_field
 from palpo.physics.collision.io import find_network
 from palpo.physics.errors import InputError
@@ -55,6 +55,8 @@ MODELS = (
 )
 
 
+ORDERS = {"lan": (24, 60), "cap": (60, 60), "buckle": (24, 60)}
+"""Of model 4 of the connectors that the paper has no table of."""
 SCENES = {"two-prong": "snap", "lan": "snap-lan", "cap": "snap-cap", "buckle": "snap-buckle"}
 
 
@@ -62,8 +64,9 @@ SCENES = {"two-prong": "snap", "lan": "snap-lan", "cap": "snap-cap", "buckle": "
 class Case:
     """A connector at a mesh, with its scene's hold, contacts and solver.
 
-    numerics: of the scene, but for the orders of the two-prong connector, which are those of table I for each
-    prong: the contact segment keeps its six rigid motions, which is little even for a hook.
+    numerics: of the scene, but for the paper's reduction: two balanced segments, of the two-prong connector
+    with the orders of table I for each prong: the contact segment keeps its six rigid motions, which is
+    little even for a hook.
     """
 
     kind: str
@@ -82,12 +85,20 @@ def case_of(kind: str, mesh: str = "coarse") -> Case:
     spec = load_scene(SCENES[kind], [f'connector.mesh="{mesh}"'])
     assert isinstance(spec, SnapScene)
     numerics = numerics_of(spec)
-    if kind == "two-prong":
-        numerics = replace(numerics, orders=PAPER_DIMENSIONS[mesh][2])
+    orders = PAPER_DIMENSIONS[mesh][2] if kind == "two-prong" else ORDERS[kind]
+    numerics = replace(numerics, segments=2, orders=orders, static=None)
     connector = connector_of(spec)
     if kind == "cap":
         connector = replace(connector, stroke=connector.stroke + GIVE)
     return Case(kind, mesh, connector, numerics)
+
+
+def shipped(kind: str, mesh: str | None = None) -> Case:
+    """A connector as its scene computes it, mesh and reduction too; or on another mesh."""
+    spec = load_scene(SCENES[kind], [] if mesh is None else [f'connector.mesh="{mesh}"'])
+    assert isinstance(spec, SnapScene) and not isinstance(spec.connector, FilesConnector)
+    case = case_of(kind, spec.connector.mesh)
+    return replace(case, numerics=numerics_of(spec))
 
 
 def exact_distance(connector: Connector) -> DistanceField:

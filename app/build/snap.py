@@ -35,7 +35,8 @@ from palpo.physics.systems.snap_numerics import (
 from palpo.physics.systems.snap_servo import gains_of
 
 SOLVERS = {"maximal-dissipation": MAXIMAL_DISSIPATION, "gauss-seidel": GAUSS_SEIDEL}
-BALANCED = "balanced"
+KEPT = "kept"
+"""Method of a basis that was found again."""
 
 NETWORK_BAND = 1e-3
 """Distance up to which a network is trained [m]; the shorter, the sharper it is near the surface."""
@@ -51,6 +52,7 @@ def numerics_of(spec: SnapScene) -> Numerics:
         segments=model.segments,
         orders=model.orders,
         error=model.error,
+        static=model.static,
         coupling_stiffness=model.coupling_stiffness,
         coupling_damping=model.coupling_damping,
         alpha=spec.damping.alpha,
@@ -80,7 +82,7 @@ def model_of(spec: SnapScene, connector: Connector, progress: Progress) -> SnapM
     numerics = numerics_of(spec)
     with progress.stage("distance of the plug, or loading it"):
         field = field_of(spec, connector)
-    with progress.stage("balanced bases, or loading them" if numerics.reduced else "segments"):
+    with progress.stage("bases, or loading them" if numerics.reduced else "segments"):
         bases = [_bases(prong, connector, numerics) for prong in connector.prongs]
         return SnapModel(connector, numerics, field, bases)
 
@@ -134,7 +136,7 @@ def known_networks() -> list[Path]:
 
 
 def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis | None]:
-    """Balanced bases of a prong's segments, kept by content; None for those that are not reduced."""
+    """Bases of a prong's segments, kept by content; None for those that are not reduced."""
     models = segment_models(prong, connector, numerics)
     folder = cache_folder("bases")
     if not numerics.reduced or folder is None:
@@ -142,7 +144,7 @@ def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis
     m, orders = connector.material, numerics.orders or ()
     key = content_key(
         prong.body.nodes, elements_of(prong.body), prong.clamped, prong.contact, numerics.segments, orders,
-        numerics.error or 0.0,
+        numerics.error or 0.0, numerics.static or 0.0,
         (m.youngs_modulus, m.poisson_ratio, m.density, numerics.alpha, numerics.beta),
     )  # fmt: skip
     found = _kept(folder, key, [model.n_dof for model in models])
@@ -171,7 +173,7 @@ def _kept(folder: Path, key: str, dofs: list[int]) -> list[Basis] | None:
     if arrays is None:
         return None
     return [
-        Basis(arrays[f"vectors{i}"], arrays[f"stiffness{i}"], BALANCED, rigid, arrays[f"hankel{i}"])
+        Basis(arrays[f"vectors{i}"], arrays[f"stiffness{i}"], KEPT, rigid, arrays[f"hankel{i}"])
         for i, (_, rigid, _) in enumerate(sizes)
     ]
 

@@ -216,7 +216,10 @@ class SnapContact(Spec):
         description="Of a prong at the plug; below 1, contacts that ring feed energy in.",
     )
     correction: Number = Field(
-        1.0, ge=0, le=1, description="Share of a penetration that is taken away within a step."
+        1.0,
+        ge=0,
+        le=1,
+        description="Of a penetration; with restitution 1 half of this share is taken away in a step.",
     )
 
 
@@ -305,10 +308,18 @@ class SnapModel(Spec):
         2, description="Of each prong: 1 is the whole, 2 are surface and inside, more are cut by graph."
     )
     orders: tuple[Annotated[Count, Field(ge=1, le=2000)], ...] | None = Field(
-        None, description="Columns of each segment's balanced basis; without it and error, none is reduced."
+        None,
+        description="Columns of each segment's balanced basis; without this, error and static, all are whole.",
     )
     error: Number | None = Field(
         None, gt=0, lt=1, description="Instead: H-infinity error of each basis in shares of its segment."
+    )
+    static: Number | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Instead, of whole prongs: share of the contact surface's compliance at rest that a "
+        "basis of static modes may leave out.",
     )
     coupling_stiffness: Stiffness | None = Field(
         None, ge=0, description="k_c of the segments; without it, it follows from the mesh."
@@ -321,6 +332,10 @@ class SnapModel(Spec):
     def _agrees(self) -> "SnapModel":
         if self.orders is not None and self.error is not None:
             raise refuse("orders and error exclude each other; keep one", "error")
+        if self.static is not None and (self.orders is not None or self.error is not None):
+            raise refuse("static excludes orders and error; keep one", "static")
+        if self.static is not None and self.segments != 1:
+            raise refuse("static modes are those of whole prongs; set segments to 1", "static")
         if self.orders is not None and len(self.orders) != self.segments:
             raise refuse(f"give one for each of the {self.segments} segments", "orders")
         if self.segments > 1 and self.coupling_stiffness == self.coupling_damping == 0.0:

@@ -24,8 +24,8 @@ SETTINGS = np.dtype(
      ("restitution", np.float64)]
 )  # fmt: skip
 """Points that would come nearer than the margin [m] within the step may be contacts; most contacts of a
-probe, chosen by k-means, 0 for every touching point; share of a penetration that the law of contact takes
-away in a step [-]; mu and eps of the contacts."""
+probe, chosen by k-means, 0 for every touching point; share of a penetration that the law of contact sees,
+which takes half of it away in a step at restitution 1 [-]; mu and eps of the contacts."""
 
 
 class Probe(NamedTuple):

@@ -24,6 +24,7 @@ from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut
 from palpo.physics.reduction.linear_model import Basis, LinearModel, vibration_modes
 from palpo.physics.reduction.partition import by_graph, surface_and_inside
+from palpo.physics.reduction.static_modes import static_modes
 
 STIFF = 1e3
 """k_c over a node's stiffness, E times the edge: segments part by a thousandth of what the mesh yields."""
@@ -44,6 +45,8 @@ class Numerics:
     """Columns of each segment's balanced basis, or None for unreduced segments."""
     error: float | None = None
     """Instead of orders: H-infinity error of each basis relative to its segment [-]."""
+    static: float | None = None
+    """Instead, of a whole prong: share of the contact surface's compliance at rest that is left out [-]."""
     coupling_stiffness: float | None = None
     """k_c [N/m]; by default `STIFF` times E times the edge."""
     coupling_damping: float | None = None
@@ -67,7 +70,8 @@ class Numerics:
     whatever rings in the prongs; the plug does not bounce, for what bounces is a prong's light skin. Below 1
     skins that ring at the step's own frequency are pumped up (`palpo.physics.systems.snap`)."""
     correction: float = 1.0
-    """Share of a penetration that the contact law takes away within a step [-]: 1 in 002, 0 for none."""
+    """Share of a penetration that the contact law sees [-]: 1 in 002, 0 for none. With restitution 1 the law is
+    on the mean velocity, 2 T vh_n >= -g, and takes away half of what it sees within a step."""
     solver: int = MAXIMAL_DISSIPATION
     """MAXIMAL_DISSIPATION or GAUSS_SEIDEL of palpo.physics.exchange.snap_frame."""
     tolerance: float = 1e-4
@@ -92,6 +96,11 @@ class Numerics:
                 f"one for each of the {self.segments} segments",
             ),
             ("error", self.error is None or self.orders is None, "absent where orders are given"),
+            (
+                "static",
+                self.static is None or (self.segments == 1 and self.orders is None and self.error is None),
+                "absent where there are segments, orders or an error",
+            ),
         ):
             if not valid:
                 raise InputError(f"snap: {name} is {getattr(self, name)}, expected {expected}.")
@@ -99,7 +108,7 @@ class Numerics:
     @property
     def reduced(self) -> bool:
         """Whether segments are reduced."""
-        return self.orders is not None or self.error is not None
+        return self.orders is not None or self.error is not None or self.static is not None
 
 
 def segment_models(prong: Prong, connector: Connector, numerics: Numerics) -> list[LinearModel]:
@@ -116,9 +125,14 @@ def segment_models(prong: Prong, connector: Connector, numerics: Numerics) -> li
 
 
 def reduced_bases(prong: Prong, models: Sequence[LinearModel], numerics: Numerics) -> list[Basis | None]:
-    """Balanced bases of a prong's segments, inputs at contact and coupling nodes; None where not reduced."""
+    """Bases of a prong's segments; None where not reduced.
+
+    Static modes of a whole prong, or balanced ones, whose inputs are at contact and coupling nodes.
+    """
     if not numerics.reduced:
         return [None] * len(models)
+    if numerics.static is not None:
+        return [static_modes(models[0], vibration_modes(models[0]), prong.contact, numerics.static)]
     orders = numerics.orders or (None,) * len(models)
     bases: list[Basis | None] = []
     least = RIGID_MOTIONS if len(models) > 1 else 1  # a neighbour that floats is held by no fewer shapes

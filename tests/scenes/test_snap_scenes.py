@@ -39,7 +39,7 @@ SCENES = {"snap": "two-prong", "snap-lan": "lan", "snap-cap": "cap", "snap-buckl
 PRESSED = (
     "connector.mesh=coarse",
     "safety.fade_in=0.05",
-    "device.path=[[0, 0, 0.05035, 0], [0.3, 0, 0.045, 0], [0.6, 0, 0.045, 0]]",
+    "device.path=[[0, 0, 0.04835, 0], [0.3, 0, 0.043, 0], [0.6, 0, 0.043, 0]]",
 )
 PRESS = Options("snap", PRESSED, device="mock", lock_step=True, baseline=False)
 
@@ -176,7 +176,7 @@ def test_a_misaligned_plug_stands_off_the_hand_by_the_error_and_is_pushed_back_b
 
 
 def test_on_a_rail_a_hand_that_goes_aside_moves_and_feels_nothing_there(tmp_path):
-    aside = "device.path=[[0, 0, 0.05035, 0], [0.3, 0.004, 0.045, 0.002], [0.5, 0.004, 0.045, 0.002]]"
+    aside = "device.path=[[0, 0, 0.04835, 0], [0.3, 0.004, 0.043, 0.002], [0.5, 0.004, 0.043, 0.002]]"
     run(replace(PRESS, overrides=(*PRESSED, aside, "admittance.rail=20"), record=tmp_path / "run.h5"))
     c = columns_of(tmp_path / "run.h5")
     assert np.abs(c["px"]).max() > 3e-3 and force(c)[:, 1].max() > 5.0
