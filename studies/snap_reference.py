@@ -44,7 +44,7 @@ from palpo.physics.systems.snap_numerics import Numerics
 FINE = {
     "two-prong": two_prong.Cells(5, 20, 5, 2, 3),
     "lan": lan.Cells(4, 14, 4, 2, 4, 2, 3),
-    "cap": cap.Cells(2, 8, 96, 2),
+    "cap": cap.Cells(2, 6, 48, 2),
     "buckle": buckle.Cells(4, 22, 4, 2, 3),
 }
 """Cells of the references' meshes."""
@@ -63,6 +63,8 @@ FLAT = 0.01
 AT_ONCE, ROUNDS = 60, 40
 """Most points that become contacts in a round; most rounds in a step."""
 SWEEPS = 5000
+ROUGHER = 2
+"""Times the cap's spacing, and over its steps: of a whole ring hundreds of points touch."""
 CURVES = Path(__file__).parent / "curves"
 
 
@@ -150,6 +152,18 @@ class Hits(NamedTuple):
     point: NDArray[np.float64]  # (n, 3) [m]
 
 
+class How(NamedTuple):
+    """How finely a reference is computed."""
+
+    spacing: float = SPACING  # of the points on both sides [m]
+    finer: int = FINER  # its steps in one of the models
+
+    @property
+    def step(self) -> float:
+        """[s]"""
+        return MILLISECOND / self.finer
+
+
 class Points(NamedTuple):
     """Points of the plug, in its frame."""
 
@@ -161,11 +175,11 @@ class Side:
     """A prong of the reference, and the points that may touch: its own, then the plug's."""
 
     def __init__(
-        self, prong: Prong, connector: Connector, numerics: Numerics, step: float, plug: Points
+        self, prong: Prong, connector: Connector, numerics: Numerics, how: How, plug: Points
     ) -> None:
         material = replace(connector.material, alpha=numerics.alpha, beta=numerics.beta)
         model = linear_model(prong.body, material, prong.clamped)
-        self.body = LinearBody(model.M, model.D, model.K, step)
+        self.body = LinearBody(model.M, model.D, model.K, how.step)
         self.base, self.beta, self.prong = model.base, model.beta, prong
         self.dofs, self.free = model.dofs_of(prong.contact), (3 * model.nodes[:, None] + np.arange(3)).ravel()
         self.rest = prong.mesh.nodes[prong.contact]
@@ -174,7 +188,7 @@ class Side:
         self.compliance = self.body.velocity_of(load)[self.dofs]
         self.compliance = 0.5 * (self.compliance + self.compliance.T)
         own = np.searchsorted(prong.contact, prong.contact_triangles)
-        self.points: SurfacePoints = surface_points(self.rest, own, SPACING)
+        self.points: SurfacePoints = surface_points(self.rest, own, how.spacing)
         boundary = prong.mesh.surface().triangles
         self.ways = ways_along(boundary, SurfacePoints(prong.contact[self.points.nodes], self.points.weights))
         self.plug, self.own = plug, len(self.points.nodes)
@@ -232,15 +246,15 @@ class Side:
 class Reference:
     """The socket and plug of a connector; `step` leads the target on."""
 
-    def __init__(self, connector: Connector, numerics: Numerics, step: float) -> None:
-        self.connector, self.T = connector, step
+    def __init__(self, connector: Connector, numerics: Numerics, how: How) -> None:
+        self.connector, self.T = connector, how.step
         a = connector.admittance
-        self.model, self.plug = make_plug(a.mass, a.damping, a.stiffness, step, connector.rest_position)
+        self.model, self.plug = make_plug(a.mass, a.damping, a.stiffness, self.T, connector.rest_position)
         self.field = exact_field(connector.plug, connector.interference + REACH)
-        points = edge_points(connector.plug, SPACING)
+        points = edge_points(connector.plug, how.spacing)
         on_plug = np.einsum("na,nai->ni", points.weights, connector.plug.vertices[points.nodes])
         self.on_plug = Points(on_plug, ways_along(connector.plug.triangles, points))
-        self.sides = [Side(p, connector, numerics, step, self._of(p)) for p in connector.prongs]
+        self.sides = [Side(p, connector, numerics, how, self._of(p)) for p in connector.prongs]
         self.mu = connector.friction if numerics.friction is None else numerics.friction
         self.axes, self.contacts, self.worst = np.eye(3), 0, 0.0
         self.solves, self.short = 0, 0
@@ -429,10 +443,10 @@ class Curve:
 
 
 def insertion(
-    connector: Connector, numerics: Numerics, path: NDArray[np.float64], finer: int = FINER, say: bool = False
+    connector: Connector, numerics: Numerics, path: NDArray[np.float64], how: How, say: bool = False
 ) -> Curve:
-    """The target led along path (n, 3) [m] from the start, a millisecond a point, in `finer` steps each."""
-    made = Reference(connector, numerics, MILLISECOND / finer)
+    """The target led along path (n, 3) [m] from the start, a millisecond a point."""
+    made, finer = Reference(connector, numerics, how), how.finer
     force, travel, last = np.zeros(len(path)), np.zeros(len(path)), np.zeros(3)
     most = 0
     for k, end in enumerate(path):
@@ -448,7 +462,7 @@ def insertion(
         "freedoms": connector.freedoms,
         "points": [int(side.told.size) for side in made.sides],
         "steps_in_1_ms": finer,
-        "spacing_m": SPACING,
+        "spacing_m": how.spacing,
         "tolerance": TOLERANCE,
         "share_of_solves_that_reach_it": 1.0 - made.short / made.solves,
         "worst_residual": made.worst,
@@ -524,7 +538,8 @@ def main(kinds: Sequence[str]) -> None:
     for kind in kinds or FINE:
         case = case_of(kind)
         connector = finer(kind, case.connector)
-        curve = insertion(connector, case.numerics, path_of(connector, STEP), say=True)
+        how = How(ROUGHER * SPACING, FINER // ROUGHER) if kind == "cap" else How()
+        curve = insertion(connector, case.numerics, path_of(connector, STEP), how, say=True)
         write(
             CURVES / f"{kind}.csv",
             replace(curve, told=curve.told | {"of": what_it_is(case.connector, case.numerics)}),

@@ -309,7 +309,7 @@ class SnapModel(Spec):
     )
     orders: tuple[Annotated[Count, Field(ge=1, le=2000)], ...] | None = Field(
         None,
-        description="Columns of each segment's balanced basis; without this, error and static, all are whole.",
+        description="Columns of each segment's balanced basis; without it, error and static, all are whole.",
     )
     error: Number | None = Field(
         None, gt=0, lt=1, description="Instead: H-infinity error of each basis in shares of its segment."

@@ -70,8 +70,8 @@ class Numerics:
     whatever rings in the prongs; the plug does not bounce, for what bounces is a prong's light skin. Below 1
     skins that ring at the step's own frequency are pumped up (`palpo.physics.systems.snap`)."""
     correction: float = 1.0
-    """Share of a penetration that the contact law sees [-]: 1 in 002, 0 for none. With restitution 1 the law is
-    on the mean velocity, 2 T vh_n >= -g, and takes away half of what it sees within a step."""
+    """Share of a penetration that the contact law sees [-]: 1 in 002, 0 for none. With restitution 1 the law
+    is on the mean velocity, 2 T vh_n >= -g, and takes away half of what it sees within a step."""
     solver: int = MAXIMAL_DISSIPATION
     """MAXIMAL_DISSIPATION or GAUSS_SEIDEL of palpo.physics.exchange.snap_frame."""
     tolerance: float = 1e-4
