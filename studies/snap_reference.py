@@ -190,7 +190,9 @@ class Side:
         own = np.searchsorted(prong.contact, prong.contact_triangles)
         self.points: SurfacePoints = surface_points(self.rest, own, how.spacing)
         boundary = prong.mesh.surface().triangles
-        self.ways = ways_along(boundary, SurfacePoints(prong.contact[self.points.nodes], self.points.weights))
+        self.ways = ways_along(
+            boundary, SurfacePoints(prong.contact[self.points.nodes].astype(np.int64), self.points.weights)
+        )
         self.plug, self.own = plug, len(self.points.nodes)
         n = self.own + len(plug.x)
         self.told, self.asked = np.full(n, -np.inf), np.zeros((n, 3))
@@ -468,7 +470,8 @@ def insertion(
         "worst_residual": made.worst,
         "most_contacts": most,
     }
-    return Curve(MILLISECOND * np.arange(1, len(path) + 1), force, travel, told)
+    time = np.asarray(MILLISECOND * np.arange(1, len(path) + 1), dtype=np.float64)
+    return Curve(time, force, travel, told)
 
 
 def what_it_is(connector: Connector, numerics: Numerics) -> dict[str, Any]:
@@ -528,7 +531,7 @@ def read(path: Path) -> Curve:
     with path.open(encoding="utf-8") as file:
         told = json.loads(file.readline().removeprefix("# "))
         values = np.array([[float(v) for v in row] for row in list(csv.reader(file))[1:]])
-    return Curve(*values.T, told)
+    return Curve(values[:, 0], values[:, 1], values[:, 2], told)
 
 
 def main(kinds: Sequence[str]) -> None:

@@ -56,7 +56,9 @@ def node_volumes(mesh: SolidMesh) -> NDArray[np.float64]:
     """Share of each node in the volume, the integral of its shape function [m3], shape (n,)."""
     elements = elements_of(mesh)
     shares = corner_volumes(mesh, elements)
-    return np.bincount(elements.ravel(), shares.ravel(), minlength=len(mesh.nodes))
+    volumes = np.zeros(len(mesh.nodes))
+    np.add.at(volumes, elements, shares)
+    return volumes
 
 
 def corner_volumes(mesh: SolidMesh, elements: NDArray) -> NDArray[np.float64]:

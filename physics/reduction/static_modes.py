@@ -10,17 +10,19 @@ Hale, Block-Krylov component synthesis method (J. Guidance 1988).
 
 import numpy as np
 import scipy.linalg as sl
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.sparse.linalg import eigsh, splu
 
 from palpo.physics.errors import InputError
-from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin
+from palpo.physics.reduction.linear_model import Basis, LinearModel
 
 METHOD = "static"
 VIBRATIONS = 10
 """Lowest vibration modes that are kept beside the static ones."""
 
 
-def static_modes(model: LinearModel, modes: Modes, inputs: ArrayLike, tolerance: float) -> Basis:
+def static_modes(model: LinearModel, inputs: ArrayLike, tolerance: float) -> Basis:
     """Basis that yields as the model does to forces at the nodes `inputs`, shape (m,), at rest.
 
     As few static modes as leave out at most the share `tolerance` [-] of the mean compliance of these nodes.
@@ -28,15 +30,24 @@ def static_modes(model: LinearModel, modes: Modes, inputs: ArrayLike, tolerance:
     """
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"static: the tolerance is {tolerance}, expected a number between 0 and 1.")
-    if modes.rigid:
+    if not model.base.nnz:
         raise InputError("static: the body floats, so that forces on it have no answer at rest; clamp it.")
-    load = modes.vectors[model.dofs_of(inputs)].T
-    answer = load / modes.stiffness[:, None]
-    values, vectors = sl.eigh(load.T @ answer)
+    rows, n = model.dofs_of(inputs), model.n_dof
+    load = np.zeros((n, rows.size))
+    load[rows, np.arange(rows.size)] = 1.0
+    answer = splu(sp.csc_matrix(model.K)).solve(load)
+    compliance = answer[rows]
+    values, vectors = sl.eigh(0.5 * (compliance + compliance.T))
     values, vectors = values[::-1], vectors[:, ::-1]
     left = 1.0 - np.cumsum(values) / values.sum()
     keep = 1 + int(np.argmax(left <= tolerance))
-    lowest = np.eye(len(modes.stiffness), min(VIBRATIONS, len(modes.stiffness)))
+    few = min(VIBRATIONS, n - keep)
+    lowest = (
+        eigsh(model.K.tocsc(), few, model.M.tocsc(), sigma=0.0, v0=np.ones(n))[1] if few > 0 else load[:, :0]
+    )
     span = np.hstack([lowest, answer @ vectors[:, :keep]])
-    span = span[:, : len(modes.stiffness)] / np.linalg.norm(span[:, : len(modes.stiffness)], axis=0)
-    return galerkin(model, modes, span, METHOD)
+    # the mass is lumped: with its root as a measure, orthogonal columns have V^T M V = 1
+    root = np.sqrt(model.M.diagonal())[:, None]
+    q = np.linalg.qr(root * (span / np.linalg.norm(span, axis=0)))[0] / root
+    stiffness, turn = sl.eigh(q.T @ (model.K @ q))
+    return Basis(q @ turn, stiffness, METHOD, 0, np.zeros(0))

@@ -132,7 +132,7 @@ def reduced_bases(prong: Prong, models: Sequence[LinearModel], numerics: Numeric
     if not numerics.reduced:
         return [None] * len(models)
     if numerics.static is not None:
-        return [static_modes(models[0], vibration_modes(models[0]), prong.contact, numerics.static)]
+        return [static_modes(models[0], prong.contact, numerics.static)]
     orders = numerics.orders or (None,) * len(models)
     bases: list[Basis | None] = []
     least = RIGID_MOTIONS if len(models) > 1 else 1  # a neighbour that floats is held by no fewer shapes
