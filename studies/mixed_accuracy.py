@@ -1,13 +1,14 @@
 """How far the servo's force is from that of everything at 1 kHz where bodies of several kinds and rates meet.
 
 `three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off.
-`two-hands`: two tools squeeze a soft cylinder and lift it; each hand's force is judged by itself.
+`two-hands`: two tools squeeze a soft cylinder and lift it; both hands together, and each by itself.
 `mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on
 a firm base stands beside.
 
 A case is judged to where something first lands, grips or clicks, and over the whole path. The quick form has
-the cylinder coarse. On its own mesh two hands that hold it by friction share its weight in more than one way,
-and roundings of a stick decide: what is asked is not reached there and stands beside the figure.
+the cylinder coarse. Two hands that hold it by friction share its weight in more than one way, and what sticks
+when they grip decides: what is asked of the whole path is not reached there and stands beside the figure.
+What they carry together is its weight and that of their tools.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from matplotlib.figure import Figure
 
 from palpo.config.load import load_scene
 from palpo.physics.systems.low_rate import LowRate
-from palpo.studies.claims import Line, Reported, at_most
+from palpo.studies.claims import Claim, Line, Reported, at_most
 from palpo.studies.multirate_accuracy import COARSE, Floats, Row, compare
 from palpo.studies.runs import Drive, drive, scene_path
 from palpo.studies.tables import COLOURS, save_figure, write_csv
@@ -43,7 +44,9 @@ class Case:
     quick: tuple[str, ...] = ()
     """Changes of the quick form."""
     short: bool = False
-    """Whether what is asked of the whole path is not reached on the scene's own mesh."""
+    """Whether what is asked of the whole path is not reached."""
+    hangs: tuple[float, float] | None = None
+    """Times [s] between which the hands carry all that moves, and it hangs still."""
     firm: tuple[str, ...] = ()
     """Settings that make firm what is soft."""
 
@@ -54,7 +57,7 @@ CASES = (
         1.9,
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
-    Case("two-hands", 0.9, quick=COARSE, short=True),
+    Case("two-hands", 0.9, quick=COARSE, short=True, hangs=(3.2, 3.6)),
     Case(
         "mixed-snap",
         1.65,
@@ -77,15 +80,16 @@ def run(out: Path, quick: bool) -> list[Line]:
             rates = ", ".join(_rate(other, low) for low in other.lock.lows)
             forces[rates] = other.trace["felt"][:, 0]
             parts = {"until it touches": round(case.lands / other.dt), "whole": len(exact)}
-            for hand, way in enumerate((path, *other.others)):
-                told = (exact[:, hand], other.trace["felt"][:, hand], way[: len(path)])
-                whose = f", hand {hand + 1}" if other.others else ""
+            for whose, of in _hands(exact.shape[1]).items():
+                told = exact[:, of].sum(axis=1), other.trace["felt"][:, of].sum(axis=1), path
                 for part, until in parts.items():
                     row = compare(*told, other.lock.ratio, other.dt, 0, until)
-                    rows.append({"scene": case.scene, "hand": hand, "rates": rates, "judged": part} | row)
+                    rows.append({"scene": case.scene, "hand": whose, "rates": rates, "judged": part} | row)
                     limit = CALM if part != "whole" else THROUGH_IMPACTS
-                    asked = limit if part != "whole" or quick or not case.short else None
+                    asked = None if part == "whole" and case.short else limit
                     lines += _judged(f"{case.scene}, {rates}{whose}, {part}", row, limit, asked, not changes)
+            if case.hangs is not None:
+                lines.append(_carried(f"{case.scene}, {rates}", other, case.hangs))
         if case.firm:
             firm = drive(case.scene, path, (*mesh, *case.firm)).trace["felt"]
             share = 100.0 * _peak(exact) / _peak(firm)
@@ -100,6 +104,22 @@ def run(out: Path, quick: bool) -> list[Line]:
 def _peak(felt: Floats) -> float:
     """Of the force on the first hand, felt (n, hands, 3) [N]."""
     return float(np.linalg.norm(felt[:, 0], axis=1).max())
+
+
+def _carried(name: str, run: Drive, hangs: tuple[float, float]) -> Claim:
+    """The mean force of all hands while everything hangs, beside its weight."""
+    first, last = (round(t / run.dt) for t in hangs)
+    force = run.trace["felt"][first:last].sum(axis=1).mean(axis=0)
+    weight = sum(run.lock.scene.masses().values()) * np.array(run.spec.gravity)
+    off = 100.0 * float(np.linalg.norm(force - weight) / np.linalg.norm(weight))
+    return at_most(f"{name}, what the hands carry, off its weight", off, 1.0, "%", "weight of all that moves")
+
+
+def _hands(n: int) -> dict[str, list[int]]:
+    """Whose forces are judged: of one hand, or of all together and of each."""
+    if n == 1:
+        return {"": [0]}
+    return {", all hands": [*range(n)]} | {f", hand {k + 1}": [k] for k in range(n)}
 
 
 def _rate(run: Drive, low: LowRate) -> str:
