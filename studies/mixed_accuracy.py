@@ -5,10 +5,10 @@
 `mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on
 a firm base stands beside.
 
-A case is judged to where something first lands, grips or clicks, and over the whole path. The quick form has
-the cylinder coarse. Two hands that hold it by friction share its weight in more than one way, and what sticks
-when they grip decides: what is asked of the whole path is not reached there and stands beside the figure.
-What they carry together is its weight and that of their tools.
+A case is judged to where something first lands, grips or clicks, and over the whole path. Two hands that hold
+a thing by friction share its weight in more than one way, and what sticks when they grip decides: what is
+asked of the whole path is not reached there and stands beside the figure. What they carry together is its
+weight and that of their tools.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from palpo.config.load import load_scene
 from palpo.physics.systems.low_rate import LowRate
 from palpo.studies.claims import Claim, Line, Reported, at_most
-from palpo.studies.multirate_accuracy import COARSE, Floats, Row, compare
+from palpo.studies.multirate_accuracy import Floats, Row, compare
 from palpo.studies.runs import Drive, drive, scene_path
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
@@ -41,8 +41,6 @@ class Case:
     """Time [s] of the first impact."""
     rates: tuple[tuple[str, ...], ...] = ((),)
     """Settings to compare with the scene's own rates."""
-    quick: tuple[str, ...] = ()
-    """Changes of the quick form."""
     short: bool = False
     """Whether what is asked of the whole path is not reached."""
     hangs: tuple[float, float] | None = None
@@ -57,7 +55,7 @@ CASES = (
         1.9,
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
-    Case("two-hands", 0.9, quick=COARSE, short=True, hangs=(3.2, 3.6)),
+    Case("two-hands", 0.9, short=True, hangs=(3.2, 3.6)),
     Case(
         "mixed-snap",
         1.65,
@@ -71,12 +69,12 @@ def run(out: Path, quick: bool) -> list[Line]:
     """Each scene's reference, then its own rates and others beside them."""
     rows, lines = [], list[Line]()
     for case in CASES:
-        spec, mesh = load_scene(case.scene), case.quick if quick else ()
+        spec = load_scene(case.scene)
         path = scene_path(spec)[: QUICK_TICKS if quick else None]
-        exact = drive(case.scene, path, mesh, "monolithic").trace["felt"]
+        exact = drive(case.scene, path, (), "monolithic").trace["felt"]
         forces: dict[str, Floats] = {}
         for changes in case.rates[:1] if quick else case.rates:
-            other = drive(case.scene, path, (*mesh, *changes))
+            other = drive(case.scene, path, changes)
             rates = ", ".join(_rate(other, low) for low in other.lock.lows)
             forces[rates] = other.trace["felt"][:, 0]
             parts = {"until it touches": round(case.lands / other.dt), "whole": len(exact)}
@@ -91,7 +89,7 @@ def run(out: Path, quick: bool) -> list[Line]:
             if case.hangs is not None:
                 lines.append(_carried(f"{case.scene}, {rates}", other, case.hangs))
         if case.firm:
-            firm = drive(case.scene, path, (*mesh, *case.firm)).trace["felt"]
+            firm = drive(case.scene, path, case.firm).trace["felt"]
             share = 100.0 * _peak(exact) / _peak(firm)
             lines.append(Reported(f"{case.scene}, peak force over that on a firm base", share, "%", "softer"))
         title = f"{case.scene}: {spec.description}"
