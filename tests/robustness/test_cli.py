@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -169,7 +170,7 @@ def test_whatever_has_no_words_for_the_user_is_an_error_of_the_program(error):
 
 def test_an_unexpected_exception_of_the_slow_loop_is_told_as_one():
     loop = SlowLoop.__new__(SlowLoop)
-    loop.failure = ""
+    loop.failure, loop._stepping = "", threading.Lock()
     assert not loop._guarded(lambda: [][-1])
     assert loop.failure.startswith("the slow loop stopped: an error of the program: IndexError")
     assert "_guarded" in kept_trace(loop.failure)
