@@ -116,6 +116,7 @@ def put_value(data: dict[str, Any], key: str, value: Any, said: str) -> None:
     parts = [part for part in re.split(r"[.\[\]]+", key) if part]
     if not parts:
         raise ConfigError(f"{said}: the key is empty; write one such as rates.low_hz")
+    parts = _of_first_tool(data, parts)
     table: Any = data
     for i, part in enumerate(parts[:-1]):
         if isinstance(table, list):
@@ -130,6 +131,16 @@ def put_value(data: dict[str, Any], key: str, value: Any, said: str) -> None:
         table[_item(table, parts[-1], said)] = value
     else:
         table[parts[-1]] = value
+
+
+def _of_first_tool(data: dict[str, Any], parts: list[str]) -> list[str]:
+    """The key's parts; where a list of tools stands for the tool, those of the first one's place there."""
+    tools = data.get("tools")
+    if "tool" in data or not isinstance(tools, list) or not tools or not isinstance(tools[0], dict):
+        return parts
+    if parts[0] == "tool":
+        return ["tools", "0", *parts[1:]]
+    return ["tools", "0", *parts] if parts[0] in ("device", "workspace") and parts[0] in tools[0] else parts
 
 
 def _value(text: str) -> Any:

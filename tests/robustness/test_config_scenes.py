@@ -149,3 +149,19 @@ def test_the_json_schema_names_units_and_is_closed():
     assert ["system" in one["required"] for one in systems] == [name != "multirate" for name in SYSTEMS]
     assert schema["$defs"]["Rates"]["properties"]["low_hz"]["unit"] == "Hz"
     assert "liver" in str(schema["$defs"]["Material"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("tool.hold.stiffness", 590.0, lambda scene: scene.tool.hold.stiffness),
+        ("tools.0.hold.stiffness", 590.0, lambda scene: scene.tool.hold.stiffness),
+        ("tools.1.hold.stiffness", 590.0, lambda scene: scene.tools[0].hold.stiffness),
+        ("workspace.force_scale", 0.5, lambda scene: scene.workspace.force_scale),
+        ("device.model", "phantom_desktop", lambda scene: scene.device.model),
+    ],
+)
+def test_keys_of_the_tool_are_those_of_the_first_of_several(key, value, found):
+    changed = load_scene("two-hands", [f"{key}={value}"])
+    assert found(changed) == value
+    assert found(load_scene("two-hands")) != value
