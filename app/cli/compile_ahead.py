@@ -106,11 +106,13 @@ def _compile_servo() -> None:
     from palpo.haptics.backends.mock import make_mock
     from palpo.haptics.device import TOUCH
     from palpo.haptics.limits import make_limits
-    from palpo.haptics.servo import compile_servo, make_servo
+    from palpo.haptics.servo import compile_servo, drain_rows, make_servo
     from palpo.physics.exchange.port import make_port
 
     device = make_mock(TOUCH, np.zeros((1, 3)))
-    compile_servo(make_servo(0, 0, make_port(), device, make_limits(TOUCH.max_force)))
+    servo = make_servo(0, 0, make_port(), device, make_limits(TOUCH.max_force))
+    compile_servo(servo)
+    drain_rows(servo)
 
 
 def _compile_loops(system: str) -> None:
@@ -151,6 +153,8 @@ def _rehearse_multirate() -> None:
         made[0] += n
 
     lock.advance(3 * lock.ratio, count)
+    lock.low.check()
+    lock.low.adopted()
     lock.close()
 
 

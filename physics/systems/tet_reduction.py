@@ -366,7 +366,8 @@ class TetReduction:
         """
         h, (alpha, beta) = self.shifts[self.spanned[0]], self.member.damping
         self._turn = (self._turn + 1) % TESTED
-        known = self.known[self._turn :: TESTED]
+        # contiguous, as one alone would be in any case: another layout would be compiled in mid-run
+        known = np.ascontiguousarray(self.known[self._turn :: TESTED])
         columns = np.ascontiguousarray(self.columns[:, self._turn : len(self.known) : TESTED])
         held, pull = (1.0 + h * alpha) * self.mass, h * (beta + h)
         pulled = self._times(warped, columns, np.empty_like(columns))
