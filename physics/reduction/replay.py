@@ -111,8 +111,10 @@ def _gather(frame, f, state, led, first, last, h):
                     led.factor[3 * j + c, 3 * k + d] = part[c, d]
         for c in range(3):
             total += led.factor[3 * j + c, 3 * j + c]
+    # where none of them can move, any regular matrix finds that no force is needed
+    regular = SINGULAR * total / (3 * (last - first)) if total > 0.0 else 1.0
     for i in range(3 * first, 3 * last):
-        led.factor[i, i] += SINGULAR * total / (3 * (last - first))
+        led.factor[i, i] += regular
 
 
 @inlined
