@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from palpo.app.report import design_figures as draw
-from palpo.app.report.page import TEMPLATES, Part, _data_url, number
+from palpo.app.report.page import Part, _data_url, number, rendered
 from palpo.config.schema.snap import SnapScene
 
 if TYPE_CHECKING:
@@ -47,12 +46,8 @@ def write_design(folder: Path, found: Found, share: tuple[float, float, float] |
         _write(folder / "parts.csv", found.parts)
         drawing = draw.yielded(found, said(share, len(found.parts)))
         parts.append(_part(folder, "parts", "Parts within tolerances", _about(found), drawing))
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    page = environment.get_template("design.html").render(
-        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+    page = rendered(
+        "design.html",
         title=found.spec.title,
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         facts=_facts(found),

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from palpo.app.report.figures import LOOK, WIDTH
-from palpo.app.report.page import TEMPLATES
+from palpo.app.report.page import rendered
 from palpo.physics.suction.reduced_cup import Load, ReducedCup, margin, margins
 
 PAGE, LAW, SNIPPET, TABLE, PICTURE = "lift.html", "cup.json", "cup.xml", "map.csv", "map.png"
@@ -77,11 +76,8 @@ def write_lift(folder: Path, law: ReducedCup, base: Load) -> Path:
     (folder / SNIPPET).write_text(as_mjcf(law), "utf-8")
     found = margins(law, base)
     least, name = margin(law, base)
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True
-    )
-    page = environment.get_template("lift.html").render(
-        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+    page = rendered(
+        "lift.html",
         title=f"What the cup {law.cup} holds",
         held=least > 1.0,
         name=name,

@@ -53,6 +53,19 @@ class Part:
     curves: str = ""  # JSON of palpo.app.report.curves, drawn in the image's place where scripts run
 
 
+def rendered(template: str, **values: Any) -> str:
+    """The page of a template with these values, in the program's style."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    css = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    return environment.get_template(template).render(css=css, **values)
+
+
 def write_report(
     folder: str | Path,
     result: Mapping[str, Any],
@@ -96,15 +109,8 @@ def _page(
     no_pictures: str,
     film: bytes,
 ) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html").render(
-        css=(TEMPLATES / "report.css").read_text(encoding="utf-8"),
+    return rendered(
+        "report.html",
         script=(TEMPLATES / "curves.js").read_text(encoding="utf-8"),
         title=result.get("title") or result.get("scene") or "Run",
         when=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),

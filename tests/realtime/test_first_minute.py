@@ -1,10 +1,6 @@
 """A newcomer under a virtual screen: from the cards to a film of the click that they felt."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +9,7 @@ from PIL import Image, ImageSequence
 from palpo.app.cli.main import main
 from palpo.config.load import load_scene
 from palpo.render import palette
-from tests.realtime.xserver import display  # noqa: F401  (a fixture)
+from tests.realtime.xserver import acted, display  # noqa: F401  (a fixture)
 
 pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
 
@@ -25,20 +21,7 @@ SCENE = slice(0, 900)
 def minute(display, tmp_path_factory):  # noqa: F811
     """What was seen, and the folder with the pictures and the recording."""
     folder = tmp_path_factory.mktemp("minute")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.realtime.first_minute", str(folder)],
-        cwd=folder,
-        env=os.environ | {"DISPLAY": display, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    if "is not available here" in done.stderr:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    seen = json.loads((folder / "seen.json").read_text())
-    assert seen["failure"] == []
-    yield seen, folder
+    yield acted(display, "tests.realtime.first_minute", folder), folder
     shutil.rmtree(folder, ignore_errors=True)
 
 

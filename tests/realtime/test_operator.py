@@ -1,10 +1,6 @@
 """The whole program under a virtual screen: someone touches, changes, records, pauses and quits."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +10,7 @@ from palpo.app.runtime.replay import replay
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import read_recording
 from palpo.render import palette
-from tests.realtime.xserver import display  # noqa: F401  (a fixture)
+from tests.realtime.xserver import acted, display  # noqa: F401  (a fixture)
 
 pytest.importorskip("imgui_bundle", reason="the panel's library is not installed (extra: window)")
 
@@ -25,21 +21,7 @@ WORDS = ("start", "pulled", "friction", "emergency")
 def session(display, tmp_path_factory):  # noqa: F811
     """What the person saw, and the folder with the pictures and the recording."""
     folder = tmp_path_factory.mktemp("desk")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.realtime.desk_session", str(folder)],
-        cwd=folder,
-        # the folder of the tests is on the path of pytest alone
-        env=os.environ | {"DISPLAY": display, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    if "is not available here" in done.stderr:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    seen = json.loads((folder / "seen.json").read_text())
-    assert seen["failure"] == []
-    yield seen, folder
+    yield acted(display, "tests.realtime.desk_session", folder), folder
     shutil.rmtree(folder, ignore_errors=True)
 
 

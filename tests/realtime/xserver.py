@@ -1,10 +1,14 @@
 """A virtual X screen, for tests that open a window and act on it with real events."""
 
+import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +39,22 @@ def display() -> Iterator[str]:
         os.close(reading)
         server.terminate()
         server.wait()
+
+
+def acted(display: str, module: str, folder: Path) -> dict[str, Any]:
+    """The seen.json of `python -m module folder` on that display; skips where no window can be opened."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, str(folder)],
+        cwd=folder,
+        # the folder of the tests is on the path of pytest alone
+        env=os.environ | {"DISPLAY": display, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    if "is not available here" in done.stderr:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads((folder / "seen.json").read_text())
+    assert seen["failure"] == []
+    return seen

@@ -150,14 +150,17 @@ b = { body = "block", at = [0.01, 0, -0.01] }
 def test_a_joint_with_a_node_that_never_moves_holds_the_tool_there():
     text = BALL_ON_POST.format(post="").split("[[attachments]]")[0]
     text = text.replace("position = [0.003, 0.0488, -0.002]", "position = [0.01, -0.02, -0.01]")
-    text = text.replace('["post", "block"]', '["ball", "block"]') + """
+    text = (
+        text.replace('["post", "block"]', '["ball", "block"]')
+        + """
 [[attachments]]
 kind = "point"
 a = { body = "ball" }
 b = { body = "block", at = [0.01, -0.02, -0.01] }
 """
+    )
     place = np.array((0.01, -0.02, -0.01))
-    trace = proceed(lock_step(text), straight(place, place + (0.0, 0.002, 0.0), 100))
+    trace = proceed(lock_step(text), straight(place, np.add(place, (0.0, 0.002, 0.0)), 100))
     # joints are exact in every tick; the hand pulls with its coupling's stiffness
     np.testing.assert_allclose(trace["tool"][:, 0], np.tile(place, (100, 1)), atol=1e-9)
     assert abs(np.linalg.norm(trace["force"][-1]) - 20e3 * 0.002) < 0.02 * 40.0
