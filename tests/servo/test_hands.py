@@ -72,8 +72,9 @@ fade_in = 0
 class Hands:
     """Both hands of the scene in a test's own: their devices' ports are filled before each tick."""
 
-    def __init__(self) -> None:
-        spec = parse_scene(SCENE, "hands.toml", ())
+    def __init__(self, of_each_tool: str = "") -> None:
+        text = SCENE.replace("[[tools]]", f"[[tools]]\n{of_each_tool}")
+        spec = parse_scene(text, "hands.toml", ())
         self.rig = make_rig(
             spec, "krylov", lambda _held: external(), workspace_of(spec), limits_of(spec), threads=False,
             further=[lambda _held: external()],
@@ -246,3 +247,20 @@ def test_a_state_of_two_hands_is_copied_with_both(tmp_path):
     assert np.abs(after - before).max() > 0.0, "the other stays where it was"
     np.testing.assert_array_equal(other.step(80).force, ahead.force)
     np.testing.assert_array_equal(other.rig.servo.led[0].sent, after)
+
+
+def test_at_rest_each_hand_feels_the_spring_that_holds_its_tool_whichever_feedback_it_has():
+    """Constraint sum and reaction agree where nothing is accelerated: k times how far the tool stays behind."""
+    made = Hands('feedback = "reaction"')
+    down, still = np.linspace(0.0, -0.003, 200), np.full(600, -0.003)
+    try:
+        rows = made.lead(np.concatenate([down, still]), np.concatenate([0.5 * down, 0.5 * still]))
+    finally:
+        made.rig.low.close()
+    stiffness = made.rig.spec.tool.hold.stiffness
+    for suffix in ("", "_2"):
+        pulled = column(rows, f"held_y{suffix}")[-1] - column(rows, f"py{suffix}")[-1]
+        felt, touched = (forces(rows, of, suffix)[-1, 1] for of in ("force", "sum"))
+        assert felt > 0.1
+        assert abs(felt - stiffness * pulled) < 1e-3 * felt
+        assert abs(felt - touched) < 1e-3 * felt
