@@ -250,7 +250,7 @@ def test_a_state_of_two_hands_is_copied_with_both(tmp_path):
 
 
 def test_at_rest_each_hand_feels_the_spring_that_holds_its_tool_whichever_feedback_it_has():
-    """Constraint sum and reaction agree where nothing is accelerated: k times how far the tool stays behind."""
+    """Where nothing is accelerated reaction and constraint sum agree: k times what the tool stays behind."""
     made = Hands('feedback = "reaction"')
     down, still = np.linspace(0.0, -0.003, 200), np.full(600, -0.003)
     try:
