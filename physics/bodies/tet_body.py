@@ -247,6 +247,13 @@ class TetBody:
         elastic = elastic_energy(self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats)
         return float(0.5 * self.v @ (self.M @ self.v) + elastic - np.sum(self._weight * self.x))
 
+    def largest_gradient(self, v: NDArray[np.float64]) -> float:
+        """Largest of all elements' Frobenius norms of dF/dt [1/s] at velocities v (free nodes, 3) [m/s]."""
+        moves = np.zeros_like(self.x)
+        moves[self.free] = v
+        rates = moves[self._tets].transpose(0, 2, 1) @ self._gradients
+        return float(np.sqrt((rates * rates).sum(axis=(1, 2)).max()))
+
     def momentum(self) -> tuple[NDArray, NDArray]:
         """Linear [kg m/s] and angular momentum about the origin [kg m2/s] of the free nodes."""
         p = (self.M @ self.v).reshape(-1, 3)

@@ -82,8 +82,9 @@ class Krylov(LowRate):
         self._released = 0
         self._takes = self.DT
         """How long a step is expected to take [s]."""
-        self._pairs_until = np.inf
-        """Reading of the odometer up to which no pair without candidate can touch."""
+        self._complete_until = self._pairs_until = np.inf
+        """Readings of the odometer up to which no pair can touch that the last search has not found, and none
+        that the last frame does not have."""
         self._without_slot = 0
         """Points of candidates that the last frame had no room for."""
         self._bearing, self._pace = 0, 0.0
@@ -108,6 +109,7 @@ class Krylov(LowRate):
             self.place_points(self.servo_tool())
             self.find_pairs(0.0, self._reach_of_candidates())
             used_up, without = self.odometer > self._pairs_until, self._without_slot
+            self._complete_until = float(self.due_of(self.broadphase.complete))
             self.chosen, self.near = self.choose_slots()
             # far points may go without a slot: what counts is whether they came near before the next frame
             self._without_slot, self.lost_slots = self.lost_slots, without if used_up else 0
@@ -122,7 +124,7 @@ class Krylov(LowRate):
         with self.timed("L7 reduce and publish"):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
-            self._pairs_until = min(float(self.due_of(self.broadphase.complete)), self.left_out)
+            self._pairs_until = min(self._complete_until, self.left_out)
             frame, of_members = self.link.frame, list(self.member_slots(chosen))
             needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
             shares = shared_out(needs, self.loop.capacity.modes)
@@ -133,7 +135,9 @@ class Krylov(LowRate):
             self._bring_to_present(f, present)
             if self.drawn.wanted:
                 self.drawn.keep(self.frame_id, tuple(reduction.drawn() for reduction in self.reductions))
-            self.hand_over(f)
+            for member in self.members:
+                self.u[member.first : member.first + member.count] = member.velocities()
+            self.hand_over(f, (self.present - self.tick) * self.dt)
 
     def _follow(self, until: int) -> None:
         """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""

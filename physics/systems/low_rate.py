@@ -262,8 +262,9 @@ class LowRate:
 
         The soft bodies are those of `self.tick`; what they may have moved since is taken off.
         """
-        late = max(0, self.read_at - self.tick) * self.dt * self._soft_speed()
-        return self.odometer + np.asarray(gaps) - self.scene.numbers.reach - late
+        late = max(0, self.read_at - self.tick) * self.dt
+        moved = late * (self._soft_speed() + 0.5 * late * float(np.linalg.norm(self.gravity)))
+        return self.odometer + np.asarray(gaps) - self.scene.numbers.reach - moved
 
     def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
@@ -332,9 +333,9 @@ class LowRate:
             out.append((slots, chosen[slots].astype(np.intp) - member.first))
         return out
 
-    def hand_over(self, f: int) -> None:
-        """Publish slot f."""
-        self.link.frame.soft_speed[f] = self._soft_speed()
+    def hand_over(self, f: int, late: float = 0.0) -> None:
+        """Publish slot f, whose bodies may have fallen for `late` [s] since they had the known velocities."""
+        self.link.frame.soft_speed[f] = self._soft_speed() + late * float(np.linalg.norm(self.gravity))
         publish(self.link.frame_control)
 
     def _soft_speed(self) -> float:

@@ -64,6 +64,10 @@ after a landing by half as much again."""
 MOST_AHEAD = 0.008
 """Time [s] beyond which the velocity is no guide to the shape."""
 
+MOST_DEFORMED = 0.2
+"""Change of an element's deformation gradient beyond which it is none either: in a hard impact elements would
+be turned inside out in milliseconds if nothing stopped them, and the tangent of such a shape makes energy."""
+
 LEAST_POINTS = 32
 """So many points may be displaced in all directions at least, those without columns by themselves; where more
 than that bear, points share this many freedoms. See `physics.reduction.point_freedoms`."""
@@ -304,7 +308,8 @@ class TetReduction:
         """Blocks of the tangent where the body is soon, v (free nodes, 3) being without its rigid motion."""
         body, free = self.member.body, self.member.body.free
         here = body.x[free]
-        body.x[free] = here + min(AHEAD * self.shifts[1], MOST_AHEAD) * v
+        soon = min(AHEAD * self.shifts[1], MOST_AHEAD, MOST_DEFORMED / max(body.largest_gradient(v), 1e-300))
+        body.x[free] = here + soon * v
         blocks = body.tangent_blocks()
         body.x[free] = here
         return blocks

@@ -442,6 +442,22 @@ def _load(s, slot, force):
 
 
 @kernel
+def gained_speed(frame, f, state):
+    """How much a floating body's velocity [m/s] has changed at most since the frame, which does not know it.
+
+    A body that is let go falls ever faster until the next frame comes.
+    """
+    most = 0.0
+    if frame.head[f, MOTION] == REDUCED:
+        for b in range(frame.mass.shape[1]):
+            square = 0.0
+            for i in range(3):
+                square += frame.floating[f, b] * (state.free_velocity[b, i] - frame.velocity[f, b, i]) ** 2
+            most = max(most, square)
+    return most**0.5
+
+
+@kernel
 def end(s, batch, h):
     """The step under the pushed forces; False where a coordinate is no number."""
     f, total = reader_slot(s.control), 0.0
@@ -475,7 +491,7 @@ def modal_unit(stage, s, batch, problem, h):
     elif stage == BEGIN:
         free_motion(s.frame, f, s.now, h)
         s.looked.stamp[1] += 1
-        batch.speed[0] = s.frame.soft_speed[f]
+        batch.speed[0] = s.frame.soft_speed[f] + gained_speed(s.frame, f, s.now)
     elif stage == PLACE:
         place(s, batch)
     elif stage == FREE:
