@@ -16,7 +16,7 @@ from palpo.config.load import load_scene
 from palpo.config.schema.solver import Interface
 from palpo.config.schema.tool import Tool
 from palpo.haptics.device import TOUCH, make_virtual_device
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.recording import read_recording
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, make_servo, servo_run
@@ -105,7 +105,7 @@ def _run(kind: str, feedback: str, path: Rows, before: Before | None = None) -> 
     lock = LockStep(build_scene(load_scene(SCENE, [f"tool.feedback={feedback}"])), kind)
     data = tick_data(lock.high)
     # neither a clamp nor a limit of the rate may hide or spread a change
-    limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, hand_speed=np.inf)
+    limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, hand_speed=np.inf)
     stylus = make_virtual_device(path)
     servo = make_servo(
         high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=512

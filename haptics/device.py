@@ -91,6 +91,15 @@ PHANTOM_DESKTOP = DeviceSpec("Phantom Desktop", 7.9, 1480.0, 0.023e-3, (0.160, 0
 DEVICES = {"touch": TOUCH, "phantom_desktop": PHANTOM_DESKTOP}
 
 
+class Grip(NamedTuple):
+    """A simulated hand: a spring and a damper between the stylus and the target that it follows."""
+
+    stiffness: float = 400.0
+    """[N/m]; the default holds a stylus firmly."""
+    damping: float = 4.0
+    """[N s/m]."""
+
+
 class VirtualDevice(NamedTuple):
     """Parameters and state of a virtual device; positions [m], velocities [m/s], device axes."""
 
@@ -143,13 +152,11 @@ def make_virtual_device(
     buttons: ArrayLike | None = None,
     *,
     source: int = TABLE,
-    held: bool = False,
+    grip: Grip | None = None,
     mass: float = 0.045,
     friction: float = 0.0,
     slip_speed: float = 1e-3,
     viscosity: float = 0.0,
-    hand_stiffness: float = 400.0,
-    hand_damping: float = 4.0,
     resolution: float = 0.0,
     velocity_cutoff_hz: float | None = None,
     dt: float = 1e-3,
@@ -157,7 +164,8 @@ def make_virtual_device(
     """A virtual device at rest on the first row of its target table.
 
     positions (n, 3) [m], orientations (n, 4) (w, x, y, z) or None for upright, buttons (n,) bit masks or
-    None; the rest as in `VirtualDevice`. Raises HapticsError on tables that are empty, ragged or not finite.
+    None; grip: what pulls the stylus toward the target, None where the stylus is the target; the rest as in
+    `VirtualDevice`. Raises HapticsError on tables that are empty, ragged or not finite.
     """
     table = np.array(positions, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != 3 or len(table) == 0:
@@ -178,11 +186,12 @@ def make_virtual_device(
         raise HapticsError(f"target orientation at row {int(norms.argmin())} must not be the zero quaternion")
     turns = _unit(turns)
     gain = 1.0 if velocity_cutoff_hz is None else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
+    held = grip or Grip()
     measured = np.zeros((3, 3))
     measured[0] = _rounded(table[0], resolution)
     return VirtualDevice(
         source=int(source),
-        held=int(held),
+        held=int(grip is not None),
         positions=table,
         orientations=turns,
         buttons=masks,
@@ -194,8 +203,8 @@ def make_virtual_device(
         friction=float(friction),
         slip_speed=float(slip_speed),
         viscosity=float(viscosity),
-        hand_stiffness=float(hand_stiffness),
-        hand_damping=float(hand_damping),
+        hand_stiffness=float(held.stiffness),
+        hand_damping=float(held.damping),
         dt=float(dt),
         resolution=float(resolution),
         velocity_gain=float(gain),

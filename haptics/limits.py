@@ -213,45 +213,72 @@ SLEW = 0.1
 """Seconds, at least, in which a live value goes over to another."""
 
 
+class Fades(NamedTuple):
+    """Times [s] in which the gain crosses from one end to the other, and what it waits for at the start."""
+
+    fade_in: float = 0.5
+    """At the start; 0 is at once, whatever the command."""
+    fade_out: float = 0.05
+    recovery: float = 0.25
+    """Back to one after a wait, the watchdog or a pause; 0 is at once."""
+    emergency: float = 0.01
+    start_force: float = 0.5
+    """Command [N] above which the gain does not leave zero."""
+
+
+GENTLE = Fades()
+AT_ONCE = Fades(fade_in=0.0)
+"""Full gain from the first tick on."""
+
+
+class Motors(NamedTuple):
+    """What a device's motors render and stand."""
+
+    max_torque: float = 0.0
+    """Largest torque norm [N m]; 0 is a device that renders none."""
+    max_torque_rate: float = 10.0
+    """Fastest change of the torque [N m/s]."""
+    continuous_force: float = math.inf
+    """Force [N] that they stand for ever."""
+    thermal_time: float = 60.0
+    """Time constant of their windings [s]."""
+
+
+FORCE_ONLY = Motors()
+"""No torque, and a force that is stood for ever."""
+
+
 def make_limits(
     max_force: float,
     max_rate: float = 500.0,
-    fade_in: float = 0.5,
-    fade_out: float = 0.05,
-    recovery: float = 0.25,
     max_age: float = 0.25,
     dt: float = 1e-3,
     *,
-    emergency: float = 0.01,
-    start_force: float = 0.5,
+    fades: Fades = GENTLE,
     ceiling: float | None = None,
     emergency_buttons: int = 0,
     hand_speed: float = HAND_SPEED,
     guard: GuardParams | None = None,
     passivity: PassivityParams | None = None,
-    max_torque: float = 0.0,
-    max_torque_rate: float = 10.0,
-    continuous_force: float = math.inf,
-    thermal_time: float = 60.0,
+    motors: Motors = FORCE_ONLY,
 ) -> LimitParams:
-    """Limits from seconds, newtons and N/s; fade_in or recovery 0 is at once, and without start_force.
+    """Limits from newtons, N/s and the seconds max_age and dt.
 
     ceiling None is max_force. hand_speed inf judges no pose. guard None guards nothing; passivity None
-    neither observes nor controls. max_torque [N m] 0: the device renders none; max_torque_rate [N m/s].
-    continuous_force [N], with the windings' time constant thermal_time [s]: what the motors stand for ever.
+    neither observes nor controls.
     Raises HapticsError on a force, rate, falling time or age that is not positive.
     """
     for name, value in (
         ("max_force", max_force),
         ("max_rate", max_rate),
-        ("fade_out", fade_out),
-        ("emergency", emergency),
-        ("start_force", start_force),
+        ("fade_out", fades.fade_out),
+        ("emergency", fades.emergency),
+        ("start_force", fades.start_force),
         ("max_age", max_age),
         ("hand_speed", hand_speed),
-        ("continuous_force", continuous_force),
-        ("thermal_time", thermal_time),
-        ("max_torque_rate", max_torque_rate),
+        ("continuous_force", motors.continuous_force),
+        ("thermal_time", motors.thermal_time),
+        ("max_torque_rate", motors.max_torque_rate),
         ("dt", dt),
     ):
         if not value > 0.0:
@@ -260,22 +287,22 @@ def make_limits(
         max_force=float(max_force),
         ceiling=float(max_force if ceiling is None else ceiling),
         max_step=float(max_rate * dt),
-        fade_in_step=_gain_step(fade_in, dt),
-        fade_out_step=_gain_step(fade_out, dt),
-        recovery_step=_gain_step(recovery, dt),
-        emergency_step=_gain_step(emergency, dt),
+        fade_in_step=_gain_step(fades.fade_in, dt),
+        fade_out_step=_gain_step(fades.fade_out, dt),
+        recovery_step=_gain_step(fades.recovery, dt),
+        emergency_step=_gain_step(fades.emergency, dt),
         slew_ticks=math.ceil(SLEW / dt * (1.0 - 1e-9)),
         hand_speed=float(hand_speed),
         hand_turn=HAND_TURN,
         max_age=round(max_age / dt),
-        start_force=float(start_force),
+        start_force=float(fades.start_force),
         emergency_buttons=int(emergency_buttons),
         guard=make_guard() if guard is None else guard,
         passivity=make_passivity(dt=dt) if passivity is None else passivity,
-        max_torque=float(max_torque),
-        max_torque_step=float(max_torque_rate * dt),
-        continuous_force=float(continuous_force),
-        heating=float(dt / thermal_time),
+        max_torque=float(motors.max_torque),
+        max_torque_step=float(motors.max_torque_rate * dt),
+        continuous_force=float(motors.continuous_force),
+        heating=float(dt / motors.thermal_time),
     )
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.haptics.device import make_virtual_device
-from palpo.haptics.limits import make_limits
+from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, make_servo, servo_run
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -96,13 +96,11 @@ def decays(stiffness: float, damping: float, device: IdealDevice) -> bool:
     The loop is linear, so that its largest excursion over a window shrinks exactly if it is stable.
     """
     m, b, T = device
-    stylus = make_virtual_device(
-        [[0.0, START, 0.0]], held=True, mass=m, viscosity=b, hand_stiffness=0.0, hand_damping=0.0, dt=T
-    )
+    stylus = make_virtual_device([[0.0, START, 0.0]], grip=Grip(0.0, 0.0), mass=m, viscosity=b, dt=T)
     wall = Wall(make_port(), np.array([stiffness, damping]))
     data = Handle(wall)
     # the force is limited only where the run is lost already, before its numbers overflow
-    limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, dt=T, hand_speed=np.inf)
+    limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, dt=T, hand_speed=np.inf)
     servo = make_servo(
         _wall_tick.address, data.address, wall.port, stylus, limits, rate_hz=1.0 / T, ring_capacity=2048
     )

@@ -31,8 +31,8 @@ from palpo.config.schema.device import Hand
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import Hold
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import DEVICES, DeviceSpec
-from palpo.haptics.limits import make_limits
+from palpo.haptics.device import DEVICES, DeviceSpec, Grip
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, make_servo, servo_run
 from palpo.physics.systems.callback import high_rate_tick, tick_data
@@ -196,16 +196,14 @@ class Loop:
         """The servo's rows of one run, fewer than `ticks` where a number was not finite."""
         # let go, what presses is a spring so soft that its force is constant
         k, c = (HAND.stiffness, HAND.damping) if self.held else (1.0, 0.0)
-        stylus = make_mock(
-            self.device, [TOUCHING - [0.0, PRESS / k, 0.0]], hand_stiffness=k, hand_damping=c, dt=PERIOD
-        )
+        stylus = make_mock(self.device, [TOUCHING - [0.0, PRESS / k, 0.0]], grip=Grip(k, c), dt=PERIOD)
         stylus.position[:] = stylus.measured[0] = TOUCHING
         stylus.velocity[1] = -strike
         hold = [f"tool.hold.stiffness={stiffness}", f"tool.hold.damping={damping}"]
         lock = LockStep(build_scene(parse_scene(SCENE, "wall", [*hold, f"tool.feedback={self.feedback}"])))
         data = tick_data(lock.high)
         # no limit may hide what the loop does
-        limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, hand_speed=np.inf)
+        limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, hand_speed=np.inf)
         servo = make_servo(
             high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=8192
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from palpo.app.devices.protection import device_spec, workspace_of
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import TABLE, DeviceSpec, VirtualDevice, first_rows, path_ahead
+from palpo.haptics.device import TABLE, DeviceSpec, Grip, VirtualDevice, first_rows, path_ahead
 from palpo.haptics.path import Way
 from palpo.haptics.servo import ServoThread
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device
@@ -151,7 +151,7 @@ class Device:
         path = to_device(self.path(spec, held), workspace_of(spec))
         hand = spec.device.hand
         device = make_mock(
-            device_spec(spec), *first_rows(path), hand_stiffness=hand.stiffness, hand_damping=hand.damping,
+            device_spec(spec), *first_rows(path), grip=Grip(hand.stiffness, hand.damping),
             dt=spec.rates.dt,
         )._replace(source=self.source)  # fmt: skip
         return device, path_ahead(device, path)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import DEVICES, DeviceSpec
 from palpo.haptics.guard import make_guard
-from palpo.haptics.limits import LimitParams, buttons_mask, make_limits
+from palpo.haptics.limits import Fades, LimitParams, Motors, buttons_mask, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.workspace import Workspace, make_workspace
 
@@ -35,18 +35,14 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
     return make_limits(
         min(safety.max_force or device.max_force, device.max_force),
         max_rate=min(safety.max_rate, device.max_rate),
-        fade_in=safety.fade_in,
-        fade_out=safety.fade_out,
-        recovery=safety.recovery,
         max_age=safety.frame_age_limit,
         dt=dt,
-        emergency=safety.emergency,
-        start_force=safety.start_force,
+        fades=Fades(safety.fade_in, safety.fade_out, safety.recovery, safety.emergency, safety.start_force),
         ceiling=device.max_force,
         emergency_buttons=buttons_mask(safety.emergency_buttons),
         guard=guard,
         passivity=make_passivity(safety.passivity or spec.passivity, safety.passivity_damping, dt),
-        max_torque=device.max_torque,
-        continuous_force=device.continuous_force,
-        thermal_time=device.thermal_time,
+        motors=Motors(
+            device.max_torque, continuous_force=device.continuous_force, thermal_time=device.thermal_time
+        ),
     )

@@ -2,7 +2,10 @@
 
 from numpy.typing import ArrayLike
 
-from palpo.haptics.device import DeviceSpec, VirtualDevice, make_virtual_device
+from palpo.haptics.device import DeviceSpec, Grip, VirtualDevice, make_virtual_device
+
+FIRM = Grip()
+"""A hand that holds a stylus firmly."""
 
 
 def make_mock(
@@ -11,26 +14,23 @@ def make_mock(
     orientations: ArrayLike | None = None,
     buttons: ArrayLike | None = None,
     *,
-    hand_stiffness: float = 400.0,
-    hand_damping: float = 4.0,
+    grip: Grip = FIRM,
     velocity_cutoff_hz: float = 30.0,
     dt: float = 1e-3,
 ) -> VirtualDevice:
     """A simulated `spec` whose hand follows the target table, one row a tick, the last one held.
 
-    positions (n, 3) [m] and orientations (n, 4), device axes. hand_stiffness [N/m] and hand_damping
-    [N s/m]: a hand that holds a stylus firmly. velocity_cutoff_hz: low-pass of the reported velocity.
+    positions (n, 3) [m] and orientations (n, 4), device axes. velocity_cutoff_hz: low-pass of the reported
+    velocity.
     Raises HapticsError as `make_virtual_device` does.
     """
     return make_virtual_device(
         positions,
         orientations,
         buttons,
-        held=True,
+        grip=grip,
         mass=spec.mass,
         friction=spec.friction,
-        hand_stiffness=hand_stiffness,
-        hand_damping=hand_damping,
         resolution=spec.resolution,
         velocity_cutoff_hz=velocity_cutoff_hz,
         dt=dt,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.device import EXTERNAL, RECORDED, TOUCH, VirtualDevice, make_virtual_device
-from palpo.haptics.limits import STOPPING, LimitParams, make_limits
+from palpo.haptics.limits import AT_ONCE, STOPPING, LimitParams, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, request_stop, servo_run, tick_count
 from palpo.haptics.workspace import quaternion_matrix
@@ -31,7 +31,7 @@ def external() -> VirtualDevice:
 def touch_wall(limits: LimitParams | None = None, **options) -> Wall:
     """A wall at x = 0 for a Touch's callback, with its fade-in left out unless limits are given."""
     return make_wall(
-        external(), STIFFNESS, limits=limits or make_limits(TOUCH.max_force, fade_in=0.0), **options
+        external(), STIFFNESS, limits=limits or make_limits(TOUCH.max_force, fades=AT_ONCE), **options
     )
 
 

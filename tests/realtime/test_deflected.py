@@ -18,7 +18,7 @@ from palpo.app.runtime.session import Options, run
 from palpo.haptics.backends import gamepad, spacemouse
 from palpo.haptics.device import MAILBOX, make_virtual_device
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.rate import DEAD, FAR, LONGEST, QUIET, SPEED, TURN, Deflection, Led, RateThread, speed_of
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows
@@ -154,7 +154,7 @@ class Knob:
 
 def led_wall():
     device = make_virtual_device([[0.0, 0.0, 0.0]], source=MAILBOX)
-    return make_wall(device, 300.0, limits=make_limits(3.3, fade_in=0.0, hand_speed=np.inf))
+    return make_wall(device, 300.0, limits=make_limits(3.3, fades=AT_ONCE, hand_speed=np.inf))
 
 
 def test_a_deflected_knob_leads_the_hand_and_a_silent_one_leaves_it():

@@ -18,7 +18,7 @@ from palpo.haptics.backends.dhd import DhdDevice, DhdThread, find
 from palpo.haptics.backends.dhd_library import Library, candidates, load, spec_of
 from palpo.haptics.backends.dhd_tick import convert_pose, dhd_data, dhd_read, dhd_write, make_dhd_tick
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, Motors, make_limits
 from palpo.haptics.polled import run_polled
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, drain_rows, finished_reason, is_frozen, request_stop, tick_count
@@ -59,7 +59,7 @@ def press():
 
 
 def wall_of(limits=None, **options):
-    return make_wall(external(), STIFFNESS, limits=limits or make_limits(12.0, fade_in=0.0), **options)
+    return make_wall(external(), STIFFNESS, limits=limits or make_limits(12.0, fades=AT_ONCE), **options)
 
 
 def until(thread, condition, seconds=20.0):
@@ -154,7 +154,7 @@ def test_forces_and_torques_are_the_lock_step_servo_s_tick_for_tick_beside_a_bus
 ):
     """Nothing of a tick is Python's: a thread that never lets go of the interpreter burns beside it."""
     stand_in.hand(SIGMA, 0.008, 2.0)
-    limits = make_limits(20.0, max_torque=0.4)
+    limits = make_limits(20.0, motors=Motors(0.4))
     wall, over = wall_of(limits), threading.Event()
     wall.port.torque[:] = [0.02, -0.05, 0.01]
 
@@ -207,7 +207,7 @@ def dhd_names():
 def test_a_falcon_whose_wrist_has_no_motors_is_sent_no_torque(stand_in):
     stand_in.script(FALCON, press())
     with DhdDevice("77") as device:
-        wall = wall_of(make_limits(8.0, fade_in=0.0, max_torque=device.spec().max_torque))
+        wall = wall_of(make_limits(8.0, fades=AT_ONCE, motors=Motors(device.spec().max_torque)))
         wall.port.torque[:] = [0.1, 0.2, 0.3]
         with DhdThread(wall.servo, device):
             wait(wall.servo, 300)
@@ -232,7 +232,7 @@ def test_two_different_devices_each_feel_their_own_wall(stand_in):
 
 def test_its_buttons_are_the_servo_s(stand_in):
     stand_in.script(FALCON, readings([[0.0, 0.0, 0.0]], buttons=5))
-    wall = wall_of(make_limits(8.0, fade_in=0.0))
+    wall = wall_of(make_limits(8.0, fades=AT_ONCE))
     with DhdDevice("77") as device, DhdThread(wall.servo, device):
         wait(wall.servo, 50)
     assert (drain_rows(wall.servo)[:, NAMES.index("buttons")] == 5).all()

@@ -13,7 +13,7 @@ from palpo.app.runtime.session import Options, run
 from palpo.haptics.backends import haply_bridge
 from palpo.haptics.backends.haply_bridge import decode, encode
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, drain_rows, request_pause, tick_count
 from palpo.haptics.workspace import quaternion_matrix
@@ -100,7 +100,7 @@ def thread_of(wall, device):
 
 
 def wall_of():
-    return make_wall(external(), 300.0, limits=make_limits(10.0, fade_in=0.0))
+    return make_wall(external(), 300.0, limits=make_limits(10.0, fades=AT_ONCE))
 
 
 # ---- messages

@@ -18,7 +18,7 @@ from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, f
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.servo import Servo, drain_rows
 from palpo.haptics.workspace import make_workspace, quaternion_matrix
 from palpo.physics.exchange.port import make_port
@@ -263,7 +263,7 @@ def test_the_real_tick_gives_the_forces_of_the_lock_step_run(stand_in):
     down = np.zeros((200, 3))
     down[:, 1] = -0.006 * np.linspace(0.0, 1.0, 200)
     stand_in.script(DEFAULT, readings(down))
-    limits = make_limits(TOUCH.max_force, fade_in=0.0)
+    limits = make_limits(TOUCH.max_force, fades=AT_ONCE)
 
     def rig(device):
         spec = load_scene("probe", touching)

@@ -13,6 +13,7 @@ from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clutch import TURN_BACK
 from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH
 from palpo.haptics.limits import (
+    AT_ONCE,
     PAUSING,
     REASONS,
     RUNNING,
@@ -45,9 +46,7 @@ from tests.servo.hand import along, columns, external, move
 from tests.servo.wall import make_wall
 
 # the hand of these tests leaps while the scene is frozen
-LIMITS = make_limits(
-    TOUCH.max_force, max_rate=1e9, fade_in=0.0, fade_out=0.05, recovery=0.25, hand_speed=np.inf
-)
+LIMITS = make_limits(TOUCH.max_force, max_rate=1e9, fades=AT_ONCE, hand_speed=np.inf)
 DEPTH = 0.005
 PRESSED = [[DEPTH, 0.0, 0.0]]
 

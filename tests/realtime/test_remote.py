@@ -18,7 +18,7 @@ from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.udp import SIZE, Channel, SceneThread, endpoint, make_hand_servo
 from palpo.haptics.device import TOUCH
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.remote import HEARD, IN, LEFT, OUT, RHO, SILENCE, WORDS
 from palpo.haptics.servo import Servo, ServoThread, drain_rows
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
@@ -86,12 +86,12 @@ def hand_of(channel, seconds=8.0):
     t = np.arange(round(seconds * 1000)) * 1e-3
     x = -0.008 * np.cos(2 * np.pi * t)
     device = make_mock(TOUCH, np.column_stack([x, 0 * t, 0 * t]))._replace(resolution=0.0)
-    limits = make_limits(TOUCH.max_force, max_rate=5000.0, fade_in=0.0)
+    limits = make_limits(TOUCH.max_force, max_rate=5000.0, fades=AT_ONCE)
     return make_hand_servo(channel, device, limits, 1000.0)
 
 
 def wall_of():
-    return make_wall(external(), 300.0, limits=make_limits(3.3, fade_in=0.0))
+    return make_wall(external(), 300.0, limits=make_limits(3.3, fades=AT_ONCE))
 
 
 def joined(delay=0.0, loss=0.0):

@@ -9,6 +9,7 @@ from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clock import make_scratch
 from palpo.haptics.device import TOUCH
 from palpo.haptics.limits import (
+    AT_ONCE,
     REASONS,
     STOP_NON_FINITE,
     STOP_REQUESTED,
@@ -147,7 +148,7 @@ def test_an_exception_in_the_block_stops_the_servo():
 
 
 def test_a_stale_frame_takes_the_force_away_and_a_fresh_one_brings_it_back():
-    limits = make_limits(TOUCH.max_force, fade_in=0.0)
+    limits = make_limits(TOUCH.max_force, fades=AT_ONCE)
     device = make_mock(TOUCH, [[0.005, 0.0, 0.0]])
     wall = make_wall(device, 300.0, limits=limits, stale=(1000, 2000))
     servo_run(wall.servo, 3000)

@@ -13,7 +13,7 @@ from palpo.haptics.backends import openhaptics_prepare
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from palpo.haptics.device import EXTERNAL, PHANTOM_DESKTOP, TOUCH, make_virtual_device
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, Motors, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, drain_rows, is_frozen, tick_count
 from palpo.haptics.workspace import quaternion_from_axis_angle
@@ -209,7 +209,7 @@ def test_a_driver_that_cuts_the_force_of_a_fast_stylus_is_answered_by_a_fade_and
 @pytest.mark.parametrize("temperature", [0.5, 0.9, 1.0, 35.0])
 def test_motors_that_report_their_heat_take_the_force_back_to_the_lasting_one(stand_in, temperature):
     stand_in.motors(DEFAULT, temperature, 0.0)
-    wall = touch_wall(make_limits(1.5, max_rate=1e9, fade_in=0.0, ceiling=3.3))
+    wall = touch_wall(make_limits(1.5, max_rate=1e9, fades=AT_ONCE, ceiling=3.3))
     with OpenHapticsDevice() as device, TouchThread(wall.servo, device):
         assert device.has[1]
         wait(wall.servo, 500)
@@ -227,7 +227,9 @@ def test_a_touch_gives_its_full_force_for_seconds_and_its_lasting_one_for_ever(s
     with OpenHapticsDevice() as device:
         spec = device.spec()
         limits = make_limits(
-            spec.max_force, fade_in=0.0, continuous_force=spec.continuous_force, thermal_time=0.5
+            spec.max_force,
+            fades=AT_ONCE,
+            motors=Motors(continuous_force=spec.continuous_force, thermal_time=0.5),
         )
         wall = touch_wall(limits)
         with TouchThread(wall.servo, device):

@@ -14,7 +14,7 @@ import pytest
 
 from palpo.app.runtime.replay import replay
 from palpo.haptics import recording
-from palpo.haptics.device import make_virtual_device
+from palpo.haptics.device import Grip, make_virtual_device
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import EARLIER, Recorder, read_recording
 from palpo.haptics.row import COLUMNS, NAMES, Column
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and lim
 # A program that records lock-step seconds for ever, and says after each flush how many rows are safe.
 PROGRAM = """
 import resource, sys
-from palpo.haptics.device import make_virtual_device
+from palpo.haptics.device import Grip, make_virtual_device
 from palpo.haptics.recording import Recorder
 from palpo.haptics.servo import servo_run, tick_count
 from tests.servo.wall import make_wall
@@ -36,7 +36,7 @@ from tests.servo.wall import make_wall
 path, limit = sys.argv[1], int(sys.argv[2])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-wall = make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], held=True), 500.0)
+wall = make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], grip=Grip()), 500.0)
 recorder = Recorder(path, {"scene": "wall"})
 while recorder.error is None and tick_count(wall.servo) < 1_000_000:
     servo_run(wall.servo, 250)
@@ -50,7 +50,7 @@ print("served", tick_count(wall.servo), flush=True)
 
 
 def wall_on_a_stylus(**options):
-    return make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], held=True), 500.0, **options)
+    return make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], grip=Grip()), 500.0, **options)
 
 
 def start_program(path, limit=0):

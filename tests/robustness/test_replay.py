@@ -25,6 +25,7 @@ from palpo.haptics.limits import (
     FLAG_NAMES,
     NEAR_LIMIT,
     STARTING_PUSHED,
+    Fades,
     make_limits,
 )
 from palpo.haptics.passivity import make_passivity
@@ -108,7 +109,7 @@ def test_a_run_with_a_turned_and_scaled_map_a_clutch_and_an_emergency_is_repeate
     guard = make_guard(*TOUCH.reach, margin=0.01, edge_stiffness=200.0, saturation_damping=2.0)
     limits = make_limits(
         TOUCH.max_force,
-        fade_in=0.1,
+        fades=Fades(0.1),
         emergency_buttons=3,
         hand_speed=np.inf,
         guard=guard,

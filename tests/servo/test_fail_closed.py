@@ -14,7 +14,7 @@ from palpo.app.runtime import tick_clock
 from palpo.haptics.backends import openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
 from palpo.haptics.device import TOUCH
-from palpo.haptics.limits import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED, make_limits
+from palpo.haptics.limits import AT_ONCE, REASONS, STOP_NON_FINITE, STOP_TICK_FAILED, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import (
     Servo,
@@ -64,7 +64,7 @@ def assert_fades(sent: NDArray, failed: int, reason: int | None = None, servo: S
 
 @raises
 def test_in_lock_step_a_tick_that_raises_leaves_no_force():
-    wall = make_wall(external(), K, limits=make_limits(TOUCH.max_force, fade_in=0.0), raise_at=len(IN))
+    wall = make_wall(external(), K, limits=make_limits(TOUCH.max_force, fades=AT_ONCE), raise_at=len(IN))
     sent = move(wall.servo, along((1.0, 0.0, 0.0), np.concatenate([IN, OUT])))["sent"]
     assert len(sent) == len(IN) + FADE and wall.calls == len(IN) + 1
     assert_fades(sent, len(IN), STOP_TICK_FAILED, wall.servo)
@@ -72,7 +72,7 @@ def test_in_lock_step_a_tick_that_raises_leaves_no_force():
 
 @raises
 def test_on_the_servos_own_clock_a_tick_that_raises_leaves_no_force():
-    wall = make_wall(external(), K, limits=make_limits(TOUCH.max_force, fade_in=0.0), raise_at=200)
+    wall = make_wall(external(), K, limits=make_limits(TOUCH.max_force, fades=AT_ONCE), raise_at=200)
     wall.servo.device_port.position[0] = 5e-3
     compile_servo(wall.servo)
     with ServoThread(wall.servo, realtime=False) as thread:
@@ -108,7 +108,7 @@ def silent(data):
 def test_a_tick_that_does_not_say_that_it_is_done_has_failed_and_nothing_is_sent():
     port = make_port()
     words = port_addresses(port)
-    limits = make_limits(TOUCH.max_force, fade_in=0.0)
+    limits = make_limits(TOUCH.max_force, fades=AT_ONCE)
     servo = make_servo(silent.address, words.ctypes.data, port, external(), limits)
     assert (move(servo, along((1.0, 0.0, 0.0), [0.0] * 100))["sent"] == 0.0).all()
     assert finished_reason(servo) == STOP_TICK_FAILED
@@ -197,7 +197,7 @@ class Ride:
     def run(self, spoil: str | None) -> tuple[Servo, NDArray, int]:
         """Lead the hand in, let the tick raise or its numbers be spoiled, lead it out."""
         words = np.array([self.address, self.handle.address, 0, -1], np.int64)
-        limits = make_limits(1e3, max_rate=1e6, fade_in=0.0)
+        limits = make_limits(1e3, max_rate=1e6, fades=AT_ONCE)
         servo = make_servo(shell.address, words.ctypes.data, self.port, external(), limits)
         rows = [self._lead(servo, self.way)]
         if spoil is None:

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import (
+    AT_ONCE,
     CLAMPED,
     COUNT_CLAMPED,
     COUNT_NON_FINITE,
@@ -21,6 +22,7 @@ from palpo.haptics.limits import (
     STOP_NON_FINITE,
     STOP_REQUESTED,
     STOP_TICK_FAILED,
+    Fades,
     has_faded,
     limit_force,
     make_limit_state,
@@ -48,7 +50,7 @@ def send(state, params, commands, ages=None, codes=None):
 
 
 def at_full_gain(**options):
-    params = make_limits(TOUCH_FORCE, fade_in=0.0, **options)
+    params = make_limits(TOUCH_FORCE, fades=AT_ONCE, **options)
     return params, make_limit_state(params)
 
 
@@ -83,7 +85,7 @@ def test_a_step_of_force_ramps_at_the_rate_and_arrives():
 
 
 def test_the_start_fades_in_linearly_over_its_time():
-    params = make_limits(TOUCH_FORCE, max_rate=1e9, fade_in=0.5, start_force=1.0)
+    params = make_limits(TOUCH_FORCE, max_rate=1e9, fades=Fades(0.5, start_force=1.0))
     sent, flags = send(make_limit_state(params), params, [[1.0, 0.0, 0.0]] * 600)
     assert sent[:500, 0] == pytest.approx(np.arange(1, 501) / 500)
     assert (sent[500:, 0] == 1.0).all() and not (flags[500:] & FADING).any()
@@ -114,7 +116,7 @@ def test_a_stop_request_and_a_failed_tick_fade_within_50_ms_and_keep_the_first_c
 
 
 def test_the_watchdog_fades_past_the_age_within_50_ms_and_recovers_smoothly():
-    params, state = at_full_gain(max_age=0.25, recovery=0.25, max_rate=1e9)
+    params, state = at_full_gain(max_rate=1e9)
     ages = np.concatenate([np.arange(400), np.zeros(300, dtype=int)])
     sent, flags = send(state, params, [[1.0, 0.0, 0.0]] * 700, ages)
     force = sent[:, 0]
@@ -139,4 +141,7 @@ def test_no_rate_limit_delays_a_fade():
 @pytest.mark.parametrize("key", ["max_force", "max_rate", "fade_out", "max_age", "emergency", "start_force"])
 def test_a_limit_that_is_not_positive_is_refused_by_name(key):
     with pytest.raises(HapticsError, match=key):
-        make_limits(**({"max_force": 1.0} | {key: 0.0}))
+        if key in Fades._fields:
+            make_limits(1.0, fades=Fades(**{key: 0.0}))
+        else:
+            make_limits(**({"max_force": 1.0} | {key: 0.0}))

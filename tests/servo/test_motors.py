@@ -7,10 +7,12 @@ import pytest
 
 from palpo.haptics.device import EXTERNAL, RECORDED, make_virtual_device, stored_spec
 from palpo.haptics.limits import (
+    AT_ONCE,
     COUNT_WARM,
     HEAT,
     HOT,
     NON_FINITE,
+    Motors,
     felt_torque,
     limit_force,
     make_limit_state,
@@ -25,12 +27,13 @@ from tests.servo.hand import move
 from tests.servo.wall import make_wall
 
 MOST, LASTING, TAU, DT = 3.3, 0.88, 1.0, 1e-3
+WINDINGS = Motors(continuous_force=LASTING, thermal_time=TAU)
 SENT = [NAMES.index(f"sent_{axis}") for axis in "xyz"]
 
 
 def warm(commands, allowances=None, **options):
     """Forces sent (n,) along x and the state, for commanded forces [N]."""
-    params = make_limits(MOST, max_rate=1e9, fade_in=0.0, dt=DT, **options)
+    params = make_limits(MOST, max_rate=1e9, fades=AT_ONCE, dt=DT, **options)
     state, port, out = make_limit_state(params), make_port(), np.zeros(3)
     port.status[STATUS_CODE] = OK
     sent = np.empty(len(commands))
@@ -43,7 +46,7 @@ def warm(commands, allowances=None, **options):
 
 
 def test_the_full_force_lasts_as_long_as_the_windings_take_to_be_hot_then_falls_to_the_lasting_one():
-    sent, state = warm([10.0] * 8000, continuous_force=LASTING, thermal_time=TAU)
+    sent, state = warm([10.0] * 8000, motors=WINDINGS)
     # h_n = (F / F_c)^2 (1 - (1 - dt / tau)^n) of the step that is taken, first above HOT
     cold = math.log(1.0 - HOT * (LASTING / MOST) ** 2) / math.log(1.0 - DT / TAU)
     assert int(np.argmax(sent < MOST)) == math.floor(cold) + 1
@@ -55,13 +58,13 @@ def test_the_full_force_lasts_as_long_as_the_windings_take_to_be_hot_then_falls_
 
 
 def test_the_lasting_force_is_given_for_ever():
-    sent, state = warm([LASTING] * 6000, continuous_force=LASTING, thermal_time=TAU)
+    sent, state = warm([LASTING] * 6000, motors=WINDINGS)
     assert (sent == LASTING).all() and state.motors[HEAT] < 1.0
 
 
 def test_windings_that_rest_cool_at_their_time_constant():
-    _, state = warm([10.0] * 3000 + [0.0] * 1000, continuous_force=LASTING, thermal_time=TAU)
-    _, hot = warm([10.0] * 3000, continuous_force=LASTING, thermal_time=TAU)
+    _, state = warm([10.0] * 3000 + [0.0] * 1000, motors=WINDINGS)
+    _, hot = warm([10.0] * 3000, motors=WINDINGS)
     assert state.motors[HEAT] == pytest.approx(hot.motors[HEAT] * (1.0 - DT / TAU) ** 1000, rel=1e-12)
 
 
@@ -88,7 +91,7 @@ def test_an_allowance_out_of_range_is_held_within_it(bad):
 
 def turn(torques, **options):
     """Torques sent (n, 3) and the last flags."""
-    params = make_limits(MOST, fade_in=0.0, dt=DT, **options)
+    params = make_limits(MOST, fades=AT_ONCE, dt=DT, **options)
     state, port, out, turned = make_limit_state(params), make_port(), np.zeros(3), np.zeros(3)
     port.status[STATUS_CODE] = OK
     sent, flags = np.empty((len(torques), 3)), 0
@@ -101,19 +104,19 @@ def turn(torques, **options):
 
 
 def test_a_torque_within_bounds_is_sent_as_it_is_and_a_larger_one_keeps_its_direction():
-    sent, _ = turn([[0.01, -0.02, 0.02], [3.0, 0.0, 4.0]], max_torque=0.05, max_torque_rate=1e9)
+    sent, _ = turn([[0.01, -0.02, 0.02], [3.0, 0.0, 4.0]], motors=Motors(0.05, 1e9))
     assert sent == pytest.approx(np.array([[0.01, -0.02, 0.02], [0.03, 0.0, 0.04]]), abs=1e-15)
 
 
 def test_a_torque_changes_no_faster_than_its_rate():
-    sent, _ = turn([[0.05, 0.0, 0.0]] * 20, max_torque=0.1, max_torque_rate=5.0)
+    sent, _ = turn([[0.05, 0.0, 0.0]] * 20, motors=Motors(0.1, 5.0))
     assert np.diff(sent[:10, 0]) == pytest.approx(5.0 * DT) and sent[-1, 0] == pytest.approx(0.05)
 
 
 def test_a_device_without_torques_gets_none_and_is_stopped_by_none():
     sent, flags = turn([[1.0, 1.0, 1.0], [np.nan, 0.0, 0.0]])
     assert not sent.any() and not flags & NON_FINITE
-    sent, flags = turn([[0.01, 0.0, 0.0], [np.nan, 0.0, 0.0]], max_torque=0.05, max_torque_rate=1e9)
+    sent, flags = turn([[0.01, 0.0, 0.0], [np.nan, 0.0, 0.0]], motors=Motors(0.05, 1e9))
     assert flags & NON_FINITE and np.isfinite(sent).all()
 
 
@@ -132,7 +135,7 @@ def test_force_and_torque_are_scaled_alike_so_that_a_lever_stays_a_lever(force_s
 
 def test_the_torque_that_is_sent_is_no_longer_booked_as_lacking():
     for most, share in ((0.0, 1.0), (0.05, 0.0)):
-        limits = make_limits(1e9, fade_in=0.0, max_torque=most, max_torque_rate=1e9)
+        limits = make_limits(1e9, fades=AT_ONCE, motors=Motors(most, 1e9))
         wall = make_wall(make_virtual_device([[0.0, 0.0, 0.0]], source=EXTERNAL), 100.0, limits=limits)
         wall.port.torque[:] = [0.0, 0.02, 0.0]
         rows = move(wall.servo, np.zeros((100, 3)), spin=(0.0, 3.0, 0.0))
@@ -144,7 +147,7 @@ def test_the_torque_that_is_sent_is_no_longer_booked_as_lacking():
 
 
 def test_a_servo_that_its_device_holds_fades_freezes_and_goes_on_without_a_jump():
-    limits = make_limits(MOST, fade_in=0.0, hand_speed=np.inf)
+    limits = make_limits(MOST, fades=AT_ONCE, hand_speed=np.inf)
     wall = make_wall(make_virtual_device([[0.0, 0.0, 0.0]], source=EXTERNAL), 300.0, limits=limits)
     before = move(wall.servo, np.tile([5e-3, 0.0, 0.0], (100, 1)))
     hold_servo(wall.servo, True)
@@ -161,7 +164,7 @@ def test_a_servo_that_its_device_holds_fades_freezes_and_goes_on_without_a_jump(
 
 def test_a_recorded_allowance_is_repeated_tick_for_tick():
     allowed = np.linspace(1.0, 0.2, 300)
-    limits = make_limits(MOST, max_rate=1e9, fade_in=0.0)
+    limits = make_limits(MOST, max_rate=1e9, fades=AT_ONCE)
     sent = []
     for again in (False, True):
         device = make_virtual_device(

@@ -5,9 +5,9 @@ import pytest
 from numba import carray, cfunc, types
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import TOUCH, make_virtual_device
+from palpo.haptics.device import TOUCH, Grip, make_virtual_device
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import PASSIVATED, make_limits
+from palpo.haptics.limits import AT_ONCE, PASSIVATED, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.path import oscillation_path
 from palpo.haptics.servo import make_servo, servo_run, servo_summary
@@ -41,7 +41,7 @@ class Delayed:
         self.numbers = np.array([stiffness, 0.0, torque])
         self.words = np.append(port_addresses(self.port), self.numbers.ctypes.data)
         params = make_limits(
-            **({"max_force": 1e9, "max_rate": 1e15, "fade_in": 0.0, "hand_speed": np.inf} | limits),
+            **({"max_force": 1e9, "max_rate": 1e15, "fades": AT_ONCE, "hand_speed": np.inf} | limits),
             passivity=make_passivity(mode, damping),
         )
         self.servo = make_servo(
@@ -61,7 +61,7 @@ def stylus(x=0.0, hand_stiffness=0.0, hand_damping=0.0, **options):
     """A bare stylus, or one in a hand that holds it at the wall's face, 5 mm inside."""
     device = make_virtual_device(
         [[0.005 if hand_stiffness else 0.0, 0.0, 0.0]],
-        held=True, mass=MASS, hand_stiffness=hand_stiffness, hand_damping=hand_damping, **options,
+        grip=Grip(hand_stiffness, hand_damping), mass=MASS, **options,
     )  # fmt: skip
     device.position[0] = x
     return device
@@ -156,7 +156,7 @@ def test_a_soft_wall_touched_by_a_firm_hand_is_left_as_it_is():
     path, _ = oscillation_path((-0.005, 0.0, 0.0), (0.01, 0.0, 0.0), 1.0, 0.5)
     forces = []
     for mode in ("off", "control"):
-        limits = make_limits(1e9, max_rate=1e15, fade_in=0.0, passivity=make_passivity(mode))
+        limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, passivity=make_passivity(mode))
         wall = make_wall(make_mock(TOUCH, path), 200.0, limits=limits)
         servo_run(wall.servo, 500)
         forces.append(columns(wall.servo)["sent_x"])

@@ -10,11 +10,12 @@ from palpo.app.devices.mock import scripted_path
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.config.load import list_scenes, load_scene
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import DEVICE_GONE, TOUCH, make_virtual_device
+from palpo.haptics.device import DEVICE_GONE, TOUCH, Grip, make_virtual_device
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guard import EDGE_RELAXATION, make_guard
 from palpo.haptics.limits import (
     AT_EDGE,
+    AT_ONCE,
     DEVICE_LOST,
     EMERGENCY,
     FADING,
@@ -26,6 +27,7 @@ from palpo.haptics.limits import (
     STOP_EMERGENCY,
     STOP_POSE,
     STOP_REQUESTED,
+    Fades,
     buttons_mask,
     make_limits,
 )
@@ -40,7 +42,7 @@ from tests.servo.wall import make_wall
 X = (1.0, 0.0, 0.0)
 K = 300.0
 LARGEST = TOUCH.max_force
-AT_ONCE = {"max_rate": 1e9, "fade_in": 0.0, "hand_speed": np.inf}
+AS_ASKED = {"max_rate": 1e9, "fades": AT_ONCE, "hand_speed": np.inf}
 ROUNDING = 1e-12
 FIVE_THEN_FADE = 1.0 - np.r_[[0.0] * 5, np.arange(1, 51) / 50]
 
@@ -53,7 +55,7 @@ def hand_on_a_wall(**limits):
 
 
 def test_a_start_in_contact_sends_nothing_until_withdrawn_and_then_fades_in():
-    wall = hand_on_a_wall(max_rate=1e9, start_force=0.5)
+    wall = hand_on_a_wall(max_rate=1e9)
     pushed = move(wall.servo, along(X, [0.005] * 700))
     assert (pushed["sent"] == 0.0).all() and (pushed["flags"] & STARTING_PUSHED).all()
     assert np.abs(pushed["force_x"]).max() == K * 0.005 > 0.5
@@ -88,7 +90,7 @@ def test_no_force_at_the_start_exceeds_the_ramp_however_the_hand_moves():
 
 def test_the_hand_never_gets_more_than_the_device_can_give_nor_a_faster_change():
     path, _ = oscillation_path((0.0, 0.0, 0.0), (0.03, 0.0, 0.0), 9.0, 0.1)
-    limits = make_limits(LARGEST, max_rate=500.0, fade_in=0.0, guard=make_guard(saturation_damping=2.0))
+    limits = make_limits(LARGEST, max_rate=500.0, fades=AT_ONCE, guard=make_guard(saturation_damping=2.0))
     wall = make_wall(make_mock(TOUCH, path), 3000.0, limits=limits)
     servo_run(wall.servo, 1000)
     sent = columns(wall.servo)["sent"]
@@ -98,7 +100,7 @@ def test_the_hand_never_gets_more_than_the_device_can_give_nor_a_faster_change()
 
 def test_the_operators_force_scale_and_limit_take_the_place_of_the_configured_ones():
     workspace = make_workspace(1.0)
-    wall = make_wall(external(), K, workspace=workspace, limits=make_limits(2.0, ceiling=LARGEST, **AT_ONCE))
+    wall = make_wall(external(), K, workspace=workspace, limits=make_limits(2.0, ceiling=LARGEST, **AS_ASKED))
     configured = move(wall.servo, along(X, [0.004, 0.02]))
     assert configured["sent_x"] == pytest.approx([-1.2, -2.0])
     wall.port.live[LIVE_FORCE_SCALE] = 0.5
@@ -117,7 +119,7 @@ def test_the_operators_force_scale_and_limit_take_the_place_of_the_configured_on
 )
 def test_a_live_change_in_contact_goes_over_evenly_in_a_tenth_of_a_second(entry, before, after):
     """The wall holds 0.9 N, or as much of it as the limit lets through."""
-    wall = make_wall(external(), K, limits=make_limits(LARGEST, **AT_ONCE))
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, **AS_ASKED))
     move(wall.servo, along(X, [0.003]))
     wall.port.live[entry] = after
     sent = -move(wall.servo, along(X, [0.003] * 150))["sent_x"]
@@ -127,7 +129,7 @@ def test_a_live_change_in_contact_goes_over_evenly_in_a_tenth_of_a_second(entry,
 
 
 def test_a_live_value_that_changes_again_and_again_never_goes_faster_than_a_tenth_of_its_way_a_tick():
-    wall = make_wall(external(), K, limits=make_limits(1e3, **AT_ONCE))
+    wall = make_wall(external(), K, limits=make_limits(1e3, **AS_ASKED))
     move(wall.servo, along(X, [0.003]))
     rng, sent, force = np.random.default_rng(0), [0.9], K * 0.003
     for _ in range(300):
@@ -138,14 +140,14 @@ def test_a_live_value_that_changes_again_and_again_never_goes_faster_than_a_tent
 
 
 def test_a_live_value_set_before_anything_is_felt_is_there_at_once():
-    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, start_force=5.0))
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fades=Fades(start_force=5.0)))
     wall.port.live[LIVE_FORCE_SCALE] = 2.0
     sent = move(wall.servo, along(X, [0.003] * 600))["sent_x"]
     assert sent == pytest.approx(-1.8 * np.minimum(np.arange(1, 601) / 500, 1.0), abs=1e-9)
 
 
 def test_a_scaled_workspace_keeps_power_and_is_felt_stiffer_by_the_square_of_its_scale():
-    wall = make_wall(external(), K, workspace=make_workspace(2.0), limits=make_limits(1e3, **AT_ONCE))
+    wall = make_wall(external(), K, workspace=make_workspace(2.0), limits=make_limits(1e3, **AS_ASKED))
     sent = move(wall.servo, along(X, [0.001]))["sent_x"][0]
     summary = servo_summary(wall.servo)["workspace"]
     assert summary == {"scale": 2.0, "force_scale": 2.0, "power_consistent": True, "stiffness_felt": 4.0}
@@ -158,7 +160,7 @@ EDGE = make_guard(*TOUCH.reach, margin=0.01, edge_stiffness=200.0)
 
 
 def test_beyond_the_edge_a_spring_pushes_inward_and_inside_there_is_nothing():
-    wall = make_wall(external(), 0.0, limits=make_limits(1e3, guard=EDGE, **AT_ONCE))
+    wall = make_wall(external(), 0.0, limits=make_limits(1e3, guard=EDGE, **AS_ASKED))
     lower, upper = np.array(TOUCH.reach[0]) + 0.01, np.array(TOUCH.reach[1]) - 0.01
     points = np.random.default_rng(0).uniform(lower - 0.02, upper + 0.02, (500, 3))
     rows = move(wall.servo, points)
@@ -169,7 +171,7 @@ def test_beyond_the_edge_a_spring_pushes_inward_and_inside_there_is_nothing():
 
 
 def test_the_edge_damps_both_ways_and_never_pulls_outward():
-    wall = make_wall(external(), 0.0, limits=make_limits(1e3, guard=EDGE, **AT_ONCE))
+    wall = make_wall(external(), 0.0, limits=make_limits(1e3, guard=EDGE, **AS_ASKED))
     beyond = EDGE.upper + np.array([0.004, -0.05, -0.05])
     force = {v: move(wall.servo, beyond, velocity=(v, 0.0, 0.0))["sent_x"][0] for v in (-5.0, -0.1, 0.1)}
     damping = 200.0 * EDGE_RELAXATION
@@ -182,11 +184,11 @@ def test_the_edge_damps_both_ways_and_never_pulls_outward():
 def test_a_stylus_thrown_at_the_edge_comes_back_with_less_energy(speed):
     """A bare stylus with the encoder and the velocity filter of a Touch: the worst case of a sampled edge."""
     stylus = make_virtual_device(
-        [[0.19, 0.0, 0.0]], held=True, mass=TOUCH.mass, hand_stiffness=0.0, hand_damping=0.0,
+        [[0.19, 0.0, 0.0]], grip=Grip(0.0, 0.0), mass=TOUCH.mass,
         resolution=TOUCH.resolution, velocity_cutoff_hz=30.0,
     )  # fmt: skip
     stylus.velocity[0] = speed
-    wall = make_wall(stylus, 0.0, limits=make_limits(LARGEST, fade_in=0.0, guard=EDGE))
+    wall = make_wall(stylus, 0.0, limits=make_limits(LARGEST, fades=AT_ONCE, guard=EDGE))
     servo_run(wall.servo, 600)
     assert stylus.position[0] < EDGE.upper[0], "it has left the edge"
     assert -speed < stylus.velocity[0] < 0.0
@@ -218,7 +220,7 @@ def test_a_margin_that_leaves_no_room_and_a_negative_coefficient_are_refused():
 )
 def test_near_the_largest_force_a_damper_sets_in_smoothly_and_opposes_the_motion(share, damping):
     guard = make_guard(saturation_damping=2.0)
-    wall = make_wall(external(), K, limits=make_limits(LARGEST, guard=guard, **AT_ONCE))
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, guard=guard, **AS_ASKED))
     depth = share * LARGEST / K
     # driven out by the wall, and along it, where the clamp cannot take the damping away
     rows = move(wall.servo, along(X, [depth]), velocity=(-0.2, 0.0, 0.0))
@@ -236,7 +238,7 @@ def test_near_the_largest_force_a_damper_sets_in_smoothly_and_opposes_the_motion
 
 
 def test_an_emergency_stop_takes_the_force_away_within_its_own_time():
-    wall = hand_on_a_wall(**AT_ONCE)
+    wall = hand_on_a_wall(**AS_ASKED)
     move(wall.servo, along(X, [0.005] * 5))
     request_stop(wall.servo, STOP_EMERGENCY)
     rows = move(wall.servo, along(X, [0.005] * 20))
@@ -248,7 +250,7 @@ def test_an_emergency_stop_takes_the_force_away_within_its_own_time():
 
 @pytest.mark.parametrize("later", [STOP_EMERGENCY, STOP_REQUESTED])
 def test_an_emergency_hurries_a_fade_and_no_later_request_takes_it_back(later):
-    wall = hand_on_a_wall(**AT_ONCE)
+    wall = hand_on_a_wall(**AS_ASKED)
     move(wall.servo, along(X, [0.005] * 5))
     request_stop(wall.servo, STOP_REQUESTED + STOP_EMERGENCY - later)
     request_stop(wall.servo, later)
@@ -257,7 +259,7 @@ def test_an_emergency_hurries_a_fade_and_no_later_request_takes_it_back(later):
 
 def test_all_emergency_buttons_together_stop_and_one_alone_does_not_though_it_is_the_clutch():
     workspace = make_workspace(clutch_buttons=buttons_mask([2]))
-    limits = make_limits(LARGEST, emergency_buttons=buttons_mask([1, 2]), **AT_ONCE)
+    limits = make_limits(LARGEST, emergency_buttons=buttons_mask([1, 2]), **AS_ASKED)
     wall = make_wall(external(), K, workspace=workspace, limits=limits)
     for buttons in (0b00, 0b01, 0b10, 0b110):
         assert not (move(wall.servo, along(X, [0.005] * 5), buttons)["flags"] & EMERGENCY).any()
@@ -268,12 +270,12 @@ def test_all_emergency_buttons_together_stop_and_one_alone_does_not_though_it_is
 
 
 def test_without_emergency_buttons_none_stop():
-    wall = hand_on_a_wall(**AT_ONCE)
+    wall = hand_on_a_wall(**AS_ASKED)
     assert len(move(wall.servo, along(X, [0.005] * 50), 0b11111111)["sent"]) == 50
 
 
 def test_a_device_that_is_lost_fades_the_force_and_says_so():
-    wall = hand_on_a_wall(**AT_ONCE)
+    wall = hand_on_a_wall(**AS_ASKED)
     move(wall.servo, along(X, [0.005] * 5))
     wall.servo.device.health[0] = DEVICE_GONE
     rows = move(wall.servo, along(X, [0.005] * 100))
@@ -284,7 +286,7 @@ def test_a_device_that_is_lost_fades_the_force_and_says_so():
 
 
 def test_a_pose_that_is_no_number_is_held_for_five_ticks_then_the_force_fades_and_the_account_is_finite():
-    wall = hand_on_a_wall(**AT_ONCE)
+    wall = hand_on_a_wall(**AS_ASKED)
     move(wall.servo, along(X, [0.005] * 5))
     rows = move(wall.servo, along(X, [np.nan] * 100))
     assert rows["sent_x"] == pytest.approx(-1.5 * FIVE_THEN_FADE, abs=ROUNDING)
@@ -297,7 +299,7 @@ def test_a_pose_that_is_no_number_is_held_for_five_ticks_then_the_force_fades_an
 
 def spike(ticks, column="position", size=(0.1, 0.0, 0.0)):
     """What is sent to a hand at rest 3 mm in the wall while the device reports nonsense for some ticks."""
-    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fade_in=0.0))
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fades=AT_ONCE))
     move(wall.servo, along(X, [0.003] * 5))
     pose = {"position": np.array([0.003, 0.0, 0.0]), "velocity": np.zeros(3), "spin": np.zeros(3)}
     pose["orientation"] = np.array([1.0, 0.0, 0.0, 0.0])
@@ -338,7 +340,7 @@ def test_a_pose_that_has_jumped_for_good_fades_the_force_from_the_sixth_tick_on(
 @pytest.mark.parametrize("speed", [0.99, 1.01])
 def test_the_speed_that_is_judged_is_that_since_the_last_plausible_pose(speed):
     """A hand that is lost for four ticks and comes back where it can have gone, or a little farther."""
-    wall = make_wall(external(), 0.0, limits=make_limits(LARGEST, **(AT_ONCE | {"hand_speed": HAND_SPEED})))
+    wall = make_wall(external(), 0.0, limits=make_limits(LARGEST, **(AS_ASKED | {"hand_speed": HAND_SPEED})))
     move(wall.servo, along(X, [0.0]))
     lost = move(wall.servo, along(X, [1.0] * 4))
     back = move(wall.servo, along(X, [5e-3 * speed * HAND_SPEED]))
@@ -357,7 +359,7 @@ def test_a_late_tick_is_given_the_way_of_the_time_that_it_is_late():
 @settings(deadline=None, max_examples=40)
 @given(arrays(np.float64, (60, 3), elements=st.floats(allow_nan=True, allow_infinity=True)))
 def test_whatever_a_device_reports_the_scenes_hand_is_finite_and_no_faster_than_a_hand(positions):
-    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fade_in=0.0))
+    wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fades=AT_ONCE))
     rows = move(wall.servo, positions)
     p = rows["p"]
     assert np.isfinite(p).all() and np.isfinite(rows["sent"]).all()

@@ -11,7 +11,7 @@ from numba import carray, cfunc, types
 
 from palpo.benchmarks.stall import CASES, SPEED, WAY, stalled
 from palpo.haptics.clutch import CATCH_UP_SPEED
-from palpo.haptics.limits import LET_GO, let_go, make_limit_state, make_limits
+from palpo.haptics.limits import AT_ONCE, LET_GO, Fades, let_go, make_limit_state, make_limits
 from palpo.haptics.servo import make_servo
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.atomics import view_f64
@@ -103,7 +103,7 @@ def test_the_force_does_not_step_when_frames_return(name, seconds, way):
 @settings(deadline=None, max_examples=100)
 def test_a_force_that_lets_go_gives_what_a_spring_would_and_no_more(steps, force):
     """Its energy before less its energy after, to rounding, until the step in which it ends."""
-    state = make_limit_state(make_limits(10.0, fade_in=0.0))
+    state = make_limit_state(make_limits(10.0, fades=AT_ONCE))
     state.force[:] = force, 0.0, 0.0
     given, held = 0.0, force**2 / (2.0 * LET_GO)
     for step in steps:
@@ -144,7 +144,7 @@ class Waiting:
         self.words = np.append(port_addresses(self.port), self.numbers.ctypes.data)
         self.servo = make_servo(
             waiting_wall.address, self.words.ctypes.data, self.port, external(),
-            make_limits(1e9, max_rate=1e15, fade_in=0.0, recovery=RECOVERY, hand_speed=np.inf),
+            make_limits(1e9, max_rate=1e15, fades=Fades(0.0, recovery=RECOVERY), hand_speed=np.inf),
             make_workspace(scale),
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from numba import carray, cfunc, types
 from numpy.typing import NDArray
 
 from palpo.haptics.device import VirtualDevice
-from palpo.haptics.limits import LimitParams, make_limits
+from palpo.haptics.limits import AT_ONCE, LimitParams, make_limits
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.exchange.atomics import view_f64
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
@@ -70,7 +70,7 @@ def make_wall(
             np.array([numbers.ctypes.data, 0, fail_at, nan_at, *stale, raise_at], dtype=np.int64),
         ]
     )
-    free = make_limits(1e9, max_rate=1e15, fade_in=0.0, hand_speed=np.inf)
+    free = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, hand_speed=np.inf)
     servo = make_servo(
         spring_wall.address,
         words.ctypes.data,

@@ -13,7 +13,7 @@ from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
 from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import EXTERNAL, TOUCH, device_read, device_write, make_virtual_device
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.remote import (
     BRAKE,
     FOLLOWING,
@@ -123,7 +123,7 @@ def pressing(ticks=3000):
 def on_a_wall(delay, loss, controlled=True, stiffness=300.0, seed=1, ticks=3000):
     external = make_virtual_device([[0.0, 0.0, 0.0]], source=EXTERNAL)
     wall = make_wall(
-        external, stiffness, limits=make_limits(3.3, max_rate=5000.0, fade_in=0.0, hand_speed=np.inf)
+        external, stiffness, limits=make_limits(3.3, max_rate=5000.0, fades=AT_ONCE, hand_speed=np.inf)
     )
     remote = Remote(wall.servo, pressing(ticks), delay, loss, controlled, seed)
     remote.make(ticks)
