@@ -13,8 +13,8 @@ import numpy as np
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, runaway
 from palpo.physics.contact.solvers.family import FORMULATIONS
-from palpo.physics.contact.solvers.relaxation import starting_force, stiffnesses
-from palpo.physics.contact.solvers.uzawa import ONCE, uzawa_contact
+from palpo.physics.contact.solvers.relaxation import UZAWA, Local, starting_force, stiffnesses
+from palpo.physics.contact.solvers.uzawa import uzawa_contact
 from palpo.physics.kernels import kernel
 
 
@@ -27,19 +27,19 @@ def uzawa(
     `stop` allows is not looked at.
     """
     started = perf_counter()
-    law = FORMULATIONS["bipotential"][printed]
+    local = Local(UZAWA, FORMULATIONS["bipotential"][printed])
     w, r = np.ascontiguousarray(problem.w), starting_force(problem)
     bound = runaway(problem)
     done, settled = dense_sweeps(
-        w, problem.b, problem.mu, stiffnesses(problem, rho), law, outer_error, bound, stop.max_iterations, r,
-        np.zeros((6, 3)),
+        w, problem.b, problem.mu, stiffnesses(problem, rho), local, outer_error, bound, stop.max_iterations,
+        r, np.zeros((6, 3)),
     )  # fmt: skip
     reason: Reason = "converged" if settled else "iterations"
     return judge(problem, stop, r, done, reason, started)
 
 
 @kernel
-def dense_sweeps(w, b, mu, rho, law, limit, bound, sweeps, r, work):
+def dense_sweeps(w, b, mu, rho, local, limit, bound, sweeps, r, work):
     """Up to `sweeps` sweeps on r (3 n,); (sweeps done, whether the last one changed r by limit |r| at most).
 
     w (3 n, 3 n), b (3 n,), mu (n,), rho (n, 2); work (6, 3). It also ends where |r| passes `bound` [N].
@@ -58,9 +58,7 @@ def dense_sweeps(w, b, mu, rho, law, limit, bound, sweeps, r, work):
                     free[c] += w[i + c, j] * r[j]
             for c in range(3):
                 free[c] -= block[c, 0] * own[0] + block[c, 1] * own[1] + block[c, 2] * own[2]
-            uzawa_contact(
-                law, ONCE, 0.0, 1, block, free, mu[k], rho[k, 0], rho[k, 1], own, work[2], work[3], work[4]
-            )
+            uzawa_contact(local, block, free, mu[k], rho[k, 0], rho[k, 1], own, work[2], work[3], work[4])
             for c in range(3):
                 change += (own[c] - r[i + c]) ** 2
                 size += own[c] ** 2

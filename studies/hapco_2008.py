@@ -139,7 +139,7 @@ def solve(step: Step, method: str, kind: str, error: float, factor: float = 1.0)
     """One step by one method, with factor rho_min."""
     name, from_zero = METHODS[method]
     result = find_solver(name).solve(
-        step.problem, LIMIT, outer=kind, outer_error=error, uzawa_error=error, length=CM, from_zero=from_zero,
+        step.problem, LIMIT, outer=(kind, error), uzawa_error=error, length=CM, from_zero=from_zero,
         factor=factor,
     )  # fmt: skip
     exact, found = (_hand_force(step, r) for r in (step.reference.r, result.r))

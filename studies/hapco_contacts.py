@@ -49,7 +49,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 1e-4
 """eps_GS of 001, and for the solvers that stop by it the natural map's residual."""
 DENSE_STOP = {"outer_error": TOLERANCE}
-THESIS_STOP = {"outer": "relative"} | DENSE_STOP
+THESIS_STOP = {"outer": ("relative", TOLERANCE)}
 MOST_SWEEPS = 5000
 """001, section 3.4."""
 LEADING = Stop(1e-6, 20000)

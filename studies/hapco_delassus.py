@@ -50,7 +50,7 @@ PATHS = {"penetration": penetration(5), "sliding": sliding(20, depth=2)}
 """001's paths; its sliding is at a depth of 2 cm in a block of 1.5 cm, here 0.2 cm."""
 
 EPS_GS = 1e-4
-THESIS_STOP: Row = {"outer": "relative", "outer_error": EPS_GS}
+THESIS_STOP: Row = {"outer": ("relative", EPS_GS)}
 MOST = Stop(EPS_GS, 50_000)
 """To which rhos and orders are compared."""
 LOOSE = 1e-3

@@ -175,7 +175,7 @@ class Trial:
         once = self.step.eps_nr == ONE_LINEARISATION
         return Interaction(
             mobile, fixed, detection_of(spec, mobile), self.step.mu, "GB",
-            {"outer": "relative", "outer_error": self.step.eps_gs}, Stop(self.step.eps_gs, 5000),
+            {"outer": ("relative", self.step.eps_gs)}, Stop(self.step.eps_gs, 5000),
             math.inf if once else NEWTON_TOLERANCE,
         )  # fmt: skip
 

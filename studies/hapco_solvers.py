@@ -230,7 +230,7 @@ def make_trials(plan: Plan) -> list[Trial]:
 def printed_trial(name: str, seconds: float, warm: bool = False) -> Trial:
     """An Uzawa solver as 001 stops it from section 3.6 on; warm: local visits go on from their last force."""
     options = {
-        "outer": "relative", "outer_error": PRINTED_ERROR, "uzawa_error": UZAWA_ERROR, "length": LENGTH,
+        "outer": ("relative", PRINTED_ERROR), "uzawa_error": UZAWA_ERROR, "length": LENGTH,
         "from_zero": not warm and "-global-" not in name,
     }  # fmt: skip
     return Trial(
@@ -242,7 +242,7 @@ def tight_trial(name: str, seconds: float, sweeps: int = PRINTED_SWEEPS, **optio
     """A solver at the common residual; an inconsistent Uzawa at the same relative change."""
     solver = find_solver(name)
     if name.startswith("uzawa") and not solver.consistent:
-        options |= {"outer": "relative", "outer_error": TIGHT}
+        options |= {"outer": ("relative", TIGHT)}
     return Trial(solver, "tight", Stop(TIGHT, sweeps, seconds), options)
 
 
@@ -333,7 +333,7 @@ def _factors(plan: Plan, recorded: Sequence[Recorded]) -> Iterator[Row]:
 
 def _relative(symbol: str, factor: float) -> Trial:
     """Stopped at |dr| <= 1e-8 |r|, as 001 stops its references."""
-    options = {"outer": "relative", "outer_error": TIGHT, "factor": factor}
+    options = {"outer": ("relative", TIGHT), "factor": factor}
     return Trial(find_solver(symbol), "tight", Stop(TIGHT, TIGHT_SWEEPS), options)
 
 

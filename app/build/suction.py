@@ -88,6 +88,13 @@ class SuctionBuild(NamedTuple):
     soft: list[Soft]
 
 
+def air_of(gas: PassiveGas | ActiveGas) -> Air:
+    """The air of a scene; pumped cavities leak nothing, and hold what the pump gives."""
+    if isinstance(gas, PassiveGas):
+        return Air(gas.max_pressure, gas.atmosphere, gas.temperature, gas.leak)
+    return Air(np.inf, gas.atmosphere, gas.temperature)
+
+
 def build(spec: SuctionScene) -> SuctionBuild:
     """Everything at rest; raises InputError."""
     soft = [_soft(spec, i) for i in range(len(spec.cups))]
@@ -95,7 +102,6 @@ def build(spec: SuctionScene) -> SuctionBuild:
     partner, rigid = _partner(spec, bodies)
     limits = thresholds(spec.contact.distance, spec.contact.sealing, spec.contact.alarm)
     gas, solver = spec.gas, spec.solver
-    largest = gas.max_pressure if isinstance(gas, PassiveGas) else np.inf
     suction = Suction(
         [
             CupSpec(body, spec.mu(told), spec.roughness(told), form.seed if told.seed is None else told.seed)
@@ -103,10 +109,9 @@ def build(spec: SuctionScene) -> SuctionBuild:
         ],
         partner,
         limits,
-        Air(largest, gas.atmosphere, gas.temperature),
+        air_of(gas),
         spec.rates.low_dt,
         ground=_ground(spec, partner),
-        leak=gas.leak if isinstance(gas, PassiveGas) else 0.0,
         gauge=gas.gauge if isinstance(gas, ActiveGas) else None,
         exact=spec.refine,
         stop=Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps),
@@ -327,7 +332,7 @@ def rehearse() -> None:
     rigid = RigidBody("block", 1.0, inertia / volume, centre)
     side = RigidSide(rigid, block.with_vertices(block.vertices - centre), 128)
     suction = Suction(
-        [CupSpec(body)], side, thresholds(1e-4, 5e-4, 2e-3), Air(102e3), leak=1e-6, capacity=128,
+        [CupSpec(body)], side, thresholds(1e-4, 5e-4, 2e-3), Air(102e3, leak=1e-6), capacity=128,
         ground=Ground(-0.02, 0.6, np.arange(4)),
     )  # fmt: skip
     assert body.handle is not None

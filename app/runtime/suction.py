@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.suction import SERVO_CAVITIES, SERVO_CONTACTS, build, gains_of, rehearse, settings_of
+from palpo.app.build.suction import (
+    SERVO_CAVITIES,
+    SERVO_CONTACTS,
+    air_of,
+    build,
+    gains_of,
+    rehearse,
+    settings_of,
+)
 from palpo.app.cli.progress import Progress
 from palpo.app.report.suction_findings import Findings
 from palpo.app.runtime.prompt_lock import PromptLock
@@ -22,7 +30,6 @@ from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.errors import InputError
-from palpo.physics.suction.gas import Air
 from palpo.physics.suction.sides import RigidSide, SoftSide
 from palpo.physics.systems.suction_loop import SuctionLoop
 from palpo.physics.systems.suction_servo import CALLS, TICK, suction_tick, tick_data
@@ -120,11 +127,8 @@ class SuctionRig(OneLowLoop):
         self.spec = spec
         suction, gas, solver = self.built.suction, spec.gas, spec.solver
         suction.mu[:] = [spec.mu(cup) for cup in spec.cups]
-        largest = gas.max_pressure if isinstance(gas, PassiveGas) else np.inf
-        suction.air = Air(largest, gas.atmosphere, gas.temperature)
-        if isinstance(gas, PassiveGas):
-            suction.leak = gas.leak
-        elif not gas.table:
+        suction.air = air_of(gas)
+        if not isinstance(gas, PassiveGas) and not gas.table:
             suction.gauge = gas.gauge
         suction.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)
         for side in suction.sides:

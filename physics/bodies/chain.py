@@ -258,9 +258,8 @@ def add_elastic(model, state, weight, h, D, U, f):
     for i in range(model.rest_length.size):
         mass = 0.5 * (model.mass[i] + model.mass[i + 1])
         add_beam(
-            state.x[i], state.x[i + 1], state.q[i], state.q[i + 1], model.rest_first[i], model.rest_second[i],
-            model.rest_length[i], model.stiffness[i], weight, h, mass,
-            D[i], D[i + 1], U[i], f[i], f[i + 1],
+            state.x[i : i + 2], state.q[i : i + 2], model.rest_first[i], model.rest_second[i],
+            model.rest_length[i], model.stiffness[i], weight, h, mass, D[i : i + 2], U[i], f[i : i + 2],
         )  # fmt: skip
 
 

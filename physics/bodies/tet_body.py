@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -236,10 +236,13 @@ class TetBody:
         """
         assert isinstance(factor, CholeskyFactor)
         self.v = np.array(self.v)
+        model = _Elements(
+            self._tets, self._gradients, self._volumes, *self._lame, self._weight, self.free,
+            self._pattern.rows, self._pattern.cols, self._mass, self._turning,
+        )  # fmt: skip
         _substeps(
-            self._tets, self._gradients, self._volumes, *self._lame, self._quats, self._weight, self.free,
-            self._pattern.rows, self._pattern.cols, self._mass, self._symbolic, factor.panels, factor.height,
-            h, forces, slot_nodes, self._turning, self.x, self.v,
+            model, self._symbolic, factor.panels, factor.height, h, forces, slot_nodes, self._quats, self.x,
+            self.v,
         )  # fmt: skip
 
     def energy(self) -> float:
@@ -296,20 +299,34 @@ def _turn(matrix, vectors, transposed):
                 vectors[3 * s + i] = matrix[i, 0] * a + matrix[i, 1] * b + matrix[i, 2] * c
 
 
+class _Elements(NamedTuple):
+    """What does not change of a body in its steps."""
+
+    tets: NDArray
+    gradients: NDArray
+    volumes: NDArray
+    lam: float
+    mu: float
+    weight: NDArray  # (nodes, 3) [N]
+    free: NDArray
+    rows: NDArray  # of the mass matrix, pairs of free nodes
+    cols: NDArray
+    mass: NDArray
+    turning: NDArray  # (nodes, 3), or nothing: see `_whole_rotation`
+
+
 @kernel
-def _substeps(
-    tets, gradients, volumes, lam, mu, quats, weight, free, rows, cols, mass, symbolic, panels, height,
-    h, forces, slot_nodes, turning, x, v,
-):  # fmt: skip
+def _substeps(body, symbolic, panels, height, h, forces, slot_nodes, quats, x, v):
+    free, rows, cols, mass = body.free, body.rows, body.cols, body.mass
     load = np.empty_like(x)
     b, scratch, tall = np.empty_like(v), np.empty_like(v), np.empty(height)
     quaternion, matrix = np.array([1.0, 0.0, 0.0, 0.0]), np.eye(3)
     for step in range(forces.shape[0]):
-        load[:] = weight
+        load[:] = body.weight
         for k in range(slot_nodes.size):
             for i in range(3):
                 load[slot_nodes[k], i] += forces[step, k, i]
-        add_internal_forces(x, tets, gradients, volumes, lam, mu, quats, load)
+        add_internal_forces(x, body.tets, body.gradients, body.volumes, body.lam, body.mu, quats, load)
         for s in range(free.size):
             for i in range(3):
                 b[3 * s + i] = h * load[free[s], i]
@@ -321,11 +338,11 @@ def _substeps(
                     b[r + i] += mass[k] * v[c + i]
                     if r != c:
                         b[c + i] += mass[k] * v[r + i]
-        if turning.shape[0] > 0:
-            _whole_rotation(x, turning, quaternion, matrix)
+        if body.turning.shape[0] > 0:
+            _whole_rotation(x, body.turning, quaternion, matrix)
             _turn(matrix, b, True)
         solve_one(symbolic, panels, b, v, scratch, tall)
-        if turning.shape[0] > 0:
+        if body.turning.shape[0] > 0:
             _turn(matrix, v, False)
         for s in range(free.size):
             for i in range(3):

@@ -14,6 +14,7 @@ from palpo.physics.contact.solvers.relaxation import (
     PHYSICAL,
     UZAWA,
     Local,
+    Outer,
     least_stiffness,
     relative_residual,
     relax_sweeps,
@@ -61,14 +62,13 @@ def solve_uzawa(p, s):
     local = Local(UZAWA, BIPOTENTIAL, rule, settings.uzawa_error * length, False, LOCAL_STEPS)
     kind, error = settings.error_kind, settings.gauss_seidel_error
     error = error * length if kind == PHYSICAL else error
-    limit, code = bound(w, p.b, p.r, 0, n), CONTINUE
+    outer, code = Outer(kind, error, told.tolerance, bound(w, p.b, p.r, 0, n)), CONTINUE
     while code == CONTINUE:
         sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
         if sweeps == 0:
             break
         code, done, a.least[RESIDUAL] = relax_sweeps(
-            w, p.b, mu, a.step, local, kind, error, told.tolerance, limit, sweeps, p.r[:n], p.u[:n],
-            a.best[:n], a.least[RESIDUAL], s.work,
+            w, p.b, mu, a.step, local, outer, sweeps, p.r[:n], p.u[:n], a.best[:n], a.least[RESIDUAL], s.work
         )  # fmt: skip
         a.count[SWEEPS] += done
     _end(p, s, w, _choose(p, s, w, code, at_start))

@@ -176,8 +176,10 @@ def beam_energy(x1, x2, q1, q2, c1, c2, length, k):
 
 
 @kernel
-def add_beam(x1, x2, q1, q2, c1, c2, length, k, weight, h, mass, d1, d2, u, f1, f2):
-    """Add one element: f_int to f1, f2 (6,), weight K + its string term to d1, d2 (6, 6); sets u (6, 6).
+def add_beam(x, q, c1, c2, length, k, weight, h, mass, d, u, f):
+    """Add one element: f_int to f (2, 6), weight K + its string term to d (2, 6, 6); sets u (6, 6).
+
+    x (2, 3), q (2, 4): of its two nodes; d: the blocks on the diagonal, u: the one beside them.
 
     K = B^T K_l B is the warped stiffness without geometric term. A taut wire needs one piece of that term,
     the string stiffness h^2 N / l (I - e1 e1^T) of a tensile N: without it a step longer than the string's
@@ -186,7 +188,8 @@ def add_beam(x1, x2, q1, q2, c1, c2, length, k, weight, h, mass, d1, d2, u, f1, 
     treatment stable by itself, since it does not vanish on rigid rotations and costs angular momentum.
     Positive semidefinite either way.
     """
-    frame, t1, t2, chord, e = deformation(x1, x2, q1, q2, c1, c2, length)
+    d1, d2, f1, f2 = d[0], d[1], f[0], f[1]
+    frame, t1, t2, chord, e = deformation(x[0], x[1], q[0], q[1], c1, c2, length)
     m1, m2 = local_moments(k, t1, t2)
     m1, m2 = conjugate_moment(t1, m1), conjugate_moment(t2, m2)
     w, x, y, z = frame

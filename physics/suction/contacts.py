@@ -66,27 +66,39 @@ def _add(rows, identity, first, second, normal, gap, mu):
     return k
 
 
-@kernel
-def add_vertex_rows(
-    gaps, alarm, kept, x, nodes, place, first, second, second_nodes, triangles, turn, mu, start, rows
-):
-    """Rows of a cup's vertices within `alarm` [m] of its partner.
+class Pair(NamedTuple):
+    """A cup, body 1, and its partner, body 2, as they may touch."""
 
-    gaps: of the surface's vertices. kept: contact distance [m]. x (n, 3): the vertices [m], world. nodes,
-    second_nodes (n,): node of each vertex on either body; place: of the nodes, see `points_of_body`;
-    triangles (m, 3): the partner's. turn (3, 3): the axes in which gaps were measured. first, second: numbers
-    of the bodies. start: number of vertex 0.
+    first: int
+    second: int
+    """Their numbers."""
+    mu: float
+    alarm: float
+    """Distance [m] up to which there are rows."""
+    kept: float
+    """Contact distance [m]."""
+    turn: NDArray[np.float64]
+    """The axes in which gaps were measured, shape (3, 3)."""
+
+
+@kernel
+def add_vertex_rows(gaps, pair, x, nodes, place, second_nodes, triangles, start, rows):
+    """Rows of a cup's vertices near its partner.
+
+    gaps: of the surface's vertices. x (n, 3): the vertices [m], world. nodes, second_nodes (n,): node of each
+    vertex on either body; place: of the nodes, see `points_of_body`; triangles (m, 3): the partner's.
+    start: number of vertex 0.
     """
     normal = np.empty(3)
     for v in range(gaps.distance.size):
         d = gaps.distance[v]
-        if not d <= alarm:
+        if not d <= pair.alarm:
             continue
         if place[nodes[v]] < 0:
             rows.size[LOST] += 1
             continue
-        _turned(turn, gaps.normal[v], normal)
-        k = _add(rows, start + v, first, second, normal, d - kept, mu)
+        _turned(pair.turn, gaps.normal[v], normal)
+        k = _add(rows, start + v, pair.first, pair.second, normal, d - pair.kept, pair.mu)
         if k < 0:
             continue
         rows.nodes[k, 0, 0], rows.weights[k, 0, 0] = nodes[v], 1.0
@@ -97,24 +109,8 @@ def add_vertex_rows(
 
 
 @kernel
-def add_bulge_rows(
-    gaps,
-    cup_gaps,
-    alarm,
-    kept,
-    x,
-    nodes,
-    place,
-    triangles,
-    first,
-    second,
-    second_nodes,
-    turn,
-    mu,
-    start,
-    rows,
-):
-    """Rows of a partner's vertices where it bulges into a triangle of the cup by more than half of `kept`.
+def add_bulge_rows(gaps, cup_gaps, pair, x, nodes, place, second_nodes, triangles, start, rows):
+    """Rows of a partner's vertices where it bulges into a triangle of the cup by half the contact distance.
 
     gaps: of the partner's vertices from the cup; x (n, 3): them, world [m]; second_nodes (n,). nodes,
     triangles, cup_gaps: of the cup. Others see `add_vertex_rows`.
@@ -122,22 +118,22 @@ def add_bulge_rows(
     normal = np.empty(3)
     for u in range(gaps.distance.size):
         d = gaps.distance[u]
-        if not d <= alarm:
+        if not d <= pair.alarm:
             continue
         t, between, yields = gaps.triangle[u], 0.0, False
         for j in range(3):
             if gaps.weights[u, j] > 0.0:
                 yields |= place[nodes[triangles[t, j]]] >= 0
-                between += gaps.weights[u, j] * min(cup_gaps.distance[triangles[t, j]], 2.0 * alarm)
-        if d > between - 0.5 * kept:
+                between += gaps.weights[u, j] * min(cup_gaps.distance[triangles[t, j]], 2.0 * pair.alarm)
+        if d > between - 0.5 * pair.kept:
             continue
         if not yields:
             rows.size[LOST] += 1
             continue
-        _turned(turn, gaps.normal[u], normal)
+        _turned(pair.turn, gaps.normal[u], normal)
         for i in range(3):
             normal[i] = -normal[i]
-        k = _add(rows, start + u, first, second, normal, d - kept, mu)
+        k = _add(rows, start + u, pair.first, pair.second, normal, d - pair.kept, pair.mu)
         if k < 0:
             continue
         rows.nodes[k, 1, 0], rows.weights[k, 1, 0] = second_nodes[u], 1.0

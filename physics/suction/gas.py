@@ -34,6 +34,8 @@ class Air:
     """P_atm [Pa]."""
     temperature: float = 293.15
     """T [K]."""
+    leak: float = 0.0
+    """Height of the slot under rims [m], 0 for tight ones."""
 
     def __post_init__(self) -> None:
         for name, value in (("atmosphere", self.atmosphere), ("temperature", self.temperature)):

@@ -32,6 +32,7 @@ from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
 from palpo.physics.suction.contacts import (
     COUNT,
+    Pair,
     add_bulge_rows,
     add_ground_rows,
     add_vertex_rows,
@@ -93,7 +94,7 @@ class Suction:
     """Cups against one partner: `step` advances all by h [s].
 
     partner: a FixedSide, RigidSide or SoftSide (physics/suction/sides.py), made with the same `capacity`, the
-    most rows. leak [m]: height of the slot under rims, 0 for tight ones. exact: borders on the iso-line.
+    most rows. exact: borders on the iso-line.
     stop: of the solver. accelerated: see palpo.physics.suction.pressure.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
@@ -111,7 +112,7 @@ class Suction:
 
     def __init__(
         self, cups: Sequence[CupSpec], partner: Side, limits: Thresholds, air: Air, h: float = 0.01, *,
-        ground: Ground | None = None, leak: float = 0.0, gauge: float | None = None, exact: bool = True,
+        ground: Ground | None = None, gauge: float | None = None, exact: bool = True,
         stop: Stop = STOP, accelerated: bool = True, capacity: int = 512,
     ) -> None:  # fmt: skip
         if not partner.surface.closed:
@@ -121,7 +122,7 @@ class Suction:
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
         self.sides: list[Side] = [*self.cups, partner]
         self.limits, self.air, self.h, self.ground = limits, air, h, ground
-        self.leak, self.gauge, self.stop, self.accelerated = leak, gauge, stop, accelerated
+        self.gauge, self.stop, self.accelerated = gauge, stop, accelerated
         self.mu = np.array([spec.mu for spec in cups])
         self.enclosures = [
             Enclosure(cup, partner, limits, spec.roughness, spec.cavities, _vertex(cup, spec.seed), exact)
@@ -225,13 +226,14 @@ class Suction:
             self._ask_partner(i, x, other)
             triangles = cup.target.surface.triangles
             number, m = len(self.cups), len(x)
+            pair = Pair(i, number, self.mu[i], alarm, kept, turn)
             add_vertex_rows(
-                gaps, alarm, kept, cup.local, cup.nodes, cup.place, i, number, partner.nodes,
-                partner.target.surface.triangles, turn, self.mu[i], self._start[i], candidates,
+                gaps, pair, cup.local, cup.nodes, cup.place, partner.nodes, partner.target.surface.triangles,
+                self._start[i], candidates,
             )  # fmt: skip
             add_bulge_rows(
-                other, gaps, alarm, kept, world, cup.nodes, cup.place, triangles, i, number, partner.nodes,
-                turn, self.mu[i], self._start[i] + m, candidates,
+                other, gaps, pair, world, cup.nodes, cup.place, partner.nodes, triangles, self._start[i] + m,
+                candidates,
             )  # fmt: skip
         if self.ground is not None:
             add_ground_rows(
@@ -404,9 +406,9 @@ class Suction:
             last = first + len(enclosure.active)
             enclosure.commit(self.amount[first:last], self.volume[first:last])
             first = last
-        if self.leak > 0.0 and self.gauge is None:
+        if self.air.leak > 0.0 and self.gauge is None:
             for enclosure, x in zip(self.enclosures, self._local, strict=True):
-                enclosure.seep(self.leak, x, self.air, h)
+                enclosure.seep(self.air.leak, x, self.air, h)
         for number, side in enumerate(self.sides):
             motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():

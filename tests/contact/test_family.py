@@ -217,7 +217,7 @@ def test_signorini_s_stop_leaves_no_deeper_penetration_than_it_allows():
     problem, length, error = stored("easy.npz"), 0.01, 1e-4
     result = uzawa(
         problem, Stop(1e-12), reach="signorini", from_zero=True, uzawa_error=error, length=length,
-        outer="relative", outer_error=1e-9,
+        outer=("relative", 1e-9),
     )  # fmt: skip
     # neighbours that move after a contact's own visit do so by the outer stop's 1e-9
     assert offsets(problem, result.r)[:, 0].min() >= -error * length * (1 + 1e-3)
@@ -227,8 +227,8 @@ def test_signorini_s_stop_leaves_no_deeper_penetration_than_it_allows():
 @pytest.mark.parametrize("outer", ["relative", "physical"])
 def test_an_outer_stop_of_its_own_ends_there_and_the_residual_still_judges(outer):
     problem = stored("delassus_36.npz")
-    coarse = uzawa(problem, Stop(1e-8), outer=outer, outer_error=1e-3)
-    fine = uzawa(problem, Stop(1e-8), outer=outer, outer_error=1e-11)
+    coarse = uzawa(problem, Stop(1e-8), outer=(outer, 1e-3))
+    fine = uzawa(problem, Stop(1e-8), outer=(outer, 1e-11))
     assert coarse.reason == "stalled"
     assert not coarse.converged
     assert fine.converged
@@ -260,7 +260,7 @@ def plainly(problem, rho, eps):
 def test_the_relative_stop_of_uzawa_global_is_that_of_equation_2_72():
     problem, eps = stored("delassus_36.npz"), 1e-5
     sweeps, r = plainly(problem, 1.0 / problem.w.diagonal().max(), eps)
-    ended = uzawa(problem, Stop(0.0), outer="relative", outer_error=eps)
+    ended = uzawa(problem, Stop(0.0), outer=("relative", eps))
     assert ended.iterations == sweeps
     np.testing.assert_allclose(ended.r, r, rtol=0, atol=1e-12 * np.abs(r).max())
 
@@ -358,7 +358,7 @@ def test_an_option_that_is_none_is_refused_in_words(options, said):
 def test_dense_visits_make_the_same_sweeps_as_those_that_hand_on_changes_only(problem_name, rho):
     problem, stop, error = stored(problem_name), Stop(1e-8, 20000), 1e-9
     dense = dense_visits.uzawa(problem, stop, rho=rho, outer_error=error)
-    sparing = uzawa(problem, stop, rho=rho, outer="relative", outer_error=error)
+    sparing = uzawa(problem, stop, rho=rho, outer=("relative", error))
     # the roundings of a sum over n contacts may let the stop fall a sweep apart
     assert abs(dense.iterations - sparing.iterations) <= 1
     assert np.linalg.norm(dense.r - sparing.r) <= 1e2 * error * np.linalg.norm(sparing.r)

@@ -186,7 +186,7 @@ def test_the_squeeze_has_open_sticking_and_sliding_contacts():
 @pytest.mark.parametrize("order", ["columns", "asked"])
 def test_the_outer_stops_are_those_of_the_solver_with_w(outer, order):
     problem = squeeze()
-    options = {"outer": outer, "outer_error": 1e-4, "length": 0.01}
+    options = {"outer": (outer, 1e-4), "length": 0.01}
     right = uzawa(assembled(problem), Stop(1e-12), **options)
     found = solve(problem if order == "columns" else hidden(problem), Stop(1e-12), **options)
     assert (
@@ -394,7 +394,7 @@ def test_the_bodies_judge_and_not_the_columns():
     softer = Counting(problem.bodies[1])
     softer.boundary = softer.boundary._replace(compliance=1.01 * softer.boundary.compliance)
     wrong = replace(problem, bodies=(problem.bodies[0], softer))
-    settled = solve(wrong, Stop(1e-8), outer="relative", outer_error=1e-12)
+    settled = solve(wrong, Stop(1e-8), outer=("relative", 1e-12))
     assert settled.reason == "stalled"
     assert settled.residual > 1e-4
     mended, right = solve(wrong, Stop(1e-8)), solve(problem, Stop(1e-8))

@@ -1,5 +1,7 @@
 """The servo of a held suction cup: closed forms, the step's own solution, balance, groups, no allocation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
@@ -222,8 +224,8 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0):
     material = Material(338e3, 0.42, 30e-3 / made.mesh.volume, 0.5, 1e-3)
     body = HeldBody("cup", made.mesh.with_nodes(nodes), material, made.held, wall)
     suction = Suction(
-        [CupSpec(body)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3), AIR, H,
-        stop=Stop(tolerance, 2000), leak=leak, capacity=128,
+        [CupSpec(body)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3),
+        replace(AIR, leak=leak), H, stop=Stop(tolerance, 2000), capacity=128,
     )  # fmt: skip
     hand = Hand(suction, 0, gains)
     state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)

@@ -43,6 +43,8 @@ FORMULATIONS = {
 
 REACHES = {"global": ONCE, "local": DISPLACEMENT, "signorini": PENETRATION}
 OUTER_STOPS = {"residual": RESIDUAL, "relative": RELATIVE, "physical": PHYSICAL}
+OUTER_ERROR = 1e-4
+"""eps of the last two, where none is given."""
 
 
 def uzawa(
@@ -57,8 +59,7 @@ def uzawa(
     from_zero: bool = False,
     uzawa_error: float = 1e-3,
     local_steps: int = 200,
-    outer: str = "residual",
-    outer_error: float = 1e-4,
+    outer: str | tuple[str, float] = "residual",
     length: float | None = None,
 ) -> ContactResult:
     """Gauss-Seidel over the contacts with Uzawa's prediction and correction in each (001, 2.8.2).
@@ -70,9 +71,9 @@ def uzawa(
     rho: "rho_min" (3.1), "rho_alpha" (3.2, 001's *), or a number [N/m]; times factor
     printed: the law as 001 prints it, which solves another problem: with rho_alpha the bi-potential leaves
         x_n = mu |x_t| (rho_t / rho_n - 1) while sliding; the pseudo-potential's (2.44) turns friction around
-    outer: "residual", the common one at stop.tolerance; "relative", |dr| <= outer_error |r| (2.72), which a
-        sweep that leaves r = 0 meets; "physical", |dr| / rho <= outer_error L (001, 4.4.2). Whatever ends it,
-        the result is judged by stop.tolerance
+    outer: a stop, or the pair of it and its error eps (OUTER_ERROR): "residual", the common one at
+        stop.tolerance; "relative", |dr| <= eps |r| (2.72), which a sweep that leaves r = 0 meets; "physical",
+        |dr| / rho <= eps L (001, 4.4.2). Whatever ends it, the result is judged by stop.tolerance
     length: L [m], 001's "characteristic length of the scene"; the largest entry of b if not given
 
     Where rho_n and rho_t differ, (3.6) and the physical stop divide each component of dr by its own.
@@ -84,8 +85,7 @@ def uzawa(
         UZAWA, law, choose("reach", reach, REACHES), uzawa_error * characteristic, from_zero, local_steps
     )
     stiffness = stiffnesses(problem, _rho(rho), positive("factor", factor))
-    code = choose("outer", outer, OUTER_STOPS)
-    limit = outer_error * (characteristic if code == PHYSICAL else 1.0)
+    code, limit = outer_stop(outer, characteristic)
     return relax(problem, stop, local, stiffness, code, limit)
 
 
@@ -122,6 +122,13 @@ def choose(name: str, value: str, table: Mapping[str, T]) -> T:
         return table[value]
     near = get_close_matches(value, table, n=1) or list(table)
     raise InputError(f"{name} = {value!r}: there is no such choice; choose {' or '.join(near)}")
+
+
+def outer_stop(outer: str | tuple[str, float], characteristic: float) -> tuple[int, float]:
+    """Its number, and its limit as `relaxation.Outer` has it; characteristic: L [m]."""
+    name, error = (outer, OUTER_ERROR) if isinstance(outer, str) else outer
+    code = choose("outer", name, OUTER_STOPS)
+    return code, error * (characteristic if code == PHYSICAL else 1.0)
 
 
 def _rho(rho: str | float) -> str | float:

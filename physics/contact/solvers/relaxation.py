@@ -58,6 +58,19 @@ class Local(NamedTuple):
     """Most steps of a visit."""
 
 
+class Outer(NamedTuple):
+    """When sweeps end."""
+
+    stop: int
+    """RESIDUAL, RELATIVE or PHYSICAL."""
+    limit: float
+    """eps of the relative stop, eps L [m] of the physical one."""
+    tolerance: float
+    """Of the common residual."""
+    bound: float
+    """|r| [N] beyond which the sweeps have diverged."""
+
+
 @inlined
 def _visit(local, block, free, mu, rho_n, rho_t, own, work):
     """own = the force of one contact after a visit of its local law."""
@@ -69,10 +82,7 @@ def _visit(local, block, free, mu, rho_n, rho_t, own, work):
     if local.method == EXACT:
         solve_contact(block, free, mu, own)
     elif local.method == UZAWA:
-        uzawa_contact(
-            local.formulation, local.rule, local.limit, local.steps, block, free, mu, rho_n, rho_t, own,
-            work[2], work[3], work[4],
-        )  # fmt: skip
+        uzawa_contact(local, block, free, mu, rho_n, rho_t, own, work[2], work[3], work[4])
     elif local.method == NEWTON:
         newton_contact(local.formulation, local.steps, block, free, mu, rho_n, rho_t, own, work[2:])
     elif local.method == STICK_FIRST:
@@ -82,12 +92,11 @@ def _visit(local, block, free, mu, rho_n, rho_t, own, work):
 
 
 @kernel
-def relax_sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r, u, best, least, work):
+def relax_sweeps(w, b, mu, rho, local, outer, sweeps, r, u, best, least, work):
     """Up to `sweeps` sweeps on r (3 n,). Returns (why it ended, sweeps done, least residual so far).
 
     w (3 n, 3 n), b and u = W r + b (3 n,), mu (n,), rho (n, 2); work (15, 3). best (3 n,) is the force of the
-    least residual. limit = eps of the relative stop, eps L [m] of the physical one. DIVERGED where |r| passes
-    `bound` [N], and r is of no use then.
+    least residual. DIVERGED where |r| passes the bound, and r is of no use then.
     """
     n = mu.shape[0]
     last = 3 * n
@@ -102,24 +111,24 @@ def relax_sweeps(w, b, mu, rho, local, outer, limit, tolerance, bound, sweeps, r
             _visit(local, block, free, mu[k], rho[k, 0], rho[k, 1], own, work)
             for c in range(3):
                 size += own[c] ** 2
-            if outer == PHYSICAL:
+            if outer.stop == PHYSICAL:
                 for c in range(3):
                     moved += ((own[c] - r[i + c]) / rho[k, min(c, 1)]) ** 2
             change = close_block(w, r, u, i, 0, last, own, change)
-        if not size <= bound * bound:
+        if not size <= outer.bound * outer.bound:
             return DIVERGED, sweep + 1, least
         still = change <= STILL * STILL * size
-        if outer == RELATIVE:
-            still = still or change <= limit * limit * size
-        elif outer == PHYSICAL:
-            still = still or moved <= limit * limit
-        if still or change <= (NEAR * tolerance) ** 2 * size or sweep % OFTEN == OFTEN - 1:
+        if outer.stop == RELATIVE:
+            still = still or change <= outer.limit * outer.limit * size
+        elif outer.stop == PHYSICAL:
+            still = still or moved <= outer.limit * outer.limit
+        if still or change <= (NEAR * outer.tolerance) ** 2 * size or sweep % OFTEN == OFTEN - 1:
             error = relative_residual(w, mu, r, u, work)
-            if error <= tolerance and outer == RESIDUAL:
+            if error <= outer.tolerance and outer.stop == RESIDUAL:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, 0, last)
                 error = relative_residual(w, mu, r, u, work)
-                if error <= tolerance:
+                if error <= outer.tolerance:
                     return CONVERGED, sweep + 1, error
             if error < least:
                 least = error
@@ -190,7 +199,7 @@ def relax(
     outer: int = RESIDUAL,
     limit: float = 0.0,
 ) -> ContactResult:
-    """Sweep with the local law until the outer stop.
+    """Sweep with the local law until the outer stop, whose limit is that of `Outer`.
 
     Stopped short (iterations, time, diverged) it gives back the force of the least residual that it met. It
     ends "stalled", with its own last force, where it no longer moves, or its own stop is met, but the
@@ -200,7 +209,7 @@ def relax(
     w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu
     n, r = problem.n_contacts, starting_force(problem)
     u, best, work = np.zeros(3 * n), r.copy(), np.zeros((15, 3))
-    bound = runaway(problem)
+    ends = Outer(outer, limit, stop.tolerance, runaway(problem))
     chunk = stop.max_iterations
     if math.isfinite(stop.seconds):
         chunk = max(1, int(CHUNK / (9 * n * n + 1)))
@@ -211,8 +220,7 @@ def relax(
             reason = "time"
             break
         code, sweeps, least = relax_sweeps(
-            w, b, mu, rho, local, outer, limit, stop.tolerance, bound,
-            min(chunk, stop.max_iterations - done), r, u, best, least, work,
+            w, b, mu, rho, local, ends, min(chunk, stop.max_iterations - done), r, u, best, least, work
         )  # fmt: skip
         done += sweeps
     if code in (CONTINUE, DIVERGED):

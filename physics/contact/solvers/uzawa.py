@@ -14,23 +14,24 @@ ONCE, DISPLACEMENT, PENETRATION = 0, 1, 2
 
 
 @inlined
-def uzawa_contact(formulation, rule, limit, most, block, free, mu, rho_n, rho_t, r, x, star, image):
-    """Force r, shape (3,), of the contact x = block r + free after one visit; at most `most` steps.
+def uzawa_contact(local, block, free, mu, rho_n, rho_t, r, x, star, image):
+    """Force r, shape (3,), of the contact x = block r + free after one visit as `local` says.
 
-    limit = eps L [m]. In (3.6) each component of dr is divided by its own rho.
+    local: formulation, rule, limit = eps L [m] and most steps, as palpo.physics.contact.solvers.relaxation
+    has them. In (3.6) each component of dr is divided by its own rho.
     """
-    for _ in range(most):
+    for _ in range(local.steps):
         for c in range(3):
             x[c] = block[c, 0] * r[0] + block[c, 1] * r[1] + block[c, 2] * r[2] + free[c]
-        augment(formulation, r, x, mu, rho_n, rho_t, star)
-        correct(formulation, star, mu, rho_n, rho_t, image)
+        augment(local.formulation, r, x, mu, rho_n, rho_t, star)
+        correct(local.formulation, star, mu, rho_n, rho_t, image)
         d_n, d_1, d_2 = (image[0] - r[0]) / rho_n, (image[1] - r[1]) / rho_t, (image[2] - r[2]) / rho_t
         for c in range(3):
             r[c] = image[c]
-        if rule == ONCE:
+        if local.rule == ONCE:
             break
-        if rule == DISPLACEMENT:
-            if d_n * d_n + d_1 * d_1 + d_2 * d_2 <= limit * limit:
+        if local.rule == DISPLACEMENT:
+            if d_n * d_n + d_1 * d_1 + d_2 * d_2 <= local.limit * local.limit:
                 break
-        elif block[0, 0] * r[0] + block[0, 1] * r[1] + block[0, 2] * r[2] + free[0] >= -limit:
+        elif block[0, 0] * r[0] + block[0, 1] * r[1] + block[0, 2] * r[2] + free[0] >= -local.limit:
             break

@@ -24,10 +24,10 @@ from palpo.physics.contact.residual import judge, natural_map_norm, runaway
 from palpo.physics.contact.solvers.block import add_row
 from palpo.physics.contact.solvers.family import (
     FORMULATIONS,
-    OUTER_STOPS,
     REACHES,
     characteristic_length,
     choose,
+    outer_stop,
     positive,
 )
 from palpo.physics.contact.solvers.relaxation import (
@@ -60,8 +60,7 @@ def solve(
     from_zero: bool = False,
     uzawa_error: float = 1e-3,
     local_steps: int = 200,
-    outer: str = "residual",
-    outer_error: float = 1e-4,
+    outer: str | tuple[str, float] = "residual",
     length: float | None = None,
 ) -> ContactResult:
     """Contact forces between two bodies that are asked how they yield; an iteration is a sweep.
@@ -86,8 +85,7 @@ def solve(
     if rho is None:
         rho = "lambda_max" if order == "jacobi" else "rho_min"
     step = _step(problem, rho, factor)
-    code = choose("outer", outer, OUTER_STOPS)
-    limit = outer_error * (characteristic if code == PHYSICAL else 1.0)
+    code, limit = outer_stop(outer, characteristic)
     near = NEAR * stop.tolerance if code == RESIDUAL else 0.0
     ending = Ending(code, limit**2, near**2)
     return _relax(problem, stop, visits(problem, local, step, ending), ending, started)
@@ -239,10 +237,7 @@ def _visit(local, block, x, mu, rho_n, rho_t, own, work):
         free[c] = x[c] - block[c, 0] * own[0] - block[c, 1] * own[1] - block[c, 2] * own[2]
     if local.from_zero:
         own[:] = 0.0
-    uzawa_contact(
-        local.formulation, local.rule, local.limit, local.steps, block, free, mu, rho_n, rho_t, own,
-        work[1], work[2], work[3],
-    )  # fmt: skip
+    uzawa_contact(local, block, free, mu, rho_n, rho_t, own, work[1], work[2], work[3])
 
 
 @kernel
@@ -335,18 +330,18 @@ class _ColumnsInTurn:
     def __init__(self, problem: UnassembledProblem, local: Local, rho: NDArray, ending: Ending) -> None:
         assert problem.columns is not None
         self.problem, self.local, self.rho, self.ending = problem, local, rho, ending
-        self.first, self.second = problem.columns
-        self.u, self.work = [np.zeros(len(side.compliance)) for side in problem.columns], np.zeros((7, 3))
+        self.sides, self.work = problem.columns, np.zeros((7, 3))
+        self.u = tuple(np.zeros(len(side.compliance)) for side in problem.columns)
         freedoms = sum(u.size for u in self.u)
         self.chunk = max(1, int(CHUNK / (9 * len(problem.mu) * freedoms + 1)))
 
     def restart(self, r: NDArray) -> None:
         u = self.problem.displacements(r)
-        self.u = [(u[0] @ self.first.rotation).ravel(), (u[1] @ self.second.rotation).ravel()]
+        self.u = tuple((own @ side.rotation).ravel() for own, side in zip(u, self.sides, strict=True))
 
     def offsets(self, r: NDArray) -> NDArray:
         x = self.problem.gap.copy()
-        _add_offsets(self.first, self.second, *self.u, x)
+        _add_offsets(self.sides, self.u, x)
         return x
 
     def sweep(self, r: NDArray, most: int, deadline: float) -> Moves:
@@ -354,8 +349,8 @@ class _ColumnsInTurn:
         if deadline < math.inf:
             most = min(most, self.chunk)
         found = _sweep_columns(
-            self.local, self.ending, most, self.first, self.second, *self.u, problem.gap,
-            problem.uncoupled.w, problem.mu, self.rho, r, self.work,
+            self.local, self.ending, most, self.sides, self.u, problem.gap, problem.uncoupled.w, problem.mu,
+            self.rho, r, self.work,
         )  # fmt: skip
         return Moves(*found)
 
@@ -386,15 +381,15 @@ def _add_columns(side, k, step, u):
 
 
 @kernel
-def _add_offsets(first, second, u_first, u_second, x):
+def _add_offsets(sides, u, x):
     """x (3 n,) += H1 u1 + H2 u2."""
-    for k in range(first.place.shape[0]):
-        _add_offset(first, k, u_first, x[3 * k : 3 * k + 3])
-        _add_offset(second, k, u_second, x[3 * k : 3 * k + 3])
+    for k in range(sides[0].place.shape[0]):
+        _add_offset(sides[0], k, u[0], x[3 * k : 3 * k + 3])
+        _add_offset(sides[1], k, u[1], x[3 * k : 3 * k + 3])
 
 
 @kernel
-def _sweep_columns(local, ending, most, first, second, u_first, u_second, gap, w, mu, rho, r, work):
+def _sweep_columns(local, ending, most, sides, u, gap, w, mu, rho, r, work):
     """Up to `most` sweeps, fewer where the last one may have converged; Moves, as a plain tuple."""
     step, x = work[5], work[6]
     change, moved, size = 0.0, 0.0, 0.0
@@ -403,13 +398,13 @@ def _sweep_columns(local, ending, most, first, second, u_first, u_second, gap, w
         for k in range(mu.shape[0]):
             for c in range(3):
                 x[c] = gap[3 * k + c]
-            _add_offset(first, k, u_first, x)
-            _add_offset(second, k, u_second, x)
+            _add_offset(sides[0], k, u[0], x)
+            _add_offset(sides[1], k, u[1], x)
             c2, m2, s2 = _visit_rows(local, w, x, mu, rho, k, r, work)
             change, moved, size = change + c2, moved + m2, size + s2
             if c2 != 0.0:
-                _add_columns(first, k, step, u_first)
-                _add_columns(second, k, step, u_second)
+                _add_columns(sides[0], k, step, u[0])
+                _add_columns(sides[1], k, step, u[1])
         if change <= ending.near * size or _is_last(ending, change, moved, size) or not np.isfinite(size):
             return sweep + 1, change, moved, size
     return most, change, moved, size

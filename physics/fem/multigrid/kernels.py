@@ -5,11 +5,25 @@ the compiler, so that a row of numbers takes few instructions, and one block of 
 serves all columns.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from palpo.physics.kernels import fast_inlined, fast_kernel
 
 TINY = np.float32(1e-30)
+
+
+class Preconditioner(NamedTuple):
+    """What a V-cycle knows of the matrix, in single precision."""
+
+    data: NDArray[np.float32]
+    """Blocks of all levels, shape (e, 9)."""
+    inverse: NDArray[np.float32]
+    """Inverses of the diagonal blocks, shape (nodes, 9)."""
+    coarsest: NDArray[np.float32]
+    """Inverse of the last level."""
 
 
 @fast_inlined
@@ -74,13 +88,14 @@ def _add_scaled(lanes, s, x, i, out, j):
 
 
 @fast_kernel
-def cycle(lanes, rows, data, inverse, coarsest, b, x):
+def cycle(lanes, rows, known, b, x):
     """x = B b, one V-cycle: block Gauss-Seidel forward, the coarser levels, block Gauss-Seidel backward.
 
     The second sweep is the adjoint of the first, so B is symmetric and positive (Briggs, Henson & McCormick,
-    chapter 5).  inverse (nodes, 9): inverses of the diagonal blocks; coarsest: the inverse of the last level.
+    chapter 5).
     b, x (3 nodes of all levels, k): those of the coarser levels are scratch.
     """
+    data, inverse, coarsest = known
     row = np.zeros((3, len(lanes)), np.float32)
     levels = rows.level.size - 1
     for level in range(levels - 1):
@@ -124,12 +139,10 @@ def _apply_dense(lanes, matrix, b, x, first):
 
 
 @fast_kernel
-def conjugate_gradients(
-    lanes, rows, fine, data, inverse, coarsest, x, r, z, vectors, single, tolerance, most, left
-):
+def conjugate_gradients(lanes, rows, fine, known, x, r, z, vectors, single, tolerance, most, left):
     """Solve A x = b by conjugate gradients under `cycle`; returns the steps made.
 
-    fine: the mesh's blocks in the precision of x; data: those of all levels in single precision.
+    fine: the mesh's blocks in the precision of x; known: a `Preconditioner`.
     x (3 n, k): where to begin, and the solution.  r: holds b at the start.  z, vectors (2, 3 n, k): scratch.
     single (2, 3 nodes of all levels, k): scratch in single precision, which r and z may be parts of.
     left (k,): |b - A x| / |b| of each column at the end.  It stops when all are within `tolerance`, or after
@@ -163,7 +176,7 @@ def conjugate_gradients(
             return step
         if r.itemsize != single.itemsize:
             single[0, : len(x)] = r
-        cycle(lanes, rows, data, inverse, coarsest, single[0], single[1])
+        cycle(lanes, rows, known, single[0], single[1])
         if r.itemsize != single.itemsize:
             z[:] = single[1, : len(x)]
         dots[:] = 0.0

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
-from palpo.physics.fem.multigrid.kernels import combined, conjugate_gradients, invert_diagonal, product
+from palpo.physics.fem.multigrid.kernels import (
+    Preconditioner,
+    combined,
+    conjugate_gradients,
+    invert_diagonal,
+    product,
+)
 
 LANES = 32
 """Columns solved together; a single one goes alone."""
@@ -124,8 +130,8 @@ class MultigridFactor:
             x[:, :count] = start
         steps = conjugate_gradients(
             (0,) * width, levels, self._data[: len(self._fine)] if kind == np.float32 else self._fine,
-            self._data, self._inverse, self._coarsest, x, r, z, np.empty((2, n, width), kind), single,
-            tolerance, most, np.empty(width, kind),
+            Preconditioner(self._data, self._inverse, self._coarsest), x, r, z, np.empty((2, n, width), kind),
+            single, tolerance, most, np.empty(width, kind),
         )  # fmt: skip
         return x[:, :count], int(steps), r[:, :count]
 
