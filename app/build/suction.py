@@ -33,16 +33,7 @@ from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
-from palpo.physics.exchange.suction_frame import (
-    SET_ATMOSPHERE,
-    SET_LARGEST,
-    SET_LIVE,
-    SET_RT,
-    SET_STEP,
-    SET_SWEEPS,
-    SET_TOLERANCE,
-    SETTINGS,
-)
+from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io, partners
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, require_opening
@@ -302,16 +293,14 @@ def _ground(spec: SuctionScene, partner: Side) -> Ground | None:
     return Ground(height, spec.friction.default, vertices.astype(np.int64))
 
 
-def settings_of(spec: SuctionScene) -> NDArray[np.float64]:
-    """Values of palpo.physics.exchange.suction_frame for the servo."""
-    values = np.zeros(SETTINGS)
-    gas = spec.gas
-    air = Air(gas.max_pressure if isinstance(gas, PassiveGas) else np.inf, gas.atmosphere, gas.temperature)
-    values[SET_STEP], values[SET_RT] = spec.rates.low_dt, air.rt
-    values[SET_ATMOSPHERE], values[SET_LARGEST] = air.atmosphere, air.largest
-    values[SET_TOLERANCE] = max(SERVO_TOLERANCE, spec.solver.tolerance)
-    values[SET_SWEEPS] = min(SERVO_SWEEPS, spec.solver.sweeps)
-    values[SET_LIVE : SET_LIVE + 2] = device_values(spec)
+def settings_of(spec: SuctionScene) -> NDArray[np.void]:
+    """VALUES of palpo.physics.exchange.suction_frame for the servo, shape (1,)."""
+    values, air = make_values(), air_of(spec.gas)
+    values["step"], values["rt"] = spec.rates.low_dt, air.rt
+    values["atmosphere"], values["largest"] = air.atmosphere, air.largest
+    values["tolerance"] = max(SERVO_TOLERANCE, spec.solver.tolerance)
+    values["sweeps"] = min(SERVO_SWEEPS, spec.solver.sweeps)
+    values["force_scale"], values["max_force"] = device_values(spec)
     return values
 
 

@@ -32,8 +32,8 @@ from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.errors import InputError
 from palpo.physics.suction.sides import RigidSide, SoftSide
 from palpo.physics.systems.suction_loop import SuctionLoop
-from palpo.physics.systems.suction_servo import CALLS, TICK, suction_tick, tick_data
 from palpo.physics.systems.suction_servo import make_servo as make_handle
+from palpo.physics.systems.suction_servo import suction_tick, tick_data
 
 KIND = "none"
 """There is no interface to choose."""
@@ -108,7 +108,7 @@ class SuctionRig(OneLowLoop):
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return int(self.state.counter[CALLS] - self.state.counter[TICK])
+        return int(self.state.counts["calls"][0] - self.state.counts["tick"][0])
 
     @property
     def turn(self) -> NDArray[np.float64]:

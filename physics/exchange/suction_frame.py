@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
 
-# Entries of SuctionFrame.settings
-SET_STEP = 0
-"""h of the slow loop's step [s]."""
-SET_ATMOSPHERE, SET_LARGEST, SET_RT = 1, 2, 3
-"""P_atm and P_max [Pa], R T [J/mol]."""
-SET_TOLERANCE, SET_SWEEPS = 4, 5
-"""Of the servo's solver: natural-map residual, most sweeps."""
-SET_LIVE = 6
-"""Force scale [-] and largest force [N] of the device's side, NaN to leave them (Port.live): two entries."""
-SETTINGS = 8
+VALUES = np.dtype(
+    [("step", np.float64), ("atmosphere", np.float64), ("largest", np.float64), ("rt", np.float64),
+     ("tolerance", np.float64), ("sweeps", np.int64), ("force_scale", np.float64), ("max_force", np.float64)]
+)  # fmt: skip
+"""Settings of a frame: h of the slow loop's step [s]; P_atm and P_max [Pa], R T [J/mol]; of the servo's
+solver, natural-map residual and most sweeps; force scale [-] and largest force [N] of the device's side, NaN
+to leave them (Port.live)."""
 
 
 class SuctionFrame(NamedTuple):
@@ -34,7 +31,7 @@ class SuctionFrame(NamedTuple):
     origin: NDArray[np.int64]  # (3,) ticks done when the step began
     size: NDArray[np.int64]  # (3, 2) contacts, cavities
     patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
-    settings: NDArray[np.float64]  # (3, SETTINGS)
+    settings: NDArray[np.void]  # (3,) of VALUES
     position: NDArray[np.float64]  # (3, 3) [m] of the handle when the step began
     orientation: NDArray[np.float64]  # (3, 4)
     w: NDArray[np.float64]  # (3, m m) of the rows in use, packed; the handle yields through its coupling
@@ -66,6 +63,13 @@ class HandState(NamedTuple):
     force: NDArray[np.float64]  # (3, 3) [N] on the hand
 
 
+def make_values(n: int = 1) -> NDArray[np.void]:
+    """n of VALUES that leave the device's side as it is; shape (n,)."""
+    values = np.zeros(n, VALUES)
+    values["force_scale"] = values["max_force"] = np.nan
+    return values
+
+
 def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
     """Empty slots with room for so many contacts and cavities."""
     m = 3 * contacts + cavities
@@ -74,7 +78,7 @@ def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
         origin=np.zeros(SLOTS, np.int64),
         size=np.zeros((SLOTS, 2), np.int64),
         patience=np.zeros((SLOTS, 2), np.int64),
-        settings=np.full((SLOTS, SETTINGS), np.nan),
+        settings=make_values(SLOTS),
         position=np.zeros((SLOTS, 3)),
         orientation=_upright(),
         w=np.zeros((SLOTS, m * m)),

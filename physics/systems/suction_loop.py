@@ -14,19 +14,19 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.exchange.suction_frame import SET_STEP
 from palpo.physics.math3 import quat_difference
 from palpo.physics.suction.contacts import LOST
 from palpo.physics.suction.sides import SoftSide
 from palpo.physics.systems.suction import HISTORY, STAGES, Suction
 from palpo.physics.systems.suction_drives import Drive
 from palpo.physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
-from palpo.physics.systems.suction_servo import TICK, SuctionServo
+from palpo.physics.systems.suction_servo import SuctionServo
 
 Gains = tuple[float, float, float, float]
 
@@ -155,7 +155,7 @@ def _symmetric(a: Floats) -> Floats:
 class SuctionLoop:
     """The slow loop's work (palpo.app.runtime.system.LowLoop).
 
-    settings (SETTINGS,) of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
+    settings (1,) of VALUES of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
     held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,
     None where nobody holds one.
     """
@@ -164,7 +164,7 @@ class SuctionLoop:
 
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
-        settings: Floats, gauge: Callable[[float], float] | None = None,
+        settings: NDArray[np.void], gauge: Callable[[float], float] | None = None,
     ) -> None:  # fmt: skip
         self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
         self.settings, self.gauge = settings, gauge
@@ -184,7 +184,7 @@ class SuctionLoop:
     def _stretch(self) -> None:
         """Give the step that begins its length; a held cup's last one ends with its own."""
         suction = self.suction
-        self.settings[SET_STEP] = h = self.budget.period * float(self.servo.dt[0])
+        self.settings["step"] = h = self.budget.period * float(self.servo.dt[0])
         if h != suction.h:
             suction.h = h
             for side in suction.sides:
@@ -224,7 +224,7 @@ class SuctionLoop:
         self._stretch()
         held = hand.prepare()
         part = grouped(held, self._most)
-        coupling = couple(held.stiffness, hand.gains, self.settings[SET_STEP], hand.error)
+        coupling = couple(held.stiffness, hand.gains, self.settings["step"][0], hand.error)
         frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
         fill_frame(frame, free, part, coupling, self.settings, origin)
         frame.patience[free] = patience_of(self.budget.period, self._wished, self.servo.dt[0])
@@ -238,14 +238,14 @@ class SuctionLoop:
 
     def complete(self) -> int:
         """Ticks done by now."""
-        return int(self.servo.counter[TICK])
+        return int(self.servo.counts["tick"][0])
 
     def finish(self, until: int, present: int | None = None) -> None:
         """Publish the frame."""
         control = self.servo.frame_control
         self.frame_id += 1
         if self.hand is None:
-            self.servo.frame.settings[writer_slot(control)] = self.settings
+            self.servo.frame.settings[writer_slot(control)] = self.settings[0]
         self.servo.frame.id[writer_slot(control)] = self.frame_id
         publish(control)
         self.tick = until

@@ -128,14 +128,19 @@ def _upright_axes(normals: Floats) -> Floats:
 
 
 def fill_frame(
-    frame: SuctionFrame, slot: int, held: HeldProblem, coupling: Coupling, settings: Floats, origin: int
+    frame: SuctionFrame,
+    slot: int,
+    held: HeldProblem,
+    coupling: Coupling,
+    settings: NDArray[np.void],
+    origin: int,
 ) -> None:
     """Write a problem that fits the frame's capacity into a slot; the handle's pose and the id are left."""
     n, k = len(held.mu), len(held.active)
     m = 3 * n + k
     frame.origin[slot] = origin
     frame.size[slot] = n, k
-    frame.settings[slot] = settings
+    frame.settings[slot] = settings[0]
     frame.w[slot, : m * m] = yielding(held, coupling).ravel()
     frame.b[slot, :m], frame.momentum[slot, :m] = held.b, held.momentum
     frame.rows[slot, :m] = held.rows

@@ -42,6 +42,8 @@ from palpo.physics.exchange.port import (
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
+    LIVE_FORCE_SCALE,
+    LIVE_MAX_FORCE,
     NOT_FINITE,
     OK,
     STATUS_AGE,
@@ -56,13 +58,6 @@ from palpo.physics.exchange.port import (
     make_port,
 )
 from palpo.physics.exchange.suction_frame import (
-    SET_ATMOSPHERE,
-    SET_LARGEST,
-    SET_LIVE,
-    SET_RT,
-    SET_STEP,
-    SET_SWEEPS,
-    SET_TOLERANCE,
     HandState,
     SuctionFrame,
     make_hand_state,
@@ -75,8 +70,12 @@ from palpo.physics.suction.pressure import Gas
 LATEST = 2.0
 """Most steps for which the start velocities are followed when a frame is late."""
 
-# Entries of SuctionServo.counter
-TICK, FRAME, ADOPTED_AT, HELD, TURNS, CALLS, WAITED, PATIENCE = range(8)
+COUNTS = np.dtype(
+    [(name, np.int64)
+     for name in ("tick", "calls", "held", "turns", "frame", "adopted_at", "waited", "patience")]
+)  # fmt: skip
+"""Ticks done and calls; whether the hand holds the handle, and turns it; id of the frame in force, the tick
+of its adoption, the calls that have waited since, and the patience with it [ticks]."""
 
 
 class Air(NamedTuple):
@@ -93,7 +92,7 @@ class SuctionServo(NamedTuple):
     """Everything that a tick reads and writes."""
 
     port: Port
-    counter: NDArray[np.int64]
+    counts: NDArray[np.void]  # (1,) of COUNTS
     dt: NDArray[np.float64]  # (1,) [s]
     rest: NDArray[np.float64]  # (4,) orientation of the handle when the device's is the identity
     target: NDArray[np.float64]  # (3,) [m]
@@ -132,12 +131,12 @@ def make_servo(
     ticks in a low period.
     """
     m, upright = 3 * contacts + cavities, np.array([1.0, 0.0, 0.0, 0.0])
-    counter = np.zeros(8, np.int64)
-    counter[HELD], counter[TURNS], counter[PATIENCE] = held, turns, PATIENCE_PERIODS * ratio
+    counts = np.zeros(1, COUNTS)
+    counts["held"], counts["turns"], counts["patience"] = held, turns, PATIENCE_PERIODS * ratio
     start = np.array(position, float)
     servo = SuctionServo(
         port=port or make_port(),
-        counter=counter,
+        counts=counts,
         dt=np.array([dt]),
         rest=upright.copy(),
         target=start.copy(),
@@ -176,17 +175,17 @@ def _take_frame(s):
     if not is_fresh(s.frame_control):
         return reader_slot(s.frame_control)
     f, _ = acquire(s.frame_control)
-    frame, counter = s.frame, s.counter
-    counter[FRAME], counter[ADOPTED_AT], counter[WAITED] = frame.id[f], counter[TICK], 0
+    frame, counts = s.frame, s.counts[0]
+    counts.frame, counts.adopted_at, counts.waited = frame.id[f], counts.tick, 0
     told = frame.patience[f]
-    counter[PATIENCE] = renewed(s.port, counter[PATIENCE], told[0], told[1])
+    counts.patience = renewed(s.port, counts.patience, told[0], told[1])
     rows = 3 * frame.size[f, 0]
     copy(frame.start[f], s.x[:rows])
     project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
     for j in range(frame.size[f, 1]):
         s.air.pressure[j] = frame.pressure[f, j]
-    for i in range(2):
-        s.port.live[i] = frame.settings[f, SET_LIVE + i]
+    s.port.live[LIVE_FORCE_SCALE] = frame.settings[f].force_scale
+    s.port.live[LIVE_MAX_FORCE] = frame.settings[f].max_force
     return f
 
 
@@ -195,7 +194,7 @@ def _aim(s):
     """The hand's pose becomes the target."""
     for i in range(3):
         s.target[i] = s.port.position[i]
-    if s.counter[TURNS] == 1:
+    if s.counts[0].turns == 1:
         quat_multiply(s.port.orientation, s.rest, s.target_q)
         quat_normalise(s.target_q)
 
@@ -204,8 +203,8 @@ def _aim(s):
 def _free_motion(s, f):
     """The handle's twist and b without contact and pressure; scratch[0] = F, wrench on the held handle."""
     frame, load, way = s.frame, s.scratch[0], s.scratch[1]
-    since = (s.counter[TICK] + 1 - frame.origin[f]) * s.dt[0]
-    share = min(max(since / frame.settings[f, SET_STEP], 0.0), LATEST)
+    since = (s.counts[0].tick + 1 - frame.origin[f]) * s.dt[0]
+    share = min(max(since / frame.settings[f].step, 0.0), LATEST)
     for i in range(3):
         way[i] = s.target[i] - frame.position[f, i]
     quat_difference(s.target_q, frame.orientation[f], way[3:6])
@@ -238,13 +237,13 @@ def _solve(s, f):
     if m == 0:
         return
     settings, mu = frame.settings[f], frame.mu[f, :n]
-    told.tolerance, limits.sweeps = settings[SET_TOLERANCE], int(settings[SET_SWEEPS])
+    told.tolerance, limits.sweeps = settings.tolerance, settings.sweeps
     w, b, x, u = view_square(frame.w[f], m), s.b[:m], s.x[:m], s.u[:m]
     for j in range(k):
         air.amount[j] = frame.amount[f, j]
     gas = Gas(
         frame.active[f, :k], air.pressure[:k], air.amount[:k], air.volume[:k], air.area[:k],
-        settings[SET_ATMOSPHERE], settings[SET_LARGEST], settings[SET_RT],
+        settings.atmosphere, settings.largest, settings.rt,
     )  # fmt: skip
     press(w, b, mu, x, u, gas, air.start, s.solver)
 
@@ -287,7 +286,7 @@ def _feedback(s, f):
     port.info[INFO_DEPTH] = depth
     port.status[STATUS_CONTACTS] = active
     port.status[STATUS_ROWS] = 3 * frame.size[f, 0] + frame.size[f, 1]
-    port.status[STATUS_FRAME] = s.counter[FRAME]
+    port.status[STATUS_FRAME] = s.counts[0].frame
     port.status[STATUS_REPLAYED] = 0
     port.status[STATUS_FLAGS] = told.flags
     port.status[STATUS_SWEEPS] = told.sweeps
@@ -298,7 +297,7 @@ def _feedback(s, f):
 @kernel
 def _write_state(s, out, k):
     """Hand and handle after the tick into slot k of `out`."""
-    out.tick[k], out.calls[k] = s.counter[TICK], s.counter[CALLS]
+    out.tick[k], out.calls[k] = s.counts[0].tick, s.counts[0].calls
     for i in range(3):
         out.target[k, i], out.position[k, i] = s.target[i], s.position[i]
         out.force[k, i] = s.port.force[i]
@@ -321,15 +320,15 @@ def tick(s):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    counter = s.counter
-    feels = counter[HELD] == 1
-    counter[CALLS] += 1
-    age = counter[TICK] - counter[ADOPTED_AT]
-    if feels and counter[FRAME] > 0 and is_overdue(age, counter[PATIENCE], s.frame_control):
-        counter[WAITED] += 1
-        return wait(s.port, age + counter[WAITED])
+    counts = s.counts[0]
+    feels = counts.held == 1
+    counts.calls += 1
+    age = counts.tick - counts.adopted_at
+    if feels and counts.frame > 0 and is_overdue(age, counts.patience, s.frame_control):
+        counts.waited += 1
+        return wait(s.port, age + counts.waited)
     f = _take_frame(s)
-    if feels and counter[FRAME] > 0:
+    if feels and counts.frame > 0:
         _aim(s)
         _free_motion(s, f)
         if not _posed(s, f):
@@ -337,8 +336,8 @@ def tick(s):
         _solve(s, f)
         _yield_handle(s, f)
     status = _feedback(s, f)
-    age = s.counter[TICK] - s.counter[ADOPTED_AT]
-    s.counter[TICK] += 1
+    age = s.counts[0].tick - s.counts[0].adopted_at
+    s.counts[0].tick += 1
     _publish(s)
     return end_tick(s.port, status, age)
 

@@ -11,15 +11,7 @@ from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.buffer import publish, writer_slot
 from palpo.physics.exchange.port import OK
-from palpo.physics.exchange.suction_frame import (
-    SET_ATMOSPHERE,
-    SET_LARGEST,
-    SET_RT,
-    SET_STEP,
-    SET_SWEEPS,
-    SET_TOLERANCE,
-    SETTINGS,
-)
+from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
@@ -38,9 +30,9 @@ GAINS = (500.0, 2.0, 1.0, 2e-3)
 
 
 def settings(sweeps=2000, tolerance=1e-12):
-    values = np.full(SETTINGS, np.nan)
-    values[SET_STEP], values[SET_TOLERANCE], values[SET_SWEEPS] = H, tolerance, sweeps
-    values[SET_ATMOSPHERE], values[SET_LARGEST], values[SET_RT] = AIR.atmosphere, AIR.largest, AIR.rt
+    values = make_values()
+    values["step"], values["tolerance"], values["sweeps"] = H, tolerance, sweeps
+    values["atmosphere"], values["largest"], values["rt"] = AIR.atmosphere, AIR.largest, AIR.rt
     return values
 
 
