@@ -6,6 +6,10 @@ import os
 import tempfile
 import traceback
 from pathlib import Path
+from typing import Any
+
+BAD_INPUT, FAILED = 2, 3
+"""Status of a command that was refused, and of a run or a program that failed."""
 
 
 class Refusal(ValueError):
@@ -74,3 +78,11 @@ def check_file(path: Path, key: str) -> None:
         raise Refusal(f"{key} {path}: cannot be written ({why}); give a file that you may write") from None
     if not there:
         path.unlink()
+
+
+def chosen_of(name: str, known: dict[str, Any], what: str) -> Any:
+    """The entry of that name; Refusal with those that there are."""
+    if name not in known:
+        there = ", ".join(known) or "none in this version"
+        raise Refusal(f"{name}: there is no such {what}; there are: {there}")
+    return known[name]

@@ -1,0 +1,212 @@
+"""The commands that compute: studies, benchmarks, contact problems, sweeps and designs."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from palpo.app.cli.lift import add_lift
+from palpo.app.cli.progress import Progress
+from palpo.app.cli.refusal import FAILED, Refusal, check_file, check_folder, chosen_of
+
+
+def add_computing(commands: Any) -> None:
+    """The commands and their options."""
+    study = commands.add_parser("study", help="recompute a paper's table or figure")
+    study.add_argument("name", nargs="?", metavar="NAME", help="without it, list the studies")
+    study.add_argument("--out", type=Path, metavar="DIR", help="default: out/study-NAME")
+    study.add_argument("--quick", action="store_true", help="coarser and shorter")
+    study.set_defaults(command=_study)
+
+    add_lift(commands.add_parser("lift", help="what a suction cup holds of a load, and its law for others"))
+
+    solve = commands.add_parser("solve", help="solve a contact problem from a file")
+    solve.add_argument("file", type=Path, metavar="FILE",
+                       help="FCLIB (.hdf5, .h5) or .npz with W, q, mu; a folder for --profile")  # fmt: skip
+    solve.add_argument("--profile", action="store_true", help="all solvers over all problems of a folder")
+    solve.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="options",
+                       help="an option of the solver; may be repeated")  # fmt: skip
+    solve.add_argument("--guess", type=Path, metavar="FILE",
+                       help="start from this force: FCLIB's `solution`, or r of an .npz file")  # fmt: skip
+    solve.add_argument("--solver", action="append", default=[], metavar="NAME",
+                       help="a solver's name, or all; may be repeated (default: the best one)")  # fmt: skip
+    solve.add_argument("--tol", type=float, default=1e-8, metavar="T",
+                       help="relative natural-map residual (default 1e-8)")  # fmt: skip
+    solve.add_argument("--max-iterations", type=int, default=20_000, metavar="N",
+                       help="in each solver's own unit (default 20000)")  # fmt: skip
+    solve.add_argument(
+        "--time-cap", type=float, default=math.inf, metavar="S", help="seconds a solve may take"
+    )
+    solve.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    solve.add_argument("--out", type=Path, metavar="FILE",
+                       help="forces by solver, velocities, statuses and history in an .npz file; the first"
+                       " solver's in FCLIB's group `solution` if it ends in .hdf5; with --profile a folder"
+                       " (default: out/profile)")  # fmt: skip
+    solve.set_defaults(command=_solve)
+
+    sweep = commands.add_parser("sweep", help="run a scene over a grid of its keys, on several processes")
+    sweep.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
+    sweep.add_argument("--param", action="append", required=True, metavar="KEY=A:B:N", dest="params",
+                       help="N values from A to B, or a,b,c; may be repeated")  # fmt: skip
+    sweep.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                       help="change a key of the scene in all runs; may be repeated")  # fmt: skip
+    sweep.add_argument("--device", default="mock", help="mock or replay:FILE")
+    sweep.add_argument("--duration", type=float, metavar="S", help="seconds of each run")
+    where = sweep.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=int, default=1, metavar="N", help="processes on this machine (1)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    sweep.add_argument("--out", type=Path, metavar="FILE",
+                       help="the table, .parquet or .csv (default: out/sweep-SCENE.parquet)")  # fmt: skip
+    sweep.set_defaults(command=_sweep)
+
+    snap = commands.add_parser("snap", help="design a snap connector: forces, loads, sweeps, yield")
+    snap.add_argument("scene", metavar="SCENE", nargs="+",
+                      help="a snap scene, of a generator or of files; several are compared")  # fmt: skip
+    snap.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                      help="change a key of the scene; may be repeated")  # fmt: skip
+    snap.add_argument("--param", action="append", default=[], metavar="KEY=A:B:N", dest="params",
+                      help="N values from A to B, or a,b,c: curves for one, maps for two")  # fmt: skip
+    snap.add_argument("--tolerance", action="append", default=[], metavar="KEY=W", dest="tolerances",
+                      help="a key in which parts differ, by three deviations or 10%%")  # fmt: skip
+    snap.add_argument("--runs", type=int, default=100, metavar="N", help="parts that are drawn (100)")
+    snap.add_argument("--seed", type=int, default=0, metavar="N", help="of the parts (0)")
+    snap.add_argument("--back", type=float, metavar="M", help="how far it is pulled back [m]")
+    for name, unit in (("insertion-below", "N"), ("retention-above", "N"), ("strain-below", "X"),
+                       ("stress-below", "PA")):  # fmt: skip
+        snap.add_argument(f"--{name}", type=float, metavar=unit, help="a limit that parts must keep to")
+    snap.add_argument("--out", type=Path, metavar="DIR", help="page, pictures, tables (out/design-SCENE)")
+    snap.add_argument("--export", type=Path, metavar="DIR",
+                      help="only write the scene's parts as STL, and a scene that reads them")  # fmt: skip
+    snap.set_defaults(command=_snap)
+
+    bench = commands.add_parser("bench", help="time whole steps")
+    bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
+    bench.add_argument("--duration", type=float, metavar="S", help="seconds, of the soak")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    bench.set_defaults(command=_bench)
+
+
+def _study(options: argparse.Namespace) -> int:
+    from palpo.app.cli.registry import registry
+
+    studies = registry("studies")
+    if studies is None or options.name is None:
+        _list("studies", getattr(studies, "ABOUT", {}))
+        return 0
+    chosen_of(options.name, studies.STUDIES, "study")
+    out = options.out or Path("out") / f"study-{options.name}"
+    check_folder(out, "--out")
+    claims = studies.run_study(options.name, out, options.quick)
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+def _solve(options: argparse.Namespace) -> int:
+    if options.json is not None:
+        check_file(options.json, "--json")
+    if options.out is not None and not options.profile:
+        if options.out.suffix not in (".npz", ".hdf5", ".h5"):
+            raise Refusal(f"--out {options.out}: solutions are written to a file that ends in .npz or .hdf5")
+        check_file(options.out, "--out")
+    progress = Progress()
+    with progress.stage("loading the solvers"):
+        from palpo.app.cli.solve import print_solves, profile, read_options, solve_file, write_solutions
+        from palpo.app.report.outcome import plain
+        from palpo.physics.contact.problem import Stop
+
+    stop, chosen = Stop(options.tol, options.max_iterations, options.time_cap), read_options(options.options)
+    if options.profile:
+        return profile(options, stop, chosen, progress)
+    summary, solved = solve_file(options.file, options.solver, stop, progress, chosen, options.guess)
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(summary), indent=2) + "\n", "utf-8")
+    if options.out is not None:
+        write_solutions(options.out, solved)
+    print_solves(summary)
+    return int(summary["exit_status"])
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from palpo.app.cli.sweep import Sweep, axis_of, run_sweep
+
+    if options.jobs < 1:
+        raise Refusal(f"--jobs {options.jobs}: give at least one process")
+    axes = tuple(axis_of(text) for text in options.params)
+    sweep = Sweep(options.scene, axes, tuple(options.overrides), options.device, options.duration)
+    out = options.out or Path("out") / f"sweep-{Path(options.scene).stem}.parquet"
+    rows = run_sweep(sweep, out, options.jobs, options.scheduler)
+    failed = [row for row in rows if row["exit_status"]]
+    print(f"{len(rows)} runs, {len(failed)} of them failed: {out}")
+    for row in failed[:10]:
+        print("  " + ", ".join(f"{axis.key}={row[axis.key]}" for axis in axes) + f": {row['exit_reason']}")
+    return FAILED if failed else 0
+
+
+def _snap(options: argparse.Namespace) -> int:
+    first = options.scene[0]
+    out = options.export or options.out or Path("out") / f"design-{Path(first).stem}"
+    check_folder(out, "--out" if options.export is None else "--export")
+    progress = Progress()
+    with progress.stage("loading"):
+        from palpo.app.cli import design
+        from palpo.app.report.design_export import export
+        from palpo.app.report.design_figures import about_mesh
+        from palpo.app.report.design_page import said, write_design
+    if options.export is not None:
+        print(f"the parts are in {export(first, options.overrides, out)}")
+        return 0
+    limits = design.Limits(
+        options.insertion_below, options.retention_above, options.strain_below, options.stress_below
+    )
+    asked = design.Design(
+        first, tuple(options.overrides), design.axes_of(options.scene, options.params),
+        tuple(options.tolerances), options.runs, options.seed, options.back, limits,
+    )  # fmt: skip
+    found = design.investigate(asked, progress)
+    share = design.share_of(found.parts) if found.parts else None
+    page = write_design(out, found, share)
+    design.print_found(found)
+    print(f"socket: {about_mesh(found.travel)}")
+    if share is not None:
+        print(said(share, len(found.parts)))
+    print(f"the page is {page}")
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from palpo.app.cli.registry import registry, summary_of
+
+    if options.json is not None:
+        check_file(options.json, "--json")
+    table = registry("benchmarks")
+    benches = getattr(table, "BENCHES", {})
+    chosen = (
+        benches if options.name is None else {options.name: chosen_of(options.name, benches, "benchmark")}
+    )
+    if not chosen:
+        _list("benchmarks", {})
+        return 0
+    asked: dict[str, float] = {}
+    if options.duration is not None:
+        if options.name != "soak" or not options.duration > 0.0:
+            raise Refusal(f"--duration {options.duration:g}: only the soak takes a time, a positive one")
+        asked["duration"] = options.duration
+    progress, results = Progress(), {}
+    for name, bench in chosen.items():
+        with progress.stage(f"{name}: {summary_of(bench)}"):
+            results[name] = bench(**asked)
+    from palpo.app.report.outcome import plain
+
+    if options.json is not None:
+        options.json.write_text(json.dumps(plain(results), indent=2) + "\n", "utf-8")
+    table.print_bench(results)
+    return 0
+
+
+def _list(what: str, lines: dict[str, str]) -> None:
+    if not lines:
+        print(f"this version has no {what}")
+        return
+    width = max(map(len, lines))
+    for name, line in lines.items():
+        print(f"{name:<{width}}  {line}")
