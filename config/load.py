@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,7 +23,7 @@ SYSTEMS: dict[str, type[BaseScene]] = {
     "snap": SnapScene,
     "suction": SuctionScene,
 }
-"""The specification of each system's scenes, by the scene's key `system`."""
+"""The specification of each system's scenes, by its name; a scene's tables say which (`system_told`)."""
 
 CARDS = Path(__file__).parent / "scenes" / "cards"
 """Where each shipped scene has its small picture, NAME.png."""
@@ -46,7 +46,7 @@ def shipped_tables() -> dict[str, dict[str, Any]]:
 def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Any:
     """A shipped scene by name, or a user's TOML file by path; raises ConfigError.
 
-    A SceneSpec, or the specification of another system (SYSTEMS) where it says so.
+    A SceneSpec, or the specification of another system (SYSTEMS) that its tables belong to.
     Each override is "key=value", such as "bodies.wire.material.youngs_modulus=2 GPa".
     """
     path = _find(str(name_or_path))
@@ -77,9 +77,25 @@ def scene_tables(origin: Origin) -> dict[str, Any]:
     return data
 
 
+def system_told(tables: dict[str, Any]) -> Any:
+    """The system of a scene: what the key `system` says, else the one that most of its keys belong to alone.
+
+    Tables with no such key are those of a multi-rate scene.
+    """
+    if "system" in tables:
+        return tables["system"]
+    fields = {name: set(scene.model_fields) for name, scene in SYSTEMS.items()}
+
+    def own(name: str) -> int:
+        others = set[str]().union(*(keys for other, keys in fields.items() if other != name))
+        return len((fields[name] - others) & tables.keys())
+
+    return max(SYSTEMS, key=own)
+
+
 def _validated(data: dict[str, Any], origin: Origin) -> Any:
     path = origin.path
-    system = data.get("system", "multirate")
+    system = system_told(data)
     if system not in list(SYSTEMS):
         raise ConfigError(f"{path.name}: system = {_toml(system)}: {choose(system, SYSTEMS)}")
     try:
@@ -100,7 +116,8 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
 
 def json_schema() -> dict[str, Any]:
     """JSON schema of a scene file, of any system."""
-    return TypeAdapter(SceneSpec | HapcoScene | SnapScene | SuctionScene).json_schema()
+    every: Any = Union[tuple(SYSTEMS.values())]  # noqa: UP007
+    return TypeAdapter(every).json_schema()
 
 
 def set_key(data: dict[str, Any], override: str) -> None:

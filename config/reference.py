@@ -34,9 +34,10 @@ Any key can be set for one run:
 Items of lists go by their number from 0, bodies by their name too: `friction.pairs.0.mu`,
 `bodies.wire.rate`.
 
-The key `system` says what computes a scene: `multirate`, which is meant where it is left out,
-`hapco`, `snap` or `suction`. They share many keys; keys of one system only come
-last.
+What computes a scene follows from what stands in it: `[mobile]` and `[fixed]` are a HapCo scene's,
+`[connector]` a snap scene's, `[[cups]]` and `[partner]` a suction scene's, all else is a multi-rate
+scene's. The key `system`, `multirate`, `hapco`, `snap` or `suction`, may say so too. They share many
+keys; keys of one system only come last.
 
 This page is written by `make docs` from the specifications in `config/schema`; a test compares the
 two.

@@ -14,33 +14,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from palpo.app.cli.progress import Progress
+from palpo.app.systems.system import find_system
+from palpo.config.load import SYSTEMS
 from palpo.physics.kernels import cache_home, compiled_share, machine_name, source_digest
 
 APP = Path(__file__).resolve().parents[1]
-YIELDS, ENGINE, SYSTEMS = "palpo.physics.yields", "palpo.physics.engine", "palpo.physics.systems"
-TICKS = {
-    "multirate": (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{SYSTEMS}.callback"),
-    "hapco": (f"{YIELDS}.surface", f"{SYSTEMS}.hapco_servo", f"{SYSTEMS}.hapco_multirate"),
-    "snap": (f"{YIELDS}.midpoint_modal", f"{YIELDS}.midpoint_held", f"{SYSTEMS}.snap_servo"),
-    "suction": ("palpo.physics.systems.suction_servo",),
-}
-"""By system: the modules whose import compiles its ticks."""
-BESIDE = {
-    "multirate": (f"{ENGINE}.pairs",),
-    "hapco": ("palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing"),
-    "snap": ("palpo.physics.collision.field_contacts", f"{ENGINE}.dissipating"),
-    "suction": (),
-}
-"""By system: what the tick calls by address, so that it can be compiled beside the kinds of bodies."""
-SCENES = {"multirate": "wire", "hapco": "hapco-block", "snap": "snap", "suction": "suction-cube"}
-"""By system: the scene that is rehearsed."""
 LANES = ("tick", "loops")
 LOOK = 0.25
 """Seconds between two looks at the processes."""
@@ -49,7 +33,7 @@ LOOK = 0.25
 def compile_ahead(system: str, progress: Progress) -> None:
     """Fill the cache with what a system needs, unless that was done before for these very sources."""
     home = cache_home()
-    if home is None or system not in TICKS:
+    if home is None or system not in SYSTEMS:
         return
     done = home / f"{system}-{_generation(system)}.compiled"
     if done.exists():
@@ -92,12 +76,13 @@ def _source(system: str) -> Path:
 
 def _generation(system: str) -> str:
     """What the compiled code of a system depends on, as a digest."""
-    digests = [source_digest(path) for path in (_source(system), APP / "cli/compile_ahead.py")]
+    sources = _source(system), APP / f"systems/{system}.py", APP / "cli/compile_ahead.py"
+    digests = [source_digest(path) for path in sources]
     return hashlib.sha256(" ".join([*digests, machine_name()]).encode()).hexdigest()[:20]
 
 
 def _compile_tick(system: str) -> None:
-    for name in TICKS[system]:
+    for name in find_system(system).ticks:
         importlib.import_module(name)
 
 
@@ -118,46 +103,10 @@ def _compile_servo() -> None:
 def _compile_loops(system: str) -> None:
     """What the tick calls by address, and the slow loop of a scene that no tick moves."""
     _compile_servo()
-    for name in BESIDE[system]:
+    found = find_system(system)
+    for name in found.beside:
         importlib.import_module(name)
-    if system == "multirate":
-        _rehearse_multirate()
-    elif system == "suction":
-        from palpo.app.build.suction import rehearse
-
-        rehearse()
-
-
-def _rehearse_multirate() -> None:
-    """Three low periods; the bodies by themselves first, while the other process compiles their kinds."""
-    from palpo.app.build.scene import build_scene
-    from palpo.config.load import load_scene
-    from palpo.physics.systems.members import TetMember
-    from palpo.physics.systems.reductions import make_reduction
-
-    scene = build_scene(load_scene(SCENES["multirate"]))
-    dt, low_dt = scene.numbers.dt, scene.numbers.low_dt
-    with ThreadPoolExecutor(1) as pool:
-        for member in scene.members:
-            if isinstance(member, TetMember):
-                make_reduction(member, [dt, low_dt], [1], 3).prepare(np.zeros(1, np.intp), pool)
-                slots = np.zeros(1, np.int32)
-                member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
-
-    from palpo.physics.systems.lock_step import LockStep
-
-    # so few columns that some points have none, and are displaced by themselves
-    few = load_scene(SCENES["multirate"], ["interface.max_columns=8"])
-    lock = LockStep(build_scene(few), "krylov")
-    made = lock.high.counts.tick
-
-    def count(n: int) -> None:
-        made[0] += n
-
-    lock.advance(3 * lock.ratio, count)
-    lock.low.check()
-    lock.low.adopted()
-    lock.close()
+    found.rehearse()
 
 
 def _end_with_parent() -> None:

@@ -80,11 +80,12 @@ def _scenes(options: argparse.Namespace) -> int:
 
 
 def _compile(options: argparse.Namespace) -> int:
-    from palpo.app.cli.compile_ahead import TICKS, compile_ahead
+    from palpo.app.cli.compile_ahead import compile_ahead
+    from palpo.config.load import SYSTEMS
 
-    chosen = options.system or list(TICKS)
+    chosen = options.system or list(SYSTEMS)
     for system in chosen:
-        chosen_of(system, dict.fromkeys(TICKS), "system")
+        chosen_of(system, SYSTEMS, "system")
     progress = Progress()
     for system in chosen:
         compile_ahead(system, progress)

@@ -23,7 +23,7 @@ from palpo.app.library.checkpoint import Checkpoint, less, put, take
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, load
 from palpo.app.library.state import State
-from palpo.app.runtime.rig import check_kind, make_rig, system_of
+from palpo.app.runtime.rig import check_kind, make_rig
 from palpo.app.runtime.session import Options
 from palpo.app.runtime.system import Rig
 from palpo.haptics.device import VirtualDevice
@@ -55,7 +55,7 @@ class Model:
         """See `Scene.build`."""
         self.scene = scene
         self.interface = check_kind(scene.spec, interface, lock_step=True)
-        compile_ahead(system_of(scene.spec), Silent())
+        compile_ahead(scene.system, Silent())
         self._built: Stand | None = self._build()
         rig = self._built.rig
         self.dt, self.ratio = float(rig.dt), int(rig.ratio)

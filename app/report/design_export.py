@@ -52,8 +52,7 @@ def write_stl(path: Path, surface: SurfaceMesh, scale: float) -> None:
 def _head(c: Connector, title: str) -> str:
     m = c.material
     held = float(c.push @ c.admittance.stiffness[:3, :3] @ c.push)
-    return f"""system = "snap"
-title = "{title}, from files"
+    return f"""title = "{title}, from files"
 description = "{title}, from files."
 
 [material]

@@ -1,28 +1,27 @@
 """The launcher's cards: what each shipped scene is called, what one does in it, and its picture."""
 
+from typing import Any
+
 import numpy as np
 from PIL import Image
 
-from palpo.config.load import CARDS, shipped_tables
+from palpo.app.systems.system import find_system
+from palpo.config.load import CARDS, SYSTEMS, shipped_tables, system_told
 from palpo.render.panel_state import Card
-
-GROUPS = {
-    "multirate": "A stiff tool on soft bodies",
-    "hapco": "One body pressed on another, with friction at many contacts",
-    "snap": "Connectors that click",
-    "suction": "Suction cups",
-}
-"""Headings, by a scene's key `system`, in the order of the launcher."""
 
 
 def cards() -> tuple[Card, ...]:
     """A card for each scene that comes with the program, by system."""
-    known = list(GROUPS)
-    found = [(tables.get("system", known[0]), name, tables) for name, tables in shipped_tables().items()]
+    known = list(SYSTEMS)
+    found = [(known.index(system_told(tables)), name, tables) for name, tables in shipped_tables().items()]
     return tuple(
-        Card(name, tables["title"], _words(tables.get("description", "")), GROUPS[system], _picture(name))
-        for system, name, tables in sorted(found, key=lambda one: (known.index(one[0]), one[1]))
+        _card(name, tables, find_system(known[number]).heading)
+        for number, name, tables in sorted(found, key=lambda one: one[:2])
     )
+
+
+def _card(name: str, tables: dict[str, Any], heading: str) -> Card:
+    return Card(name, tables["title"], _words(tables.get("description", "")), heading, _picture(name))
 
 
 def _words(description: str) -> str:

@@ -41,7 +41,7 @@ from palpo.app.runtime import live
 from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings
 from palpo.app.runtime.machine import LIBRARIES, version
 from palpo.app.runtime.pacing import Pacer, adapts, rungs_of
-from palpo.app.runtime.rig import check_kind, make_rig, system_of
+from palpo.app.runtime.rig import check_kind, make_rig
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, step_times
 from palpo.app.runtime.system import Rig
 from palpo.config.load import load_scene
@@ -157,7 +157,7 @@ class Session:
         with self.progress.stage("opening the device") if self.choice.hardware else nullcontext():
             self.choice.heard = self.progress.say
             self.device = self.choice.open(self.spec, self._open)
-        compile_ahead(system_of(self.spec), self.progress)
+        compile_ahead(self.spec.system, self.progress)
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
         path = self._path

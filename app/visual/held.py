@@ -3,10 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.config.schema.hapco import HapcoScene
-from palpo.config.schema.scene import BaseScene, SceneSpec
-from palpo.config.schema.snap import SnapScene
-from palpo.config.schema.suction import HandDrive, ScriptedDrive, SuctionScene
+from palpo.app.systems.system import system_of
+from palpo.config.schema.scene import BaseScene
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry
 
 Floats = NDArray[np.float64]
@@ -14,13 +12,7 @@ Floats = NDArray[np.float64]
 
 def held_name(spec: BaseScene) -> str:
     """Name of the shape that the hand holds; empty where it holds none."""
-    if isinstance(spec, SceneSpec):
-        return spec.tool.body
-    if isinstance(spec, HapcoScene):
-        return spec.mobile.name
-    if isinstance(spec, SuctionScene):
-        return next((cup.name for cup in spec.cups if isinstance(cup.drive, HandDrive)), "")
-    return "plug" if isinstance(spec, SnapScene) else ""
+    return system_of(spec).held_name(spec)
 
 
 def shape_of(geometry: SceneGeometry, name: str) -> Drawable | None:
@@ -30,9 +22,7 @@ def shape_of(geometry: SceneGeometry, name: str) -> Drawable | None:
 
 def swept(spec: BaseScene, geometry: SceneGeometry) -> Floats:
     """Points (n, 3) [m] between which the scene's own paths lead its tool or cups, as if none would bend."""
-    ways = {held_name(spec): spec.device.path}
-    if isinstance(spec, SuctionScene):
-        ways |= {cup.name: cup.drive.path for cup in spec.cups if isinstance(cup.drive, ScriptedDrive)}
+    ways = {held_name(spec): spec.device.path} | system_of(spec).further_paths(spec)
     points = [np.zeros((0, 3))]
     for name, way in ways.items():
         shape, moves = shape_of(geometry, name), np.array([row[1:] for row in way], float)

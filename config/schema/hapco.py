@@ -188,12 +188,13 @@ class HapcoScene(BaseScene):
 
     misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
         ("bodies", "tool", "interface", "attachments"),
-        'it belongs to system = "multirate"; a hapco scene has [mobile] and [fixed]',
+        "it belongs to a multi-rate scene; a hapco scene has [mobile] and [fixed]",
     )
 
     passivity: ClassVar[Literal["observe", "control"]] = "observe"
     system: Literal["hapco"] = Field(
-        description="What computes the scene: two quasi-static bodies in contact, at the servo's rate."
+        "hapco",
+        description="What computes the scene: two quasi-static bodies in contact, at the servo's rate.",
     )
     loops: Literal["servo", "multirate"] = Field(
         "servo",

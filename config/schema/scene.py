@@ -61,7 +61,7 @@ class BaseScene(Spec):
         return self._origin
 
 
-_HAPCO = 'it belongs to the other system; write system = "hapco" at the top of the file'
+_HAPCO = "it belongs to a hapco scene, which has [mobile] and [fixed] and no [[bodies]]"
 
 
 class SceneSpec(BaseScene):

@@ -363,7 +363,7 @@ class SnapScene(BaseScene):
     )
 
     system: Literal["snap"] = Field(
-        description="What computes the scene: a plug that clicks into an elastic socket."
+        "snap", description="What computes the scene: a plug that clicks into an elastic socket."
     )
     gravity: tuple[Acceleration, Acceleration, Acceleration] = Field(
         (0.0, 0.0, 0.0), description="None: the socket is linear about its rest, the plug is held."

@@ -431,7 +431,8 @@ class SuctionScene(BaseScene):
     )
 
     system: Literal["suction"] = Field(
-        description="What computes the scene: cups that stick by the pressure of the air they shut in."
+        "suction",
+        description="What computes the scene: cups that stick by the pressure of the air they shut in.",
     )
     rates: SuctionRates = Field(SuctionRates(), description="Rates of the loops.")
     cups: tuple[Cup, ...] = Field(min_length=1, description="The cups.")

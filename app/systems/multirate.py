@@ -1,0 +1,135 @@
+"""The multi-rate system: bodies of which the tool moves at the servo's rate, the others at their own."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from palpo.app.runtime.live import Live, hand_keys, hold_keys
+from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, Start, System
+from palpo.config.schema.body import BeamBody, PlaneBody, RigidBody, TetBody
+from palpo.config.schema.scene import SceneSpec
+from palpo.config.schema.solver import Solver
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from palpo.app.runtime.system import Rig
+    from palpo.app.visual.rest import Shapes
+
+REHEARSED = "wire"
+
+
+class Multirate(System):
+    """See System."""
+
+    heading = "A stiff tool on soft bodies"
+    interfaces = ("krylov", "paper", "extrapolated", "monolithic")
+    ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{PHYSICS}.callback")
+    beside = (f"{ENGINE}.pairs",)
+
+    def make_rig(self, spec: SceneSpec, start: Start) -> Rig:
+        """See System."""
+        from palpo.app.runtime.multirate import MultirateRig
+
+        with start.progress.stage("building the scene"):
+            return MultirateRig(
+                spec, start.kind, start.device_at, start.workspace, start.limits, start.threads,
+                start.rebased, start.further,
+            )  # fmt: skip
+
+    def live_keys(self, spec: SceneSpec) -> list[Live]:
+        """See System."""
+        solver = spec.solver
+        names = get_args(Solver.model_fields["name"].annotation)
+        return [
+            Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
+            *(
+                Live(f"friction.pairs.{i}.mu", "friction", " - ".join(pair.bodies), "", 0.0, 2.0, pair.mu)
+                for i, pair in enumerate(spec.friction.pairs)
+            ),
+            *hold_keys("tool.hold", spec.tool.hold),
+            Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name, choices=names),
+            Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+            Live("solver.sweeps_high", "solver", "sweeps, servo", "", 1, 1000, solver.sweeps_high, True),
+            Live("solver.sweeps_low", "solver", "sweeps, slow loop", "", 1, 10000, solver.sweeps_low, True),
+            *hand_keys(spec),
+            Live("gravity.1", "world", "gravity", "m/s2", -30.0, 30.0, spec.gravity[1], help="along y, up"),
+        ]
+
+    def held_name(self, spec: SceneSpec) -> str:
+        """See System."""
+        return spec.tool.body
+
+    def add_shapes(self, spec: SceneSpec, shapes: Shapes) -> None:
+        """See System."""
+        from palpo.app.build.parts import beam_line, static_surface, tet_mesh
+        from palpo.app.visual.solids import plate
+
+        for body in spec.bodies:
+            if isinstance(body, TetBody):
+                mesh = tet_mesh(body)
+                shapes.add(body.name, mesh.nodes, mesh.surface().triangles, colour=body.colour)
+            elif isinstance(body, BeamBody):
+                line = beam_line(body)
+                shapes.add(body.name, line.nodes, kind="tube", radius=line.radius, colour=body.colour)
+            elif isinstance(body, RigidBody):
+                shapes.add(body.name, *_rigid(body), colour=body.colour)
+            elif not isinstance(body, PlaneBody):
+                surface = static_surface(body)
+                shapes.add(body.name, surface.vertices, surface.triangles, colour=body.colour, static=True)
+        solid = np.vstack([*shapes.points, np.array([p[1:] for p in spec.device.path])])
+        for body in spec.bodies:
+            if isinstance(body, PlaneBody):
+                shapes.add(body.name, plate(body, solid), kind="plane", colour=body.colour, static=True)
+
+    def rehearse(self) -> None:
+        """Three low periods; the bodies by themselves first, while another process compiles their kinds."""
+        from palpo.app.build.scene import build_scene
+        from palpo.config.load import load_scene
+        from palpo.physics.systems.members import TetMember
+        from palpo.physics.systems.reductions import make_reduction
+
+        scene = build_scene(load_scene(REHEARSED))
+        dt, low_dt = scene.numbers.dt, scene.numbers.low_dt
+        with ThreadPoolExecutor(1) as pool:
+            for member in scene.members:
+                if isinstance(member, TetMember):
+                    make_reduction(member, [dt, low_dt], [1], 3).prepare(np.zeros(1, np.intp), pool)
+                    slots = np.zeros(1, np.int32)
+                    member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
+
+        from palpo.physics.systems.lock_step import LockStep
+
+        # so few columns that some points have none, and are displaced by themselves
+        few = load_scene(REHEARSED, ["interface.max_columns=8"])
+        lock = LockStep(build_scene(few), "krylov")
+        made = lock.high.counts.tick
+
+        def count(n: int) -> None:
+            made[0] += n
+
+        lock.advance(3 * lock.ratio, count)
+        lock.low.check()
+        lock.low.adopted()
+        lock.close()
+
+
+def _rigid(body: RigidBody) -> tuple[NDArray[np.float64], Any]:
+    """Vertices where they are placed, and triangles."""
+    from palpo.app.build.parts import rigid_form
+    from palpo.app.visual.solids import capsule_surface
+    from palpo.haptics.workspace import quaternion_matrix
+
+    g, scale = body.geometry, body.placement.scale
+    turn = quaternion_matrix(body.placement.quaternion)
+    points, triangles, _, _, _, centre, _ = rigid_form(body)
+    if g.kind in ("sphere", "capsule"):
+        length = g.length * scale if g.kind == "capsule" else 0.0
+        points, triangles = capsule_surface(g.radius * scale, length)
+    return np.array(body.placement.position) + (points + centre) @ turn.T, triangles
+
+
+SYSTEM = Multirate()

@@ -1,0 +1,96 @@
+"""Suction cups, and the body that they are set on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from palpo.app.runtime.live import Live, hand_keys, hold_keys
+from palpo.app.systems.system import PHYSICS, Start, System
+from palpo.config.schema.suction import (
+    ActiveGas,
+    HandDrive,
+    PassiveGas,
+    ScriptedDrive,
+    SoftPartner,
+    SuctionScene,
+)
+
+if TYPE_CHECKING:
+    from palpo.app.runtime.system import Rig
+    from palpo.app.visual.rest import Shapes
+
+
+class Suction(System):
+    """See System."""
+
+    heading = "Suction cups"
+    ticks = (f"{PHYSICS}.suction_servo",)
+
+    def make_rig(self, spec: SuctionScene, start: Start) -> Rig:
+        """See System."""
+        from palpo.app.runtime.suction import SuctionRig
+
+        return SuctionRig(
+            spec, start.device_at, start.workspace, start.limits, start.threads, start.rebased, start.progress
+        )
+
+    def live_keys(self, spec: SuctionScene) -> list[Live]:
+        """Friction, air, solver, and the hold of a cup that the hand holds."""
+        gas, solver, kpa = spec.gas, spec.solver, 1e3
+        air: list[Live] = []
+        if isinstance(gas, PassiveGas):
+            lower, upper = gas.atmosphere + 1.0, max(gas.atmosphere + 20 * kpa, 2 * gas.max_pressure)
+            air = [
+                Live("gas.max_pressure", "air", "P_max", "Pa", lower, upper, gas.max_pressure, True,
+                     help="at which air lifts the rim"),
+                Live("gas.leak", "air", "slot under the rim", "m", 0.0, max(2e-5, 2 * gas.leak), gas.leak),
+            ]  # fmt: skip
+        elif isinstance(gas, ActiveGas) and not gas.table:
+            air = [
+                Live("gas.gauge", "air", "pump", "Pa", min(-20 * kpa, gas.gauge), max(kpa, gas.gauge),
+                     gas.gauge, help="pressure against the atmosphere"),
+            ]  # fmt: skip
+        held = [(cup.name, cup.drive) for cup in spec.cups if isinstance(cup.drive, HandDrive)]
+        return [
+            Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
+            *air,
+            *(key for name, drive in held for key in hold_keys(f"cups.{name}.drive", drive)),
+            Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
+            Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
+            *hand_keys(spec),
+            Live("gravity.1", "world", "gravity", "m/s2", -30.0, 30.0, spec.gravity[1], help="along y, up"),
+        ]
+
+    def held_name(self, spec: SuctionScene) -> str:
+        """See System."""
+        return next((cup.name for cup in spec.cups if isinstance(cup.drive, HandDrive)), "")
+
+    def further_paths(self, spec: SuctionScene) -> dict[str, Any]:
+        """See System."""
+        return {cup.name: cup.drive.path for cup in spec.cups if isinstance(cup.drive, ScriptedDrive)}
+
+    def add_shapes(self, spec: SuctionScene, shapes: Shapes) -> None:
+        """See System."""
+        from palpo.app.build.meshes import cup_mesh, rigid_surface, soft_partner_mesh
+        from palpo.app.build.parts import placed
+
+        for cup in spec.cups:
+            mesh = cup_mesh(cup)
+            shapes.add(cup.name, mesh.nodes, mesh.surface().triangles, colour=cup.colour)
+        told = spec.partner
+        if isinstance(told, SoftPartner):
+            mesh = soft_partner_mesh(told)
+            points, triangles = mesh.nodes, mesh.surface().triangles
+        else:
+            surface = rigid_surface(spec)
+            points, triangles = placed(surface.vertices, told.placement), surface.triangles
+        shapes.add(told.name, points, triangles, colour=told.colour, static=told.kind == "static")
+
+    def rehearse(self) -> None:
+        """See System."""
+        from palpo.app.build.suction import rehearse
+
+        rehearse()
+
+
+SYSTEM = Suction()
