@@ -9,7 +9,7 @@ from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.multigrid.kernels import cycle
+from palpo.physics.fem.multigrid.kernels import Preconditioner, cycle
 from palpo.physics.fem.multigrid.lattice import coarsened
 from palpo.physics.fem.multigrid.solver import LANES, MultigridFactor
 from palpo.physics.mesh import generate
@@ -92,7 +92,7 @@ def test_the_preconditioner_is_symmetric_and_between_zero_and_the_inverse(h: flo
         b, x = np.zeros((2, 3 * n, LANES), np.float32)
         count = min(LANES, body.n_dof - first)
         b[first + np.arange(count), np.arange(count)] = 1.0
-        cycle((0,) * LANES, rows, system._data, system._inverse, system._coarsest, b, x)
+        cycle((0,) * LANES, rows, Preconditioner(system._data, system._inverse, system._coarsest), b, x)
         applied[:, first : first + count] = x[: body.n_dof, :count]
     # single precision: 1e-7 an operation
     assert np.abs(applied - applied.T).max() < 1e-5 * np.abs(applied).max()
