@@ -157,7 +157,7 @@ class Session:
         with self.progress.stage("opening the device") if self.choice.hardware else nullcontext():
             self.choice.heard = self.progress.say
             self.device = self.choice.open(self.spec, self._open)
-        compile_ahead(self.spec.system, self.progress)
+        compile_ahead(self.spec.system, self.progress)  # type: ignore[attr-defined]
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
         path = self._path
