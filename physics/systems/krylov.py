@@ -35,6 +35,10 @@ LEAST = 0.004
 FORGET = 0.7
 """Share of the longest step so far that the next one is still expected to take, by step."""
 
+USED = 0.5
+"""Share of the way to the first pair without candidate that a hand must have come before a step is asked for:
+where that pair found no room, a new step at the same place would leave it out again."""
+
 IMPACT = 3
 """So many contacts more under load, and half as many as there were, tell of an impact: the next step begins
 at once, since a tangent of before the impact serves badly after it."""
@@ -85,6 +89,8 @@ class Krylov(LowRate):
         self._complete_until = self._pairs_until = np.inf
         """Readings of the odometer up to which no pair can touch that the last search has not found, and none
         that the last frame does not have."""
+        self._ask_from = 0.0
+        """Reading of the odometer below which no step is asked for, see USED."""
         self._without_slot = 0
         """Points of candidates that the last frame had no room for."""
         self._bearing, self._pace = 0, 0.0
@@ -125,6 +131,7 @@ class Krylov(LowRate):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
             self._pairs_until = min(self._complete_until, self.left_out)
+            self._ask_from = self.odometer + USED * max(0.0, self._pairs_until - self.odometer)
             frame, of_members = self.link.frame, list(self.member_slots(chosen))
             needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
             shares = shared_out(needs, self.loop.capacity.modes)
@@ -196,7 +203,9 @@ class Krylov(LowRate):
             self._pace = (self.odometer - before) / (ticks * self.dt)
         need = self._pace * self._takes + 0.5 * self.scene.numbers.acceleration * self._takes**2
         left = self._pairs_until - self.odometer
-        return left < need or self._bearing_now() >= known + max(IMPACT, 0.5 * known)
+        if left < need and self.odometer > self._ask_from:
+            return True
+        return bool(self._bearing_now() >= known + max(IMPACT, 0.5 * known))
 
     def ranked(self, within: float) -> NDArray[np.int32]:
         """By turns: EXPECTED points that are expected to touch, one that may, whatever the hand does."""
