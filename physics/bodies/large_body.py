@@ -16,10 +16,10 @@ from palpo.physics.fem.multigrid.solver import MultigridFactor
 ACCURATE = 1e-5
 """Residual, relative to its load, at which a change of velocity is known."""
 
-SETTLED = 5e-2
+SETTLED = 1e-1
 """The same for one of many substeps."""
 
-ENDED = 1e-3
+ENDED = 1e-2
 """The same for the last of them, which leaves what it lacks to nobody."""
 
 MOST_STEPS = 60

@@ -2,7 +2,8 @@
 
 Every column is solved on the present tangent by a few multigrid steps, since a model's error is the square of
 its columns'. Points have columns of their own at the servo's step only, where what they do does not reach
-their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`).
+their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`). The former
+are solved, and multiplied, on a window of nodes around the points alone.
 """
 
 from collections import deque
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.fem.block_product import multiply
-from palpo.physics.fem.multigrid.solver import MultigridFactor, groups
+from palpo.physics.fem.multigrid.solver import MultigridFactor, WindowSystem, groups
+from palpo.physics.fem.multigrid.window import Window, window_around
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.members import TetMember
@@ -32,10 +34,14 @@ PATCHES = 3 * (DEGREE + 1) * (DEGREE + 2) // 2
 ROUGH = 0.1
 """Residual of a column: the model's error is the square of its error."""
 
+RINGS = 3
+"""Edges from a point within which its column at the servo's step is solved: its energy misses a hundredth of
+what it is, as much as by ROUGH."""
+
 STEPS = 6
 """Steps of conjugate gradients that a column may take in one low step; it goes on in the next."""
 
-SETTLED = 1e-2
+SETTLED = 3e-2
 """Residual of the free accelerations: what they miss stays in the body until the next frame."""
 
 Floats = NDArray[np.float64]
@@ -44,7 +50,7 @@ Floats = NDArray[np.float64]
 class Job(NamedTuple):
     """Columns that are to be solved together."""
 
-    factor: MultigridFactor
+    system: MultigridFactor | WindowSystem
     load: NDArray[Any]
     """(n_dof, k), or the freedoms (k,) of unit loads."""
     last: NDArray[np.float32]
@@ -67,9 +73,14 @@ class LargeReduction(TetReduction):
         self._widest = columns
         self.afford(shifts, columns)
         self._rooms = np.zeros((3, member.body.n_dof * (self._first + self.width + 2 * PATCHES)))
-        self._points = np.zeros((member.body.n_dof, 0), np.float32)
+        self.window: Window = window_around(self.large.neighbours, np.zeros(0, np.intp), 0)
+        """Where the columns at the servo's step are."""
+        self._points = np.zeros((0, 0), np.float32)
+        """Those columns on the window's freedoms."""
         self._spread = np.zeros((member.body.n_dof, 0), np.float32)
         self._patches = [self._spread, self._spread]
+        self._wide, self._local = np.zeros((2, 0, 0))
+        self._inside = np.zeros(0, np.int64)
         self._turned_slow = self.slow
         self._jobs: list[Job] = []
         self._pool: Executor | None = None
@@ -86,9 +97,8 @@ class LargeReduction(TetReduction):
         return super().need(points) + 2 * PATCHES
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
-        """The systems of the present tangent, and which columns are to be solved."""
+        """The systems of the last model's tangent, and which columns are to be solved."""
         member, body, self._pool = self.member, self.large, pool
-        body.linearise()
         self.systems = list(pool.map(body.factor, self.shifts))
         self.factors = self.systems  # type: ignore[assignment]
         self.origin = self._centred()
@@ -103,6 +113,9 @@ class LargeReduction(TetReduction):
         wanted = np.concatenate([wanted[~stays], wanted[stays]])
         column = {int(dof): i for i, dof in enumerate(self.known)}
         last = np.array([column.get(int(dof), -1) for dof in wanted], np.int64)
+        self._look_through(window_around(body.neighbours, dofs[:, 0].astype(np.intp) // 3, RINGS))
+        place = 3 * np.searchsorted(self.window.nodes, wanted // 3) + wanted % 3
+        local = self.systems[0].within(self.window)
         smooth = patch_loads(self.origin[dofs[:, 0] // 3], DEGREE)
         spread = np.zeros((body.n_dof, 3 * smooth.shape[1]), np.float32)
         spread[dofs.reshape(-1)] = np.kron(smooth, np.eye(3))
@@ -112,10 +125,15 @@ class LargeReduction(TetReduction):
             Job(system, spread, patches, nearest)
             for system, patches in zip(self.systems[1:], self._patches, strict=True)
         ]
-        self._jobs += [
-            Job(self.systems[0], wanted[part], self._points, last[part]) for part in groups(len(wanted))
-        ]
+        self._jobs += [Job(local, place[part], self._points, last[part]) for part in groups(len(wanted))]
         self._spread, self.known = spread, wanted
+
+    def _look_through(self, window: Window) -> None:
+        """Another window from now on: what columns have outside of it is forgotten."""
+        _, new, old = np.intersect1d(window.nodes, self.window.nodes, assume_unique=True, return_indices=True)
+        points = np.zeros((len(window.nodes), 3, self._points.shape[1]), np.float32)
+        points[new] = self._points.reshape(len(self.window.nodes), 3, points.shape[2])[old]
+        self.window, self._points = window, points.reshape(3 * len(window.nodes), points.shape[2])
 
     def follow(self, *args: Any) -> None:
         """As that of any body, while another thread solves the columns, whose tangent is that before."""
@@ -149,7 +167,7 @@ class LargeReduction(TetReduction):
         beside.result()
         if jobs:
             self._patches = solved[:2]
-            self._points = np.hstack([solved[0][:, :0], *solved[2:]])
+            self._points = np.hstack([self._points[:, :0], *solved[2:]])
 
     def _alone(self, most: int, axes: Floats) -> tuple[NDArray[np.int64], Floats]:
         """None: what a point does by itself is in its column at the servo's step."""
@@ -160,36 +178,55 @@ class LargeReduction(TetReduction):
         return [x[:, 0].astype(np.float64) for x in pool.map(_settle, jobs)]
 
     def _present_basis(self, tail: Floats, rigid: Floats | None, most: int) -> tuple[Floats, Floats]:
-        parts: list[NDArray[Any]] = [self._turned_slow, tail, self._points, *self._patches]
-        k = sum(part.shape[1] for part in parts)
-        basis, rooted = (self._rooms[i, : len(tail) * k].reshape(len(tail), k) for i in (0, 2))
-        self._independent = self._chosen = np.arange(k)
-        heavy = share = np.zeros((0, 0))
+        inside, points = self.window.freedoms, self._points.astype(np.float64)
+        if rigid is not None:
+            # without their rigid part they reach everywhere
+            whole = np.zeros((len(tail), points.shape[1]))
+            whole[inside] = points
+            inside, points = np.arange(len(tail)), whole
+        parts: list[NDArray[Any]] = [self._turned_slow, tail, *self._patches]
+        wide = self._rooms[2, : len(tail) * sum(part.shape[1] for part in parts)].reshape(len(tail), -1)
+        np.concatenate(parts, axis=1, out=wide)
         if rigid is not None:
             heavy = self.mass[:, None] * rigid
-            share = np.linalg.solve(
-                rigid.T @ heavy, np.concatenate([heavy.T @ part for part in parts], axis=1)
-            )
+            for part in (wide, points):
+                part -= rigid @ np.linalg.solve(rigid.T @ heavy, heavy.T @ part)
+        k = wide.shape[1]
+        most = k + points.shape[1]
+        basis = self._rooms[0, : len(tail) * most].reshape(len(tail), most)
         root = np.sqrt(self.mass)[:, None]
 
-        def fill(rows: slice) -> None:
-            np.concatenate([part[rows] for part in parts], axis=1, out=basis[rows])
-            if rigid is not None:
-                basis[rows] -= rigid[rows] @ share
-            np.multiply(root[rows], basis[rows], out=rooted[rows])
+        def fill(rows: slice) -> Floats:
+            basis[rows, :k] = wide[rows]
+            basis[rows, k:] = 0.0
+            rooted = root[rows] * wide[rows]
+            return symmetric_product(rooted, rooted)
 
-        self._both(fill)
-        return basis, self._symmetric_product(rooted, rooted)
+        upper, lower = self._both(fill)
+        basis[inside, k:] = points
+        self._independent = self._chosen = np.arange(most)
+        self._wide, self._inside, self._local = wide, inside, points
+        heavy = self.mass[inside, None] * points
+        return basis, whole_gram(upper + lower, heavy.T @ wide[inside], symmetric_product(points, heavy))
+
+    def _pulled(self, blocks: Floats, basis: Floats) -> tuple[Floats, Floats]:
+        """None of K B: no freedoms of single points are added to the basis."""
+        wide, local = self._wide, self._local
+        pulled = self._times(blocks, wide, self._rooms[1, : wide.size].reshape(wide.shape))
+        upper, lower = self._both(lambda rows: symmetric_product(wide[rows], pulled[rows]))
+        if len(local) < len(wide):
+            own = np.empty_like(local)
+            multiply(self.window.neighbours, blocks, local, own)
+        else:
+            own = self._times(blocks, local, np.empty_like(local))
+        mixed = local.T @ pulled[self._inside]
+        return basis[:, :0], whole_gram(upper + lower, mixed, symmetric_product(local, own))
 
     def _both(self, work: Callable[[slice], Any]) -> list[Any]:
         """work(rows) for either half of the freedoms, on both threads."""
         assert self._pool is not None
         n = self.large.n_dof
         return list(self._pool.map(work, (slice(0, n // 2), slice(n // 2, n))))
-
-    def _symmetric_product(self, a: Floats, b: Floats) -> Floats:
-        upper, lower = self._both(lambda rows: symmetric_product(a[rows], b[rows]))
-        return np.asarray(upper + lower)
 
     def _times(self, blocks: Floats, b: Floats, out: Floats) -> Floats:
         """Columns are shared out among threads; a single one, which only says where to solve, takes the
@@ -206,6 +243,11 @@ class LargeReduction(TetReduction):
     def _worst_residual(self, warped: Floats) -> float:
         """Of no use here: all columns are of the present tangent."""
         return 0.0
+
+
+def whole_gram(first: Floats, mixed: Floats, second: Floats) -> Floats:
+    """A symmetric product of two groups of columns, by its blocks."""
+    return np.block([[first, mixed.T], [mixed, second]])
 
 
 def between(short: float, long: float, alpha: float, beta: float) -> float:
@@ -229,7 +271,7 @@ def _approach(job: Job) -> NDArray[np.float32]:
         start[:, stays] = job.last[:, job.start[stays]]
     else:
         start = job.last @ start
-    return job.factor.approach(load, ROUGH, STEPS, start)[0]
+    return job.system.approach(load, ROUGH, STEPS, start)[0]
 
 
 def _settle(job: tuple[MultigridFactor, NDArray[np.float32]]) -> NDArray[np.float32]:

@@ -287,9 +287,8 @@ class TetReduction:
         basis, mass = self._present_basis(
             np.column_stack(tail), rigid if member.floating else None, room - len(alone)
         )
-        pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
+        pulled, stiffness = self._pulled(blocks, basis)
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
-        stiffness = self._symmetric_product(basis, pulled)
         speed = int(np.searchsorted(self._chosen, self._first - self.tail))
         if len(alone):
             part = RigidPart(rigid, share, self._times(blocks, rigid, np.empty_like(rigid)))
@@ -361,8 +360,12 @@ class TetReduction:
         multiply(self.member.body.neighbours, blocks, b, out)
         return out
 
-    def _symmetric_product(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        return symmetric_product(a, b)
+    def _pulled(
+        self, blocks: NDArray[np.float64], basis: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """K B and B^T K B."""
+        pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
+        return pulled, symmetric_product(basis, pulled)
 
     def _worst_residual(self, warped: NDArray[np.float64]) -> float:
         """Of some columns at the first spanned step, see RESIDUAL.

@@ -9,7 +9,8 @@ from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.liver import liver
 from palpo.physics.reduction.patch_loads import patch_loads
-from palpo.physics.systems.large_reduction import PATCHES, LargeReduction, between
+from palpo.physics.reduction.rational_krylov import rigid_motions
+from palpo.physics.systems.large_reduction import PATCHES, ROUGH, LargeReduction, between
 from palpo.physics.systems.members import TetMember
 from palpo.studies.runs import Drive, legs
 
@@ -17,10 +18,10 @@ ALPHA, BETA = 2.0, 8e-3
 SHIFTS = [1e-3, 1e-1]
 
 
-def reduction_over(count: int) -> tuple[LargeReduction, np.ndarray]:
-    """A liver held below, and the model's columns over the `count` points about its top."""
+def reduction_over(count: int, held: bool = True) -> tuple[LargeReduction, np.ndarray]:
+    """A liver held below, or free, and the model's columns over the `count` points about its top."""
     mesh = liver(0.15, 0.009)
-    below = np.flatnonzero(mesh.nodes[:, 1] < -0.02)
+    below = np.flatnonzero(mesh.nodes[:, 1] < -0.02) if held else ()
     body = LargeTetBody("liver", mesh, Material(5e3, 0.45, 1060.0, ALPHA, BETA), below, (0.0, 0.0, 0.0))
     surface = mesh.boundary_nodes
     top = surface[np.argmax(mesh.nodes[surface, 1])]
@@ -31,6 +32,13 @@ def reduction_over(count: int) -> tuple[LargeReduction, np.ndarray]:
             reduction.prepare(near.astype(np.intp), pool)
             reduction.solve(pool)
     return reduction, near
+
+
+def servo_columns(reduction: LargeReduction) -> np.ndarray:
+    """Those at the servo's step, on all freedoms of the body."""
+    whole = np.zeros((reduction.member.body.n_dof, reduction._points.shape[1]))
+    whole[reduction.window.freedoms] = reduction._points
+    return whole
 
 
 def response_errors(
@@ -54,7 +62,7 @@ def response_errors(
 def test_points_respond_as_the_whole_body_at_every_step_between() -> None:
     reduction, near = reduction_over(12)
     steps = [1e-3, 3e-3, 1e-2, 3e-2, 1e-1]
-    columns, (long, middle) = reduction._points, reduction._patches
+    columns, (long, middle) = servo_columns(reduction), reduction._patches
     whole = response_errors(reduction, near, np.hstack([columns, long, middle]), steps)
     ends = response_errors(reduction, near, np.hstack([columns, long]), steps)
     # columns of residual 0.1 err by some hundredths, a model by the square of that
@@ -67,14 +75,48 @@ def test_points_respond_as_the_whole_body_at_every_step_between() -> None:
 def test_points_that_stay_begin_where_they_were() -> None:
     reduction, near = reduction_over(12)
     with ThreadPoolExecutor(1) as pool:
-        before = reduction._points.copy()
+        before = servo_columns(reduction)
         reduction.prepare(near[::-1].astype(np.intp), pool)
         reduction.solve(pool)
     known = {int(dof): i for i, dof in enumerate(reduction.known)}
     dofs = reduction.member.body.dofs_of(near).reshape(-1)
-    again = reduction._points[:, [known[int(dof)] for dof in dofs]]
+    again = servo_columns(reduction)[:, [known[int(dof)] for dof in dofs]]
     # solved to a tenth already: nothing is left to do
     assert (again == before).all()
+
+
+def test_a_column_reaches_no_farther_than_its_window_sees() -> None:
+    """Of a unit load's energy e^T A^-1 e at the servo's step ROUGH^2 is missed, twice that by the window."""
+    reduction, near = reduction_over(12)
+    body = reduction.large
+    assert len(reduction.window.nodes) < 0.6 * len(body.free)
+    load = reduction.member.columns(near)
+    place = {int(dof): i for i, dof in enumerate(reduction.known)}
+    columns = servo_columns(reduction)[:, [place[int(dof)] for dof in body.dofs_of(near).reshape(-1)]]
+    factor = body.factor(SHIFTS[0])
+    off = factor.solve_many(load) - columns
+    missed = [off[:, k] @ factor.product(off[:, k]) for k in range(load.shape[1])]
+    energy = (load * factor.solve_many(load)).sum(axis=0)
+    assert (np.array(missed) < 3.0 * ROUGH**2 * energy).all()
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_products_by_parts_are_those_of_the_whole_basis(held: bool) -> None:
+    """Columns on a window and columns everywhere; without its rigid motions where the body floats."""
+    reduction, _ = reduction_over(12, held)
+    body, mass = reduction.large, reduction.mass
+    tail = np.random.default_rng(1).normal(size=(body.n_dof, 3))
+    rigid = None if held else rigid_motions(body.x[body.free])
+    with ThreadPoolExecutor(2) as reduction._pool:
+        basis, gram = reduction._present_basis(tail, rigid, 0)
+        _, stiffness = reduction._pulled(body.tangent_blocks(), basis)
+    exact, tangent = basis.T @ (mass[:, None] * basis), basis.T @ (body.tangent() @ basis)
+    assert np.abs(gram - exact).max() < 1e-12 * np.abs(exact).max()
+    assert np.abs(stiffness - tangent).max() < 1e-12 * np.abs(tangent).max()
+    if rigid is not None:
+        across = np.abs((mass[:, None] * rigid).T @ basis)
+        reach = np.sqrt(np.outer(mass @ rigid**2, exact.diagonal()))
+        assert (across < 1e-9 * reach).all()
 
 
 def test_patch_loads_are_the_polynomials_of_the_plane_of_the_points() -> None:

@@ -9,7 +9,7 @@ and in double precision for what is to be as good as a factor's.
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.fem.multigrid.hierarchy import Hierarchy
+from palpo.physics.fem.multigrid.hierarchy import Hierarchy, Rows
 from palpo.physics.fem.multigrid.kernels import (
     Preconditioner,
     combined,
@@ -17,6 +17,7 @@ from palpo.physics.fem.multigrid.kernels import (
     invert_diagonal,
     product,
 )
+from palpo.physics.fem.multigrid.window import Window
 
 LANES = 32
 """Columns solved together; a single one goes alone."""
@@ -120,20 +121,54 @@ class MultigridFactor:
         It ends where every column's residual is below `tolerance` times its b, or after `most` steps.
         start (n_dof, k): where to begin.
         """
-        n, kind, levels, count = self.n_dof, b.dtype, self.hierarchy.rows, b.shape[1]
-        width = LANES if count > 1 else 1
-        single = np.zeros((2, 3 * int(levels.level[-1]), width), np.float32)
-        r, z = single[:, :n] if kind == np.float32 else np.zeros((2, n, width))
-        x = np.zeros((n, width), kind)
-        r[:, :count] = b
-        if start is not None:
-            x[:, :count] = start
-        steps = conjugate_gradients(
-            (0,) * width, levels, self._data[: len(self._fine)] if kind == np.float32 else self._fine,
-            Preconditioner(self._data, self._inverse, self._coarsest), x, r, z, np.empty((2, n, width), kind),
-            single, tolerance, most, np.empty(width, kind),
-        )  # fmt: skip
-        return x[:, :count], int(steps), r[:, :count]
+        fine = self._data[: len(self._fine)] if b.dtype == np.float32 else self._fine
+        known = Preconditioner(self._data, self._inverse, self._coarsest)
+        return approach(self.hierarchy.rows, fine, known, b, tolerance, most, start)
+
+    def within(self, window: Window) -> "WindowSystem":
+        """A_h of the last `refactor` on the window's nodes alone, all others held."""
+        none = np.zeros((0, 0), np.float32)
+        own = Preconditioner(self._data[window.entries], self._inverse[window.nodes], none)
+        return WindowSystem(window, own)
+
+
+class WindowSystem:
+    """A system in single precision on the nodes of a window, without coarser levels: for short steps, where
+    what acts on a point does not reach far."""
+
+    def __init__(self, window: Window, known: Preconditioner) -> None:
+        self.window, self._known = window, known
+
+    def approach(
+        self, b: NDArray, tolerance: float, most: int, start: NDArray | None = None
+    ) -> tuple[NDArray, int, NDArray]:
+        """As that of a MultigridFactor, for b (3 nodes, k) in single precision."""
+        return approach(self.window.rows, self._known.data, self._known, b, tolerance, most, start)
+
+
+def approach(
+    levels: Rows,
+    fine: NDArray,
+    known: Preconditioner,
+    b: NDArray,
+    tolerance: float,
+    most: int,
+    start: NDArray | None,
+) -> tuple[NDArray, int, NDArray]:
+    """See MultigridFactor.approach; fine: blocks of the first level in b's precision."""
+    (n, count), kind = b.shape, b.dtype
+    width = LANES if count > 1 else 1
+    single = np.zeros((2, 3 * int(levels.level[-1]), width), np.float32)
+    r, z = single[:, :n] if kind == np.float32 else np.zeros((2, n, width))
+    x = np.zeros((n, width), kind)
+    r[:, :count] = b
+    if start is not None:
+        x[:, :count] = start
+    steps = conjugate_gradients(
+        (0,) * width, levels, fine, known, x, r, z, np.empty((2, n, width), kind), single, tolerance, most,
+        np.empty(width, kind),
+    )  # fmt: skip
+    return x[:, :count], int(steps), r[:, :count]
 
 
 def groups(columns: int) -> list[slice]:
