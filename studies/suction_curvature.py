@@ -118,14 +118,18 @@ def lifted_under(resolution: int, case: tuple[float, float, Setting]) -> bool:
 def lift(resolution: int, case: tuple[float, float], setting: Setting = OWN) -> Trace:
     """The small cup presses a half cylinder by a depth [m], and lifts; the cylinder's flatness."""
     depth, flatness = case
+    path = press_and_lift(depth, height=0.03)
+    more = [f"contact.sealing={setting.sealing!r}", f"gas.max_pressure={setting.largest!r}"]
+    return lead(changes("small", resolution, path, half_cylinder(flatness), mu=setting.mu, more=more))
+
+
+def half_cylinder(flatness: float) -> str:
+    """One on the ground, its top at y = 0 and that part of its radius high, as a TOML table."""
     top = flatness * RADIUS
-    partner = (
+    return (
         f'{{kind="rigid", mass={MASS!r}, ground={-top - 1e-4!r}, placement={{position=[0, {-top!r}, 0]}}, '
         f'geometry={{kind="half-cylinder", flatness={flatness!r}}}}}'
     )
-    path = press_and_lift(depth, height=0.03)
-    more = [f"contact.sealing={setting.sealing!r}", f"gas.max_pressure={setting.largest!r}"]
-    return lead(changes("small", resolution, path, partner, mu=setting.mu, more=more))
 
 
 def claims_of(traces: dict[tuple[float, float], Trace]) -> list[Claim]:

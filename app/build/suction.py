@@ -33,6 +33,7 @@ from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.errors import InputError
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io, partners
@@ -42,6 +43,7 @@ from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.roughness import Seal, Surface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
 from palpo.physics.systems.suction import CupSpec, Ground, Suction
 from palpo.physics.systems.suction_drives import Cables, Course, Drive, FigureSpring, Scripted, cable_links
@@ -82,7 +84,7 @@ class SuctionBuild(NamedTuple):
 def air_of(gas: PassiveGas | ActiveGas) -> Air:
     """The air of a scene; pumped cavities leak nothing, and hold what the pump gives."""
     if isinstance(gas, PassiveGas):
-        return Air(gas.max_pressure, gas.atmosphere, gas.temperature, gas.leak)
+        return Air(gas.largest, gas.atmosphere, gas.temperature, gas.leak)
     return Air(np.inf, gas.atmosphere, gas.temperature)
 
 
@@ -95,7 +97,13 @@ def build(spec: SuctionScene) -> SuctionBuild:
     gas, solver = spec.gas, spec.solver
     suction = Suction(
         [
-            CupSpec(body, spec.mu(told), spec.roughness(told), form.seed if told.seed is None else told.seed)
+            CupSpec(
+                body,
+                spec.mu(told),
+                spec.roughness(told),
+                form.seed if told.seed is None else told.seed,
+                seal=seal_on(spec, form.material),
+            )
             for body, told, form in zip(bodies, spec.cups, soft, strict=True)
         ],
         partner,
@@ -120,6 +128,26 @@ def build(spec: SuctionScene) -> SuctionBuild:
     if isinstance(gas, ActiveGas) and gas.table:
         gauge = _course(gas.table)
     return SuctionBuild(suction, drives, hand, gauge, soft)
+
+
+def seal_on(spec: SuctionScene, material: Material) -> Seal | None:
+    """What a cup's rim lets through on the partner, None where the scene says what is tight."""
+    gas, partner = spec.gas, spec.partner
+    if not isinstance(gas, PassiveGas) or gas.seal is None:
+        return None
+    softness = _softness(material.youngs_modulus, material.poisson_ratio)
+    if isinstance(partner, SoftPartner):
+        softness += _softness(partner.material.youngs_modulus, partner.material.poisson_ratio)
+    try:
+        surface = Surface(gas.seal.rms, gas.seal.wavelength, hurst=gas.seal.hurst)
+    except InputError as error:
+        raise InputError(f"gas.seal: {error}") from None
+    return seal_of(surface, 1.0 / softness)
+
+
+def _softness(youngs_modulus: float, poisson_ratio: float) -> float:
+    """1 / E* [1/Pa]."""
+    return (1.0 - poisson_ratio**2) / youngs_modulus
 
 
 def gains_of(drive: HandDrive) -> Gains | None:
@@ -320,8 +348,9 @@ def rehearse() -> None:
     volume, centre, inertia = block.mass_properties(1.0)
     rigid = RigidBody("block", 1.0, inertia / volume, centre)
     side = RigidSide(rigid, block.with_vertices(block.vertices - centre), 128)
+    seal = seal_of(Surface(1e-5, 5e-4), CUPS["small"].youngs_modulus)
     suction = Suction(
-        [CupSpec(body)], side, thresholds(1e-4, 5e-4, 2e-3), Air(102e3, leak=1e-6), capacity=128,
+        [CupSpec(body, seal=seal)], side, thresholds(1e-4, 5e-4, 2e-3), Air(102e3, leak=1e-6), capacity=128,
         ground=Ground(-0.02, 0.6, np.arange(4)),
     )  # fmt: skip
     assert body.handle is not None

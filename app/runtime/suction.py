@@ -17,6 +17,7 @@ from palpo.app.build.suction import (
     build,
     gains_of,
     rehearse,
+    seal_on,
     settings_of,
 )
 from palpo.app.cli.progress import Progress
@@ -124,10 +125,14 @@ class SuctionRig(OneLowLoop):
 
     def change(self, spec: SuctionScene) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        rougher = getattr(spec.gas, "seal", None) != getattr(self.spec.gas, "seal", None)
         self.spec = spec
         suction, gas, solver = self.built.suction, spec.gas, spec.solver
         suction.mu[:] = [spec.mu(cup) for cup in spec.cups]
         suction.air = air_of(gas)
+        if rougher:
+            for enclosure, soft in zip(suction.enclosures, self.built.soft, strict=True):
+                enclosure.seal = seal_on(spec, soft.material)
         if not isinstance(gas, PassiveGas) and not gas.table:
             suction.gauge = gas.gauge
         suction.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)

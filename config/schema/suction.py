@@ -3,6 +3,7 @@
 docs/suction.md gives the reasons of the values that the thesis leaves open.
 """
 
+import math
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -374,14 +375,43 @@ class _Gas(Spec):
     )
 
 
+class Seal(Spec):
+    """Cup and partner as surfaces of measured roughness, self-affine; where they touch air leaks."""
+
+    rms: Length = Field(gt=0, description="Root mean square height of both together.")
+    wavelength: Length = Field(0.0005, gt=0, description="Longest wavelength of their roughness.")
+    hurst: Number = Field(0.8, gt=0, lt=1, description="Hurst exponent of their spectrum.")
+
+
 class PassiveGas(_Gas):
-    """Air shut in by the cups: p V = n R T, and what exceeds a largest pressure escapes."""
+    """Air shut in by the cups: p V = n R T. With a `seal`, what gets by under the rims is computed."""
 
     kind: Literal["passive"]
-    max_pressure: Pressure = Field(102_000.0, gt=0, description="At which air lifts the rim and escapes.")
+    seal: Seal | None = Field(
+        None,
+        description="Air flows through the gap under a rim, and between rough surfaces the less the harder "
+        "they are pressed; without it, a rim is airtight up to `contact.sealing`, but for a given `leak`.",
+    )
+    max_pressure: Pressure = Field(
+        102_000.0,
+        gt=0,
+        description="At which air lifts the rim and escapes, without a `seal`.",
+    )
     leak: Length = Field(
         0.0, ge=0, description="Height of the gap through which air seeps in under the rim; 0 is tight."
     )
+
+    @property
+    def largest(self) -> float:
+        """P_max [Pa]: with a seal none is needed."""
+        return self.max_pressure if self.seal is None else math.inf
+
+    @model_validator(mode="after")
+    def _one_leak(self) -> "PassiveGas":
+        for key in ("max_pressure", "leak"):
+            if self.seal is not None and key in self.model_fields_set:
+                raise refuse("the seal says how air gets by; leave one of both out", key)
+        return self
 
     @model_validator(mode="after")
     def _above_atmosphere(self) -> "PassiveGas":

@@ -31,6 +31,7 @@ class Cavities(NamedTuple):
     pressure: NDArray[np.float64]  # (c,) [Pa], absolute: given, else that of the last step
     amount: NDArray[np.float64]  # (c,) n [mol] at the step's start, after END at its end
     volume: NDArray[np.float64]  # (c,) [m3] at the step's start, after END at its end as the law saw it
+    seeping: NDArray[np.float64]  # ((c + 1)^2,) packed: see pressure.Gas
     air: NDArray[np.float64]  # (3,) P_atm [Pa], P_max [Pa], R T [J/mol]
     weights: NDArray[np.float64]  # (3,) of `slots`
     axes: NDArray[np.float64]  # (3, 3) of a block: its first row alone is one
@@ -43,7 +44,8 @@ def make_cavities(capacity: int, air: tuple[float, float, float] = (1.0, 1.0, 1.
     return Cavities(
         np.zeros(1, np.int64), np.zeros(c, np.int64), np.full((c, 2), -1, np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros(c, np.bool_), np.full(c, air[0]), np.zeros(c), np.zeros(c),
-        np.array(air), np.array([1.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0]), np.zeros(3),
+        np.zeros((c + 1) ** 2), np.array(air), np.array([1.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0]),
+        np.zeros(3),
     )  # fmt: skip
 
 
@@ -91,6 +93,9 @@ def gather_air(e):
         for i in range(3):
             gas.air[i] = cavities.air[i]
             total += 0.0 if i == 1 else abs(gas.air[i])  # P_max may be infinite
+        for i in range((cavities.count[0] + 1) ** 2):
+            gas.seeping[i] = cavities.seeping[i]
+            total += abs(gas.seeping[i])
     return total < np.inf
 
 

@@ -114,6 +114,7 @@ class GasRows(NamedTuple):
     amount: NDArray[np.float64]  # (c,) n [mol], which the solver makes that of the step's end
     volume: NDArray[np.float64]  # (c,) [m3] likewise
     area: NDArray[np.float64]  # (c,) [m2]
+    seeping: NDArray[np.float64]  # ((c + 1)^2,) [m3/Pa] packed: see pressure.Gas
     air: NDArray[np.float64]  # (3,) P_atm [Pa], P_max [Pa], R T [J/mol]
     start: NDArray[np.float64]  # (2, c)
     w: NDArray[np.float64]  # ((3 contacts + c)^2,)
@@ -167,7 +168,8 @@ def make_problem(blocks: int, cavities: int = 0) -> Problem:
     rows = 3 * (c - k) + k if k else 0
     gas = GasRows(
         np.zeros(1, np.int64), np.zeros(k, np.bool_), np.zeros(k), np.zeros(k), np.zeros(k), np.ones(k),
-        np.ones(3), np.zeros((2, k)), np.zeros(rows * rows), np.zeros(rows), np.zeros(rows), np.zeros(rows),
+        np.zeros((k + 1) ** 2), np.ones(3), np.zeros((2, k)), np.zeros(rows * rows), np.zeros(rows),
+        np.zeros(rows), np.zeros(rows),
     )  # fmt: skip
     return Problem(
         np.zeros(2, np.int64), np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c),

@@ -18,8 +18,8 @@ def solve_pressures(p, s):
     w, b, x, u = view_square(gas.w, size), gas.b[:size], gas.x[:size], gas.u[:size]
     _take_rows(p, first, rows, w, b, x)
     air = Gas(
-        gas.active[:k], gas.pressure[:k], gas.amount[:k], gas.volume[:k], gas.area[:k], gas.air[0],
-        gas.air[1], gas.air[2],
+        gas.active[:k], gas.pressure[:k], gas.amount[:k], gas.volume[:k], gas.area[:k],
+        view_square(gas.seeping, k + 1), gas.air[0], gas.air[1], gas.air[2],
     )  # fmt: skip
     press(w, b, p.mu[: rows // 3], x, u, air, gas.start, s)
     for i in range(rows):

@@ -49,6 +49,7 @@ class SuctionFrame(NamedTuple):
     active: NDArray[np.bool_]  # (3, k) whether a pressure is given
     pressure: NDArray[np.float64]  # (3, k) [Pa], absolute: given, or to start from
     amount: NDArray[np.float64]  # (3, k) n [mol] when the step began
+    seeping: NDArray[np.float64]  # (3, (k + 1)^2) h G [m3/Pa] between those in use and outside, packed
 
 
 class HandState(NamedTuple):
@@ -96,6 +97,7 @@ def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
         active=np.zeros((SLOTS, cavities), np.bool_),
         pressure=np.ones((SLOTS, cavities)),
         amount=np.zeros((SLOTS, cavities)),
+        seeping=np.zeros((SLOTS, (cavities + 1) ** 2)),
     )
 
 

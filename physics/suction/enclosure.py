@@ -21,6 +21,8 @@ from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
 from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_area
 from palpo.physics.suction.pockets import Pockets
+from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
+from palpo.physics.suction.roughness import Seal
 from palpo.physics.suction.sides import Side
 from palpo.physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
 from palpo.physics.suction.volume import volume_gradient
@@ -32,16 +34,17 @@ class Enclosure:
 
     limits: the three distances. roughness [m]: depth of the pockets between surfaces pressed together.
     capacity: most living cavities. seed: vertex of the body's surface that is outside, None to find one.
-    exact: borders on the sealing iso-line.
+    exact: borders on the sealing iso-line. seal: gaps of rough contact for `find_flow`, None for tight rims.
 
     gaps: of the surface's vertices, in the partner's axes. volume (c,) [m3], gradient (c, n, 3) and
     partner_gradient (c, m, 3) [m2], in the partner's axes: dV/dx of both surfaces' vertices. tracks: see
-    palpo.physics.suction.tracking. active (k,): numbers of the cavities that have walls.
+    palpo.physics.suction.tracking. active (k,): numbers of the cavities that have walls. conductance
+    (c + 1, c + 1) [m3/(Pa s)]: between the cavities and, last, the outside.
     """
 
     def __init__(
         self, body: Side, partner: Side, limits: Thresholds, roughness: float,
-        capacity: int = 8, seed: int | None = None, exact: bool = True,
+        capacity: int = 8, seed: int | None = None, exact: bool = True, seal: Seal | None = None,
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity
         self.detector = Detector(body.surface, limits, capacity, seed, exact)
@@ -60,6 +63,10 @@ class Enclosure:
         self.pockets = Pockets(self.detector.connectivity, partner, limits, roughness)
         self._region = whole_patch(self.detector.connectivity)
         self._points = np.zeros((len(self._region.parents), 3))
+        self.seal, self.conductance = seal, np.zeros((c + 1, c + 1))
+        joints = n + c + 1
+        self._flow = np.zeros(joints**2), np.zeros((3, joints), np.int64)
+        self._holder, self._pressing, self._sheet = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
 
     @property
     def tracks(self) -> Tracks:
@@ -117,6 +124,26 @@ class Enclosure:
         """Keep air [mol] and volumes [m3] (k,) of the active cavities at the end of a step."""
         self.tracks.air[self.active] = amount
         self.tracks.volume[self.active] = np.maximum(volume, 0.0)
+
+    def find_flow(self, x: NDArray[np.float64], force: NDArray[np.float64], air: Air) -> None:
+        """The conductance under the rims at x (n, 3) [m], where vertices press with forces (n,) [N].
+
+        After `find`. A pocket has its cavity's air, which is as thin as the mean of all cavities and outside.
+        """
+        self.conductance[:] = 0.0
+        active = self.active
+        if self.seal is None or not len(active):
+            return
+        flood, tracks, pockets = self.detector.flood, self.tracks, self.pockets.of
+        self._holder[:] = np.where(pockets >= 0, pockets, flood.cavity)
+        within = tracks.air[active] * air.rt / self.volume[active]
+        thin = 0.5 * (air.atmosphere + float(within.mean()))
+        triangles = self.detector.connectivity.triangles
+        contact_pressures(triangles, x, force, self._pressing)
+        sheets_of(
+            self.gaps.distance, self.limits.contact, self._pressing, self.seal, thin, air.rt, self._sheet
+        )
+        rim_conductances(triangles, x, self._holder, self._sheet, self._flow, self.conductance)
 
     def seep(self, height: float, x: NDArray[np.float64], air: Air, h: float) -> None:
         """Let air leak for h [s] through a slot of that height [m] under the rims of all cavities.

@@ -9,8 +9,13 @@ and H_p = dV/dx, so that W is symmetric. The contacts obey Signorini's and Coulo
 
     p V = (n + dn) R T,    0 <= P_max - p  perp  -dn >= 0    (3.8, 3.14; EQUATIONS.md, section 4)
 
-and an active one has its p given. Without friction this minimises the convex function
-x W x / 2 + b x - sum n R T log p.
+and an active one has its p given. Where air gets by under rims (palpo.physics.suction.rim_flow) it does so
+implicitly, at the pressures of the step's end, s = h G [m3/Pa] with G those of its start:
+
+    p_i V_i + sum_j s_ij (p_i^2 - p_j^2) = n_i R T
+
+with the outside as one more j: a stiffer law of the same form. Without friction
+and flow this minimises the convex function x W x / 2 + b x - sum n R T log p.
 
 A sweep visits each contact, then all cavities until their laws hold together: whatever ends a solve, its
 pressures solve their equations. Where the sweeps run out, the x is given back whose relative residual was
@@ -83,6 +88,8 @@ class Gas(NamedTuple):
     """(k,) [m3] at the step's end, written by `finish`."""
     area: NDArray[np.float64]
     """(k,) [m2] by which rows are divided during a solve: force and displacement of an equal piston."""
+    seeping: NDArray[np.float64]
+    """(k + 1, k + 1) s = h G [m3/Pa] between cavities and, last, the outside; no diagonal."""
     atmosphere: float
     """P_atm [Pa]."""
     largest: float
@@ -96,7 +103,7 @@ def make_gas(air: Air, amount: NDArray, pressure: NDArray, active: NDArray) -> G
     k = len(amount)
     return Gas(
         np.array(active, bool), np.array(pressure, float), np.array(amount, float), np.zeros(k), np.ones(k),
-        float(air.atmosphere), float(air.largest), air.rt,
+        np.zeros((k + 1, k + 1)), float(air.atmosphere), float(air.largest), air.rt,
     )  # fmt: skip
 
 
@@ -196,7 +203,7 @@ def finish(w, b, mu, x, u, gas, a):
     for j in range(k):
         i = first + j
         p, volume = gas.pressure[j], gas.area[j] * u[i]
-        if gas.active[j]:
+        if gas.active[j] or gas.seeping[j].any():
             gas.amount[j] = max(0.0, p * volume / gas.rt)
         else:
             gas.amount[j] = held_amount(p, volume, gas.amount[j], gas.largest, gas.rt)
@@ -244,10 +251,14 @@ def _balance(w, x, u, first, gas, before):
             i, s = first + j, gas.area[j]
             own = w[i, i]
             others = u[i] - own * x[i]
+            through, come = _passing(gas, j)
             p = min(
                 gas.largest,
-                pressure_root(own * s * s, s * (others - own * s * gas.atmosphere), gas.amount[j] * gas.rt),
-            )
+                pressure_root(
+                    own * s * s + through, s * (others - own * s * gas.atmosphere),
+                    gas.amount[j] * gas.rt + come,
+                ),
+            )  # fmt: skip
             if not p < np.inf:  # NaN, or walls that never yield: the error tells
                 continue
             gas.pressure[j] = p
@@ -271,13 +282,25 @@ def _balance(w, x, u, first, gas, before):
 
 
 @inlined
+def _passing(gas, j):
+    """Of what gets by under the rims of cavity j: sum s [m3/Pa], and what comes in, sum s p^2 [J]."""
+    k = gas.area.shape[0]
+    through, come = gas.seeping[j, k], gas.seeping[j, k] * gas.atmosphere**2
+    for m in range(k):
+        through += gas.seeping[j, m]
+        come += gas.seeping[j, m] * gas.pressure[m] ** 2
+    return through, come
+
+
+@inlined
 def _gas_error(u, first, gas):
     """Largest relative error of the gas law over the passive cavities."""
     worst = 0.0
     for j in range(gas.area.shape[0]):
         if not gas.active[j]:
-            nrt = gas.amount[j] * gas.rt
-            error = gas_law_error(gas.pressure[j], gas.area[j] * u[first + j], nrt, gas.largest)
+            through, come = _passing(gas, j)
+            nrt, p = gas.amount[j] * gas.rt + come, gas.pressure[j]
+            error = gas_law_error(p, gas.area[j] * u[first + j] + through * p, nrt, gas.largest)
             if nrt > 0.0 and not error <= worst * nrt:
                 worst = error / nrt if error < np.inf else np.inf
     return worst

@@ -46,6 +46,7 @@ from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, 
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
+from palpo.physics.suction.roughness import Seal
 from palpo.physics.suction.sides import Motion, Side, SoftSide
 from palpo.physics.suction.tracking import FLAT
 
@@ -71,7 +72,9 @@ T = TypeVar("T")
 class CupSpec:
     """One soft body with cups. mu: of it on the partner. roughness [m]: depth of the pockets between both.
 
-    seed: node on its outside, None to find one. cavities: most of them that are kept.
+    seed: node on its outside, None to find one. cavities: most of them that are kept. seal: how high a gap
+    rough contact leaves by its pressure (palpo.physics.suction.roughness.seal_of), from which the flow of air
+    under the rim follows; None for a rim that is tight up to the sealing distance.
     """
 
     body: HeldBody
@@ -79,6 +82,7 @@ class CupSpec:
     roughness: float = 1e-5
     seed: int | None = None
     cavities: int = 8
+    seal: Seal | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +129,16 @@ class Suction:
         self.gauge, self.stop, self.accelerated = gauge, stop, accelerated
         self.mu = np.array([spec.mu for spec in cups])
         self.enclosures = [
-            Enclosure(cup, partner, limits, spec.roughness, spec.cavities, _vertex(cup, spec.seed), exact)
+            Enclosure(
+                cup, partner, limits, spec.roughness, spec.cavities, _vertex(cup, spec.seed), exact, spec.seal
+            )
             for cup, spec in zip(self.cups, cups, strict=True)
         ]
         self._partner_gaps = [make_gaps(len(partner.local)) for _ in cups]
         m = len(partner.local)
         self._start = np.cumsum([0, *(len(cup.local) + m for cup in self.cups)])
         self._memory = np.zeros((int(self._start[-1]) + m, 3))
+        self._pressing = [np.zeros(len(cup.local)) for cup in self.cups]
         self._seen = [cup.local.copy() for cup in self.cups]
         self._way = [0.0 for _ in self.cups]
         self.candidates, self.rows = make_rows(capacity), make_rows(capacity)
@@ -258,6 +265,7 @@ class Suction:
         cup_of, walls = [], []
         for i, enclosure in enumerate(self.enclosures):
             enclosure.find(self._local[i], self.air)
+            enclosure.find_flow(self._local[i], self._pressing[i], self.air)
             if self.steps == 0:
                 enclosure.require_start(self._local[i])
             for k in enclosure.active:
@@ -278,6 +286,18 @@ class Suction:
         else:
             self.pressure = np.full(n, self.air.atmosphere + self.gauge)
         self.cavity_count = n
+
+    def seeping(self) -> Array:
+        """s = h G [m3/Pa] (k + 1, k + 1) between the present cavities and, last, the outside."""
+        k = self.cavity_count
+        out = np.zeros((k + 1, k + 1))
+        first = 0
+        for enclosure in self.enclosures:
+            last = first + len(enclosure.active)
+            own, its = [*range(first, last), k], [*enclosure.active.tolist(), -1]
+            out[np.ix_(own, own)] = self.h * enclosure.conductance[np.ix_(its, its)]
+            first = last
+        return out
 
     def _choose_rows(self) -> None:
         """What the walls yield, and the offsets of all candidates.
@@ -358,8 +378,8 @@ class Suction:
         project_cones(mu, x[:n])
         gas = Gas(
             np.full(self.cavity_count, self.gauge is not None), self.pressure.copy(), self.amount.copy(),
-            np.zeros(self.cavity_count), np.ones(self.cavity_count), self.air.atmosphere, self.air.largest,
-            self.air.rt,
+            np.zeros(self.cavity_count), np.ones(self.cavity_count), self.seeping(), self.air.atmosphere,
+            self.air.largest, self.air.rt,
         )  # fmt: skip
         a = self._workspace
         bound = begin(w, b, mu, x, u, gas, self.accelerated, a)
@@ -371,6 +391,16 @@ class Suction:
             gas.pressure[:], gas.volume[:], gas.amount[:] = self.pressure, self.start_volume, self.amount
         self.r, self._gas = x[:n].copy(), gas
         remember_forces(self.rows, self.r, self._memory)
+
+    def _keep_pressing(self) -> None:
+        """How hard each cup's vertices press on the partner (n,) [N]; a bulge's force is its triangle's."""
+        rows, last = self.rows, len(self.cups)
+        n = int(rows.size[COUNT])
+        for i, cup in enumerate(self.cups):
+            its = (rows.body[:n] == (i, last)).all(axis=1)
+            share = rows.weights[:n][its, 0] * self.r[::3][its, None]
+            force = np.bincount(rows.nodes[:n][its, 0].ravel(), share.ravel(), len(cup.body.x))
+            self._pressing[i][:] = force[cup.nodes]
 
     def _correct(self) -> bool:
         """The motion with all forces; False where it closes a gap that had no row, which then is wanted."""
@@ -406,6 +436,7 @@ class Suction:
             last = first + len(enclosure.active)
             enclosure.commit(self.amount[first:last], self.volume[first:last])
             first = last
+        self._keep_pressing()
         if self.air.leak > 0.0 and self.gauge is None:
             for enclosure, x in zip(self.enclosures, self._local, strict=True):
                 enclosure.seep(self.air.leak, x, self.air, h)

@@ -86,6 +86,7 @@ class Hand:
             active=np.full(k, suction.gauge is not None),
             pressure=suction.pressure.copy(),
             amount=suction.amount.copy(),
+            seeping=suction.seeping(),
         )
 
     def _momentum(self, way: list, n: int) -> Floats:

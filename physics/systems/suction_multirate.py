@@ -44,6 +44,7 @@ class HeldProblem:
     active: NDArray[np.bool_]  # (k,)
     pressure: Floats  # (k,) [Pa]
     amount: Floats  # (k,) [mol]
+    seeping: Floats  # (k + 1, k + 1) [m3/Pa] of palpo.physics.suction.pressure.Gas
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,3 +151,4 @@ def fill_frame(
     frame.mu[slot, :n], frame.start[slot, : 3 * n] = held.mu, held.start
     frame.active[slot, :k], frame.pressure[slot, :k] = held.active, held.pressure
     frame.amount[slot, :k] = held.amount
+    frame.seeping[slot, : (k + 1) ** 2] = held.seeping.ravel()

@@ -243,7 +243,7 @@ def _solve(s, f):
         air.amount[j] = frame.amount[f, j]
     gas = Gas(
         frame.active[f, :k], air.pressure[:k], air.amount[:k], air.volume[:k], air.area[:k],
-        settings.atmosphere, settings.largest, settings.rt,
+        view_square(frame.seeping[f], k + 1), settings.atmosphere, settings.largest, settings.rt,
     )  # fmt: skip
     press(w, b, mu, x, u, gas, air.start, s.solver)
 

@@ -46,6 +46,16 @@ REFUSED = [
     ("gas={kind='active',table=[[1,0],[1,-5]]}", "has t = 1 s in row 1 after 1 s; times must increase"),
     ("gas={kind='active',leak=1}", "gas.leak = 1: unknown key"),
     ("gas={kind='vacuum'}", 'gas.kind = "vacuum": choose "passive" or "active"'),
+    (
+        "gas={kind='passive',seal={rms='2 um'},leak='5 um'}",
+        'gas.leak = "5 um": the seal says how air gets by; leave one',
+    ),
+    (
+        "gas={kind='passive',seal={rms='2 um'},max_pressure=103000}",
+        "gas.max_pressure = 103000: the seal says how air gets by",
+    ),
+    ("gas={kind='passive',seal={rms=0}}", "gas.seal.rms = 0 is too small; it must be above 0"),
+    ("gas={kind='passive',seal={rms='2 um',wavelength=0}}", "gas.seal.wavelength = 0 is too small"),
     ("gas.leak=-1e-6", "gas.leak = -1e-06 is too small; it must be at least 0"),
     ("gas.atmosphere=1 mm", "is a length where a pressure is needed"),
     ("gas.temperature=0", "gas.temperature = 0 is too small; it must be above 0"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import palpo
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.live import changed, live_keys
 from palpo.app.runtime.replay import replay
@@ -102,7 +103,26 @@ def test_a_run_in_threads_is_repeated_to_the_bit(tmp_path):
 def test_a_live_change_of_friction_leaves_the_rest_and_unknown_keys_are_refused():
     spec = load_scene("suction-cube")
     keys = {live.key for live in live_keys(spec)}
-    assert {"friction.default", "gas.max_pressure", "gas.leak", "cups.cup.drive.stiffness"} <= keys
+    assert {"friction.default", "gas.seal.rms", "cups.cup.drive.stiffness"} <= keys
+    given = load_scene("suction-sphere")
+    assert {"gas.max_pressure", "gas.leak"} <= {live.key for live in live_keys(given)}
     assert changed(spec, "friction.default=0.1").friction.default == 0.1
     with pytest.raises(ConfigError, match="cannot be changed while it runs"):
         changed(spec, "contact.sealing=0.001")
+
+
+def hanging(rms):
+    """Height [m] of the cube 1.5 s after the smooth surface it was lifted by has become that rough [m]."""
+    scene = palpo.load("suction-cube", {"cups.cup.geometry.resolution": 76, "gas.seal.rms": 1e-6})
+    state = scene.build().start()
+    for height, ticks in ((0.0164, 1000), (0.0164, 200), (0.0354, 600)):
+        state.step(hand=[0.0, height, 0.0], ticks=ticks)
+    state.rig.change(changed(scene.spec, f"gas.seal.rms={rms}"))
+    state.step(ticks=1500, hand=[0.0, height, 0.0])
+    risen = float(state.positions["cube"][:, 1].min()) + 0.115
+    state.close()
+    return risen
+
+
+def test_a_cube_that_hangs_falls_when_its_surface_becomes_rough():
+    assert hanging(1e-6) > 5e-3 > hanging(5e-5)

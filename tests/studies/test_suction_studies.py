@@ -51,6 +51,12 @@ def test_a_tunnel_is_a_part_of_the_cavity_over_both_its_holes_and_opens_it_over_
     assert all(claim.holds for claim in claims)
 
 
+def test_light_cubes_hang_on_a_milled_surface_by_the_computed_seal(tmp_path: Path) -> None:
+    claims = run_study("suction-seal", tmp_path, quick=True, console=QUIET)
+    assert _written(tmp_path, claims, "lifts")
+    assert _held(claims, "5.14, small cup, 50 g", "5.14, small cup, 100 g")
+
+
 def test_the_limit_mass_lies_between_one_that_is_lifted_and_one_that_is_not() -> None:
     """A weight that grows by 3% a step against two that stay."""
     limit = suction_mass.limit_mass(suction_mass.Point("small", 76, PUSH, 0.6, 50.0))

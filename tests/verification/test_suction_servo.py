@@ -18,6 +18,7 @@ from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import PressureProblem, solve
+from palpo.physics.suction.roughness import Surface, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction import CupSpec, Suction
 from palpo.physics.systems.suction_loop import Hand, SuctionLoop
@@ -52,14 +53,14 @@ def send(state, held, coupling, values, origin=0, identity=1):
     publish(state.frame_control)
 
 
-def piston(area, volume, amount, stiffness=1e3):
+def piston(area, volume, amount, stiffness=1e3, seeping=0.0):
     """A rigid piston along y over a cavity, without a contact."""
     rows = np.zeros((1, 6))
     rows[0, 1] = area
     return HeldProblem(
         np.zeros((1, 1)), np.array([volume]), np.zeros(1), rows, np.diag([stiffness] * 6), np.zeros(6),
         np.zeros(6), np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros(0), np.array([False]),
-        np.array([AIR.atmosphere]), np.array([amount]),
+        np.array([AIR.atmosphere]), np.array([amount]), np.array([[0.0, seeping], [seeping, 0.0]]),
     )  # fmt: skip
 
 
@@ -90,6 +91,7 @@ def soft_cup(n=8, k=2, seed=3):
         active=np.zeros(k, bool),
         pressure=np.full(k, AIR.atmosphere),
         amount=np.array([AIR.amount(AIR.atmosphere, 4e-6)] * k),
+        seeping=np.zeros((k + 1, k + 1)),
     )
     return held, a, j, force, momentum
 
@@ -104,6 +106,19 @@ def test_an_imposed_piston_feels_the_closed_form_of_the_gas_law(way):
     assert tick(handle) == OK
     pressure = min(AIR.largest, AIR.atmosphere * volume / (volume + area * way))
     np.testing.assert_allclose(state.port.force[1], area * (pressure - AIR.atmosphere), rtol=1e-12)
+
+
+@pytest.mark.parametrize("way", [-2e-5, 1e-3, 5e-3])
+def test_an_imposed_piston_whose_rim_leaks_feels_the_closed_form_too(way):
+    """p V + s p^2 = n R T + s P_atm^2: of both roots the one that is a pressure."""
+    area, volume, s = 5e-4, 3e-6, 1e-11
+    n = AIR.amount(AIR.atmosphere, volume)
+    state, handle, _ = servo_on(piston(area, volume, n, 0.0, s), None)
+    state.port.position[1] = way
+    assert tick(handle) == OK
+    pressure = np.roots([s, volume + area * way, -n * AIR.rt - s * AIR.atmosphere**2]).max()
+    assert pressure < AIR.largest
+    np.testing.assert_allclose(state.port.force[1], area * (pressure - AIR.atmosphere), rtol=1e-9)
 
 
 def test_the_tick_at_the_steps_end_is_the_steps_own_solution():
@@ -169,7 +184,7 @@ def test_groups_of_contacts_carry_the_load_of_all():
     held = HeldProblem(
         1e-5 * np.eye(36), np.zeros(36), np.zeros(36), rows, stiffness, np.array([0.0, -2.0, 0, 0, 0, 0]),
         np.zeros(6), np.full(12, 0.5), points, np.tile(up, (12, 1, 1)), np.zeros(36), np.zeros(0, bool),
-        np.zeros(0), np.zeros(0),
+        np.zeros(0), np.zeros(0), np.zeros((1, 1)),
     )  # fmt: skip
     felt = []
     for most in (12, 4):
@@ -208,7 +223,7 @@ def test_a_tick_allocates_nothing_and_leaves_the_frame_as_it_is():
     np.testing.assert_array_equal(state.frame.w, w)
 
 
-def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0):
+def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None):
     """(servo, its handle, slow loop, lock) of the smallest cup, 0.3 mm above a plate."""
     made = cup(CUPS["small"].shape, GRIDS[76])
     nodes = made.mesh.nodes + np.array([0.0, 0.3e-3, 0.0])
@@ -216,7 +231,7 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0):
     material = Material(338e3, 0.42, 30e-3 / made.mesh.volume, 0.5, 1e-3)
     body = HeldBody("cup", made.mesh.with_nodes(nodes), material, made.held, wall)
     suction = Suction(
-        [CupSpec(body)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3),
+        [CupSpec(body, seal=seal)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3),
         replace(AIR, leak=leak), H, stop=Stop(tolerance, 2000), capacity=128,
     )  # fmt: skip
     hand = Hand(suction, 0, gains)
@@ -246,9 +261,10 @@ def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):
     return np.array(felt), np.array(own)
 
 
-def test_the_tick_that_ends_a_step_feels_what_the_slow_loop_computes():
+@pytest.mark.parametrize("seal", [None, seal_of(Surface(5e-6, 250e-6), 4e5)], ids=["tight", "rough"])
+def test_the_tick_that_ends_a_step_feels_what_the_slow_loop_computes(seal):
     """Every contact in the frame: both solve one problem to 1e-10, through seal, grip and release."""
-    felt, own = press_and_pull(*held_cup(contacts=64))
+    felt, own = press_and_pull(*held_cup(contacts=64, seal=seal))
     ends = felt[9::10][: len(own)]
     assert np.abs(own).max() > 2.0
     np.testing.assert_allclose(ends, own, atol=1e-6 * np.abs(own).max())
