@@ -8,8 +8,8 @@ contacts, with forces to 1e-2.
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.cli.progress import Silent
 from palpo.app.runtime.hapco import HapcoRig
+from palpo.app.runtime.system import Start
 from palpo.benchmarks.timing import (
     BARE,
     Figures,
@@ -76,8 +76,11 @@ def rig_of(spec: HapcoScene, path: NDArray[np.float64]) -> HapcoRig:
     spec = spec.model_copy(update={"loops": "servo"})
     device = DEVICES[spec.device.model]
     return HapcoRig(
-        spec, lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
-        make_limits(device.max_force, dt=spec.rates.dt), threads=False, rebased=False, progress=Silent(),
+        spec,
+        Start(
+            lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
+            make_limits(device.max_force, dt=spec.rates.dt),
+        ),
     )  # fmt: skip
 
 

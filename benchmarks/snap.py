@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.cli.progress import Silent
 from palpo.app.runtime.snap import SnapRig
+from palpo.app.runtime.system import Start
 from palpo.benchmarks.timing import BARE, Figures, bare_loop_us, beside, microseconds, within
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
@@ -51,8 +51,11 @@ def snap(every: int = 1, scenes: Sequence[str] = tuple(SCENES)) -> Figures:
 def _rig(spec: SnapScene, path: NDArray[np.float64]) -> SnapRig:
     device = DEVICES[spec.device.model]
     return SnapRig(
-        spec, lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
-        make_limits(device.max_force, dt=spec.rates.dt), rebased=False, progress=Silent(),
+        spec,
+        Start(
+            lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
+            make_limits(device.max_force, dt=spec.rates.dt),
+        ),
     )  # fmt: skip
 
 

@@ -166,13 +166,6 @@ def oscillation(
     return Way(round(duration * rate_hz) + 1 if duration * rate_hz < LONGEST else LONGEST, at)
 
 
-def oscillation_path(
-    centre: ArrayLike, amplitude: ArrayLike, frequency_hz: float, duration: float, ramp: float = 0.0
-) -> Table:
-    """All rows of `oscillation` at 1 kHz."""
-    return oscillation(centre, amplitude, frequency_hz, duration, ramp).table()
-
-
 def upright(n: int) -> NDArray[np.float64]:
     """n quaternions that do not turn, shape (n, 4)."""
     return np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))

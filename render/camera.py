@@ -186,10 +186,3 @@ class Camera:
         clip = np.column_stack([p, np.ones(len(p))]) @ self.matrix(width / height).T
         ndc = clip[:, :2] / clip[:, 3:]
         return np.column_stack([0.5 * (1 + ndc[:, 0]) * width, 0.5 * (1 - ndc[:, 1]) * height])
-
-    def ray(self, x: float, y: float, width: int, height: int) -> Floats:
-        """Unit direction (3,) from the eye through pixel (x, y): what the mouse points at."""
-        tan = np.tan(np.radians(self.field_of_view) / 2)
-        local = np.array([(2 * x / width - 1) * tan * width / height, (1 - 2 * y / height) * tan, -1.0])
-        d = local @ self.axes
-        return d / np.linalg.norm(d)

@@ -25,6 +25,7 @@ from palpo.app.devices.table import choose
 from palpo.app.report.outcome import vectors
 from palpo.app.runtime.session import Options
 from palpo.app.runtime.snap import SnapRig
+from palpo.app.runtime.system import Start
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.device import VirtualDevice
@@ -83,7 +84,7 @@ class Trial:
             return device if resolution is None else device._replace(resolution=resolution)
 
         workspace, limits = workspace_of(self.spec), limits_of(self.spec)
-        return SnapRig(self.spec, device_at, workspace, limits, False, self.progress)
+        return SnapRig(self.spec, Start(device_at, workspace, limits, progress=self.progress))
 
     def _in_the_hand(self, resolution: float | None) -> tuple[Felt, Floats]:
         """What it feels, and the positions (n, 3) [m] that its device reported, scene axes.

@@ -1,5 +1,8 @@
 """One thread for BLAS, settled by `app` before numpy is imported: results are bit-reproducible."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 import palpo.app  # noqa: F401
@@ -7,3 +10,11 @@ import palpo.app  # noqa: F401
 # the first example of a kernel compiles it, and a run of the suite must not depend on the day's dice
 settings.register_profile("palpo", deadline=None, derandomize=True)
 settings.load_profile("palpo")
+
+
+@pytest.fixture(scope="module")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the scenes of a module compute, bases and inverses, stays with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

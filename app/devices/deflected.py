@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver
+from palpo.app.devices.device import Asked, Device, ServoDriver, found_by
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import MAILBOX, DeviceSpec
 from palpo.haptics.errors import HapticsError
@@ -62,12 +62,7 @@ class SpaceMouse(Deflected):
     word = "spacemouse"
     about = "a SpaceMouse: its deflection is the speed of a simulated Touch in a simulated hand"
     label = "SpaceMouse"
-    question = """
-from palpo.haptics.backends.spacemouse import find
-ok, words = find()
-print(words)
-sys.exit(not ok)
-"""
+    question = found_by("spacemouse")
     taking = (
         "Take the tool",
         "push, pull, lift and twist the knob: the tool moves as long as you do",
@@ -86,12 +81,7 @@ class Gamepad(Deflected):
     word = "gamepad"
     about = "a gamepad (Linux): its sticks are the speed of a simulated Touch in a simulated hand"
     label = "gamepad"
-    question = """
-from palpo.haptics.backends.gamepad import find
-ok, words = find()
-print(words)
-sys.exit(not ok)
-"""
+    question = found_by("gamepad")
     taking = (
         "Take the tool",
         "left stick: right and toward you; right stick: up, and turns",

@@ -76,6 +76,16 @@ class Speaking(Protocol):
         ...
 
 
+def found_by(backend: str) -> str:
+    """`Device.question` of a module of palpo.haptics.backends whose `find` says whether one is there."""
+    return f"""
+from palpo.haptics.backends.{backend} import find
+ok, words = find()
+print(words)
+sys.exit(not ok)
+"""
+
+
 class Device:
     """A device of one run: chosen, opened, placed in the scene, and driven.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver
+from palpo.app.devices.device import Asked, Device, ServoDriver, found_by
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import EXTERNAL, DeviceSpec, VirtualDevice, make_virtual_device, path_ahead
 from palpo.haptics.errors import HapticsError
@@ -28,12 +28,7 @@ class ForceDimension(Device):
     word = "forcedimension"
     about = "omega, delta, sigma, lambda or Falcon through libdhd; --device-name: its serial number"
     label = "Force Dimension or Falcon"
-    question = """
-from palpo.haptics.backends.dhd import find
-ok, words = find()
-print(words)
-sys.exit(not ok)
-"""
+    question = found_by("dhd")
     steps = (
         ("folder", "import os\nprint('FORCEDIM_SDK =', os.environ.get('FORCEDIM_SDK', 'not set'))"),
         (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver
+from palpo.app.devices.device import Asked, Device, ServoDriver, found_by
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import EXTERNAL, DeviceSpec, VirtualDevice, make_virtual_device, path_ahead
 from palpo.haptics.errors import HapticsError
@@ -25,12 +25,7 @@ class Haply(Device):
     word, argument = "haply", "ws://HOST:PORT"
     about = "an Inverse3, with a VerseGrip or without, through Haply's service on this machine, or another"
     label = "Haply Inverse3"
-    question = """
-from palpo.haptics.backends.haply import find
-ok, words = find()
-print(words)
-sys.exit(not ok)
-"""
+    question = found_by("haply")
     live = rebased = hardware = True
     automatic = False  # asking takes a process and seconds
     taking = (

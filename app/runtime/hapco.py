@@ -13,13 +13,11 @@ from palpo.app.build.hapco import build_bodies, detection_of, hold_of, settings_
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.settings_loop import SettingsLoop
-from palpo.app.runtime.system import Curves, DeviceAt, OneLowLoop
+from palpo.app.runtime.system import Curves, OneLowLoop, Start
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.visual.hapco import HapcoVisual
 from palpo.config.schema.hapco import HapcoScene
-from palpo.haptics.limits import LimitParams
-from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
-from palpo.haptics.workspace import Workspace
+from palpo.haptics.servo import Servo, compile_servo, servo_run
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.solve import CHUNK
 from palpo.physics.errors import InputError
@@ -49,26 +47,16 @@ class HapcoRig(OneLowLoop):
 
     kind = KIND
 
-    def __init__(
-        self,
-        spec: HapcoScene,
-        device_at: DeviceAt,
-        workspace: Workspace,
-        limits: LimitParams,
-        threads: bool,
-        rebased: bool,
-        progress: Progress,
-    ) -> None:
-        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+    def __init__(self, spec: HapcoScene, start: Start) -> None:
         self.spec = spec
         self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
-        self.bodies = build_bodies(spec, progress)
+        self.bodies = build_bodies(spec, start.progress)
         mobile, fixed = self.bodies
         self.held: NDArray[np.float64] = mobile.centre.copy()
         self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
         values = settings_of(spec, self._built)
         contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
-        clock = machine_clock.address if threads else 0
+        clock = machine_clock.address if start.threads else 0
         self.loops: MultirateServo | None = None
         self.low: SettingsLoop | ContactLoop
         self.lock: PromptLock | ContactLock
@@ -88,11 +76,10 @@ class HapcoRig(OneLowLoop):
             )
             self.lock = PromptLock(self.low, self.ratio)
             tick, self._data = hapco_tick, tick_data(self.state)
-        self._threads = threads
-        self.servo: Servo = make_servo(
-            tick.address, self._data.address, self.state.port, device_at(self.held), limits, workspace,
-            rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
-        )  # fmt: skip
+        self._threads = start.threads
+        self.servo: Servo = start.make_servo(
+            tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
+        )
 
     @cached_property
     def visual(self) -> HapcoVisual:

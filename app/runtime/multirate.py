@@ -1,6 +1,6 @@
 """The multi-rate system ready to run: physics at rest, the exchange, and the servo on its device."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from palpo.app.build.scene import build_scene, change_scene
 from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.system import Curves, DeviceAt
+from palpo.app.runtime.system import Curves, Start
 from palpo.app.visual.scene import Visual
 from palpo.config.schema.scene import SceneSpec
-from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
-from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
 from palpo.physics.systems.callback import high_rate_tick, tick_data
@@ -34,44 +32,35 @@ LIGHT = 10.0
 class MultirateRig:
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
-    def __init__(
-        self,
-        spec: SceneSpec,
-        kind: str,
-        device_at: DeviceAt,
-        workspace: Workspace,
-        limits: LimitParams,
-        threads: bool,
-        rebased: bool = False,
-        further: Sequence[DeviceAt] = (),
-    ) -> None:
-        """rebased: the device's first position is taken as the held point's, wherever the hand is. further:
-        the devices of the hands after the first."""
-        self.spec, self.kind = spec, kind
+    def __init__(self, spec: SceneSpec, start: Start) -> None:
+        self.spec, self.kind = spec, start.kind
         self.scene = scene = build_scene(spec)
         self.dt = scene.numbers.dt
         self.held: NDArray[np.float64] = np.zeros(3)
         held_point(scene.hold, scene.tool, self.held)
-        self.lock = LockStep(self.scene, kind, spec.interface.latency)
+        self.lock = LockStep(self.scene, start.kind, spec.interface.latency)
         self.high = self.lock.high
         self.low: LowRate = self.lock.low
         self.ratio = self.low.loop.ratio
         for low in self.lock.lows:
-            low.lock_step = not threads
+            low.lock_step = not start.threads
         self._data = tick_data(self.high)
         self.led = [
             make_servo(
                 0, 0, held.port, at(held.port.position.copy()), limits_of(hand), workspace_of(hand),
                 rate_hz=spec.rates.servo_hz,
             )
-            for held, at, hand in zip(self.lock.side.held[1:], further, spec.hands[1:], strict=True)
+            for held, at, hand in zip(self.lock.side.held[1:], start.further, spec.hands[1:], strict=True)
         ]  # fmt: skip
         """The servos of the hands after the first."""
-        self.servo: Servo = make_servo(
-            high_rate_tick.address, self._data.address, self.high.port, device_at(self.held), limits,
-            workspace, rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
-            led=self.led,
-        )  # fmt: skip
+        self.servo: Servo = start.make_servo(
+            high_rate_tick.address,
+            self._data.address,
+            self.high.port,
+            self.held,
+            spec.rates.servo_hz,
+            self.led,
+        )
 
     @cached_property
     def visual(self) -> Visual:

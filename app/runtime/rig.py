@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from palpo.app.cli.progress import Progress, Silent
-from palpo.app.runtime.system import DeviceAt, Rig
-from palpo.app.systems.system import Start, system_of
+from palpo.app.runtime.system import DeviceAt, Rig, Start
+from palpo.app.systems.system import system_of
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import LimitParams
 from palpo.haptics.workspace import Workspace
@@ -50,5 +50,5 @@ def make_rig(
     further: Sequence[DeviceAt] = (),
 ) -> Rig:
     """A scene at rest, its servo on its device; further: the devices of the hands after the first."""
-    start = Start(kind, device_at, workspace, limits, threads, rebased, progress or Silent(), further)
+    start = Start(device_at, workspace, limits, kind, threads, rebased, progress or Silent(), further)
     return system_of(spec).make_rig(spec, start)

@@ -12,12 +12,11 @@ from palpo.app.cli.progress import Progress
 from palpo.app.report.outcome import vectors
 from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.settings_loop import SettingsLoop
-from palpo.app.runtime.system import Curves, DeviceAt, OneLowLoop
+from palpo.app.runtime.system import Curves, OneLowLoop, Start
 from palpo.app.visual.snap import SnapVisual
 from palpo.config.schema.snap import SnapScene
-from palpo.haptics.limits import STOPPING, LimitParams
-from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
-from palpo.haptics.workspace import Workspace
+from palpo.haptics.limits import STOPPING
+from palpo.haptics.servo import Servo, compile_servo, servo_run
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import publish_snap_settings
@@ -44,19 +43,10 @@ class SnapRig(OneLowLoop):
 
     kind = KIND
 
-    def __init__(
-        self,
-        spec: SnapScene,
-        device_at: DeviceAt,
-        workspace: Workspace,
-        limits: LimitParams,
-        rebased: bool,
-        progress: Progress,
-    ) -> None:
-        """rebased: the device's first position is taken as the plug's, wherever the hand is."""
+    def __init__(self, spec: SnapScene, start: Start) -> None:
         self.spec = spec
         self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
-        self.model = build_model(spec, progress)
+        self.model = build_model(spec, start.progress)
         self.held: NDArray[np.float64] = self.model.start.copy()
         self.state = state = make_snap_servo(
             self.model,
@@ -75,10 +65,9 @@ class SnapRig(OneLowLoop):
         )
         self.lock = PromptLock(self.low, self.ratio)
         self._data = tick_data(state)
-        self.servo: Servo = make_servo(
-            snap_tick.address, self._data.address, state.port, device_at(self.held), limits, workspace,
-            rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
-        )  # fmt: skip
+        self.servo: Servo = start.make_servo(
+            snap_tick.address, self._data.address, state.port, self.held, spec.rates.servo_hz
+        )
 
     def _values(self) -> Values:
         connector = self.model.connector

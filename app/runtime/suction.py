@@ -23,12 +23,10 @@ from palpo.app.build.suction import (
 from palpo.app.cli.progress import Progress
 from palpo.app.report.suction_findings import Findings
 from palpo.app.runtime.prompt_lock import PromptLock
-from palpo.app.runtime.system import Curves, DeviceAt, OneLowLoop
+from palpo.app.runtime.system import Curves, OneLowLoop, Start
 from palpo.app.visual.suction import SuctionVisual
 from palpo.config.schema.suction import HandDrive, PassiveGas, SuctionScene
-from palpo.haptics.limits import LimitParams
-from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
-from palpo.haptics.workspace import Workspace
+from palpo.haptics.servo import Servo, compile_servo, servo_run
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.errors import InputError
 from palpo.physics.suction.sides import RigidSide, SoftSide
@@ -47,20 +45,10 @@ class SuctionRig(OneLowLoop):
 
     kind = KIND
 
-    def __init__(
-        self,
-        spec: SuctionScene,
-        device_at: DeviceAt,
-        workspace: Workspace,
-        limits: LimitParams,
-        threads: bool,
-        rebased: bool,
-        progress: Progress,
-    ) -> None:
-        """rebased: the device's first position is taken as the held point's, wherever the hand is."""
+    def __init__(self, spec: SuctionScene, start: Start) -> None:
         self.spec = spec
         self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
-        with progress.stage("building the scene"):
+        with start.progress.stage("building the scene"):
             self.built = build(spec)
         suction, hand = self.built.suction, self.built.hand
         self.held: NDArray[np.float64] = np.array(spec.device.path[0][1:])
@@ -84,11 +72,10 @@ class SuctionRig(OneLowLoop):
         self.found = Findings(suction)
         self.low.watch = self._watch
         self._data = tick_data(self.state)
-        self._threads = threads
-        self.servo: Servo = make_servo(
-            suction_tick.address, self._data.address, self.state.port, device_at(self.held), limits,
-            workspace, rate_hz=spec.rates.servo_hz, start_at=self.held if rebased else None,
-        )  # fmt: skip
+        self._threads = start.threads
+        self.servo: Servo = start.make_servo(
+            suction_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
+        )
 
     def _watch(self) -> None:
         self.found.note()

@@ -4,22 +4,57 @@ A rig is one scene ready for one run: a servo with the system's tick, a low loop
 Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bodies, no frames and no solver.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.cli.progress import Progress
+from palpo.app.cli.progress import Progress, Silent
 from palpo.haptics.device import VirtualDevice
-from palpo.haptics.servo import Servo
+from palpo.haptics.limits import LimitParams
+from palpo.haptics.servo import Servo, make_servo
+from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
 """The device of a run, given where the tool's held point is at rest (3,) [m]."""
+
+
+class Start(NamedTuple):
+    """What a rig of a scene is made with."""
+
+    device_at: DeviceAt
+    workspace: Workspace
+    limits: LimitParams
+    kind: str = "none"
+    """Of the interface between two rates, where there is one."""
+    threads: bool = False
+    """Whether its loops will run in threads, and not in lock-step."""
+    rebased: bool = False
+    """Whether the device's first position is taken as the held point's, wherever the hand is."""
+    progress: Progress = Silent()
+    further: Sequence[DeviceAt] = ()
+    """The devices of the hands after the first."""
+
+    def make_servo(
+        self,
+        tick: int,
+        data: int,
+        port: Port,
+        held: NDArray[np.float64],
+        rate_hz: float,
+        led: Sequence[Servo] = (),
+    ) -> Servo:
+        """The servo on its device; tick, data: addresses of the system's tick and of what it is given."""
+        return make_servo(
+            tick, data, port, self.device_at(held), self.limits, self.workspace, rate_hz=rate_hz,
+            start_at=held if self.rebased else None, led=led,
+        )  # fmt: skip
 
 
 class Curves(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from palpo.app.runtime.live import Live, around, hand_keys, hold_keys
-from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, Start, System
+from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.hapco import HapcoScene, HapcoSolver
 
 if TYPE_CHECKING:
-    from palpo.app.runtime.system import Rig
+    from palpo.app.runtime.system import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 RHO = tuple(f"{10.0**k:g}" for k in range(8))
@@ -27,9 +27,7 @@ class Hapco(System):
         """See System."""
         from palpo.app.runtime.hapco import HapcoRig
 
-        return HapcoRig(
-            spec, start.device_at, start.workspace, start.limits, start.threads, start.rebased, start.progress
-        )
+        return HapcoRig(spec, start)
 
     def live_keys(self, spec: HapcoScene) -> list[Live]:
         """The parameters of the thesis's interface (N. Talbi, section 4.4.2) that the servo knows."""

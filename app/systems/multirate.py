@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
-from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, Start, System
+from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.body import BeamBody, PlaneBody, RigidBody, TetBody
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.solver import Solver
@@ -16,7 +16,7 @@ from palpo.config.schema.solver import Solver
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from palpo.app.runtime.system import Rig
+    from palpo.app.runtime.system import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 REHEARSED = "wire"
@@ -35,10 +35,7 @@ class Multirate(System):
         from palpo.app.runtime.multirate import MultirateRig
 
         with start.progress.stage("building the scene"):
-            return MultirateRig(
-                spec, start.kind, start.device_at, start.workspace, start.limits, start.threads,
-                start.rebased, start.further,
-            )  # fmt: skip
+            return MultirateRig(spec, start)
 
     def live_keys(self, spec: SceneSpec) -> list[Live]:
         """See System."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from palpo.app.runtime.live import Live, around, hand_keys
-from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, Start, System
+from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.snap import SnapScene, SnapSolver
 
 if TYPE_CHECKING:
-    from palpo.app.runtime.system import Rig
+    from palpo.app.runtime.system import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 
@@ -24,7 +24,7 @@ class Snap(System):
         """See System."""
         from palpo.app.runtime.snap import SnapRig
 
-        return SnapRig(spec, start.device_at, start.workspace, start.limits, start.rebased, start.progress)
+        return SnapRig(spec, start)
 
     def live_keys(self, spec: SnapScene) -> list[Live]:
         """Friction and contact law, the gains of the admittance, and the solver."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
-from palpo.app.systems.system import PHYSICS, Start, System
+from palpo.app.systems.system import PHYSICS, System
 from palpo.config.schema.suction import (
     ActiveGas,
     HandDrive,
@@ -16,7 +16,7 @@ from palpo.config.schema.suction import (
 )
 
 if TYPE_CHECKING:
-    from palpo.app.runtime.system import Rig
+    from palpo.app.runtime.system import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 
@@ -30,9 +30,7 @@ class Suction(System):
         """See System."""
         from palpo.app.runtime.suction import SuctionRig
 
-        return SuctionRig(
-            spec, start.device_at, start.workspace, start.limits, start.threads, start.rebased, start.progress
-        )
+        return SuctionRig(spec, start)
 
     def live_keys(self, spec: SuctionScene) -> list[Live]:
         """Friction, air, solver, and the hold of a cup that the hand holds."""

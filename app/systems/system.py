@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from palpo.app.cli.progress import Progress
     from palpo.app.runtime.live import Live
-    from palpo.app.runtime.system import DeviceAt, Rig
+    from palpo.app.runtime.system import Rig, Start
     from palpo.app.visual.rest import Shapes
-    from palpo.haptics.limits import LimitParams
-    from palpo.haptics.workspace import Workspace
 
 YIELDS, ENGINE, PHYSICS = "palpo.physics.yields", "palpo.physics.engine", "palpo.physics.systems"
 """Rooms of what is compiled ahead."""
-
-
-class Start(NamedTuple):
-    """What a rig is made for."""
-
-    kind: str
-    """Of the interface between two rates."""
-    device_at: DeviceAt
-    workspace: Workspace
-    limits: LimitParams
-    threads: bool
-    rebased: bool
-    progress: Progress
-    further: Sequence[DeviceAt]
-    """The devices of the hands after the first."""
 
 
 class System(ABC):

@@ -240,21 +240,6 @@ def place(
     return turned + np.asarray(offset, dtype=np.float64)
 
 
-def make_replay(
-    positions: ArrayLike,
-    orientations: ArrayLike | None = None,
-    buttons: ArrayLike | None = None,
-    *,
-    resolution: float = 0.0,
-    dt: float = 1e-3,
-) -> VirtualDevice:
-    """A device that reports the table exactly, one row a tick, whatever force it is sent.
-
-    resolution [m] rounds the reported position as an encoder would; 0 does not.
-    """
-    return make_virtual_device(positions, orientations, buttons, resolution=resolution, dt=dt)
-
-
 DEVICE_COLUMNS = (
     ("device_px", "device_py", "device_pz"),
     ("device_qw", "device_qx", "device_qy", "device_qz"),

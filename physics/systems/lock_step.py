@@ -114,11 +114,6 @@ class LockStep:
         return self.lows[0]
 
     @property
-    def slipped(self) -> NDArray[np.float64]:
-        """How far [m] `run` has led the first hand while the scene stood still: it slips by that, (3,)."""
-        return self._slips[0]
-
-    @property
     def made(self) -> int:
         """Ticks of the scene: all calls but those that waited for a frame."""
         return int(self.high.counts.tick[0])

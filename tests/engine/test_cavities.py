@@ -15,7 +15,6 @@ from palpo.physics.engine.contract import DONE, NOT_FINITE, make_batch
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.pressurising import pressure_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
-from palpo.physics.engine.whole_step import engine_step
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
@@ -36,6 +35,7 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from palpo.physics.yields.modal import MODAL, Modal, adopt_newest, make_modal
 from tests.engine.bodies import STEP, Listed, listed, skew
+from tests.engine.whole_step import engine_step
 
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 POINTS, MODES = 4, 6  # of each body; its field comes after its points

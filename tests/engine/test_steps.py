@@ -15,7 +15,6 @@ from palpo.physics.engine.contract import DONE, NOT_FINITE, ROTATION, Batch, Bod
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
-from palpo.physics.engine.whole_step import engine_step
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.systems.hold import make_hold
@@ -23,6 +22,7 @@ from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from palpo.physics.yields.surface import COUPLED
 from tests.engine.bodies import KINDS, STEP, Listed, held_surface, listed, on_plane, random_batch, turned
+from tests.engine.whole_step import engine_step
 
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 CORNERS = np.array([[x, y, z] for x in (-0.01, 0.01) for y in (-0.01, 0.01) for z in (-0.01, 0.01)])

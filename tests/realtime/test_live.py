@@ -19,6 +19,7 @@ from palpo.haptics.servo import is_frozen, tick_count
 from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
 from palpo.physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
+from tests.scenes.runs import columns_of, force
 
 KEPT = "rates.adapt=false"
 """A slow machine changes no low period: the tests count in it."""
@@ -29,14 +30,6 @@ SHIPPED = ("beams", "wire", "needle", "probe")
 
 
 PRESSED = "device.path=[[0, 0, 0.041, 0], [0.2, 0, 0.035, 0]]"
-
-
-def columns_of(path):
-    return read_recording(path).columns
-
-
-def force(columns, kind="sent"):
-    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
 
 
 @pytest.mark.parametrize("scene", SHIPPED)
@@ -206,7 +199,7 @@ def test_the_force_is_scaled_and_limited_as_the_operator_says(tmp_path):
     )
     assert done.status == FINISHED
     columns = columns_of(path)
-    asked, sent = force(columns, "force"), force(columns)
+    asked, sent = force(columns), force(columns, "sent")
     # the change comes with a frame, whenever that is; ticks under a fade or the limit of the rate aside
     plain = (columns["flags"] & (FADING | RATE_LIMITED)) == 0
     whole, quarter = (np.linalg.norm(sent - share * asked, axis=1) < 1e-12 for share in (1.0, 0.25))
@@ -245,9 +238,9 @@ def test_an_error_in_any_thread_ends_in_a_fade_and_keeps_the_recording(tmp_path,
             act(session, (400, fail))
     columns = columns_of(path)
     assert len(columns["tick"]) < 900
-    size = np.linalg.norm(force(columns), axis=1)
+    size = np.linalg.norm(force(columns, "sent"), axis=1)
     assert size[380] > 0.2
-    ramp = size[-50:] / np.linalg.norm(force(columns, "force")[-50:], axis=1).clip(1e-9)
+    ramp = size[-50:] / np.linalg.norm(force(columns)[-50:], axis=1).clip(1e-9)
     assert size[-1] == 0.0
     assert (np.diff(ramp) < 1e-3).all()
 
@@ -279,7 +272,7 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
     assert done.status == FINISHED
     assert done.result["servo"]["limits"]["watchdog_trips"] >= 1
     columns = columns_of(path)
-    size = np.linalg.norm(force(columns), axis=1)
+    size = np.linalg.norm(force(columns, "sent"), axis=1)
     start, end = hung
     assert size[:start].max() > 0.2
     # the newest frame is older than the step that hangs; max_age is 250 ms, fade_out 50
@@ -295,7 +288,7 @@ def test_an_emergency_takes_the_force_in_a_hundredth_of_a_second(tmp_path):
     session = Session(replace(PROBE, record=path))
     done = act(session, (450, lambda: session.end(emergency=True)))
     assert (done.result["exit_reason"], done.status) == ("emergency stop", FINISHED)
-    size = np.linalg.norm(force(columns_of(path)), axis=1)
+    size = np.linalg.norm(force(columns_of(path), "sent"), axis=1)
     assert size[-12] > 0.2
     assert size[-1] == 0.0
     assert np.count_nonzero(size[-12:]) <= 11

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numba import cfunc, njit, types
 
 from palpo.app.runtime.multirate import MultirateRig
+from palpo.app.runtime.system import Start
 from palpo.config.load import load_scene
 from palpo.haptics.backends import foreign, openhaptics_library, openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
@@ -268,7 +269,7 @@ def test_the_real_tick_gives_the_forces_of_the_lock_step_run(stand_in):
     def rig(device):
         spec = load_scene("probe", touching)
         place = make_workspace(offset=offset)
-        made = MultirateRig(spec, "krylov", lambda _held: device, place, limits, False)
+        made = MultirateRig(spec, Start(lambda _held: device, place, limits, "krylov"))
         # the frame that the first tick needs, and no other: the servo is alone
         made.low.begin()
         made.low.finish(0)

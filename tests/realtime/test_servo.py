@@ -17,7 +17,6 @@ from palpo.haptics.limits import (
     STOPPING,
     make_limits,
 )
-from palpo.haptics.path import oscillation_path
 from palpo.haptics.row import COLUMNS, NAMES, write_row
 from palpo.haptics.servo import (
     ServoThread,
@@ -41,6 +40,7 @@ from palpo.haptics.statistics import (
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.port import make_port
+from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
 
 SENT = [NAMES.index(f"sent_{axis}") for axis in "xyz"]

@@ -9,7 +9,6 @@ import pytest
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.replay import (
     make_recorded,
-    make_replay,
     place,
     read_trajectory,
     recorded_start,
@@ -278,5 +277,5 @@ def test_a_real_hand_is_replayed_without_steps(path):
     # without stairs: the fastest tick moves a tenth of the largest step of ten ticks, not all of it
     gap = np.diff(trajectory.times).max() * 1000.0
     assert np.abs(np.diff(smooth.positions, axis=0)).max() <= 2.0 * step / min(gap, 10.0)
-    device = make_replay(place(smooth.positions, start_at=(0.0, 0.1, 0.0)))
+    device = make_virtual_device(place(smooth.positions, start_at=(0.0, 0.1, 0.0)))
     assert device.positions[0] == pytest.approx([0.0, 0.1, 0.0])

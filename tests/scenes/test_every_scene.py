@@ -18,15 +18,7 @@ SNAP = sorted(scene for scene in list_scenes() if scene.startswith("snap"))
 TICKS = 60
 """Three low periods."""
 SHORT = Options("", device="mock", lock_step=True, baseline=False, duration=1e-3 * TICKS)
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    """What these scenes compute stays with them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 
 
 def without_training(patch):

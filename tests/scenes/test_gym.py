@@ -11,18 +11,13 @@ from gymnasium.vector import AutoresetMode  # noqa: E402
 import palpo.app.gym  # noqa: E402, F401
 from palpo.app.cli.refusal import Refusal  # noqa: E402
 from palpo.app.gym.snap_plant import NONE  # noqa: E402
+from tests.scenes.episodes import episode  # noqa: E402
 
 COARSE = ("connector.mesh=coarse", "contact.spacing=0.002")
 FEW = {"variants": 2}
 PUSH = np.array([0.0, -1.0, 0.0, 0.0, 0.0, 0.0], np.float32)
 ALIGNED = {"position": (0.0, 0.0, 0.0), "tilt": (0.0, 0.0, 0.0)}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +33,6 @@ def exact(own_cache):
     made = gymnasium.make("palpo/Snap-v1", overrides=COARSE, errors=NONE)
     yield made
     made.close()
-
-
-def episode(env, actions, **reset):
-    """Observations, rewards and the last answer of an episode."""
-    seen, rewards = [env.reset(**reset)[0]], []
-    for action in actions:
-        observation, reward, terminated, truncated, info = env.step(action)
-        seen.append(observation)
-        rewards.append(reward)
-        if terminated or truncated:
-            break
-    return np.array(seen), rewards, terminated, truncated, info
 
 
 def test_it_keeps_to_gymnasiums_interface(env, recwarn):

@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import palpo.app.gym  # noqa: E402, F401
 from palpo.app.cli.refusal import Refusal  # noqa: E402
+from tests.scenes.episodes import episode  # noqa: E402
 
 SCENE = {"errors": {"variants": 1, "noise": 0.0}}
 DOWN, UP, STAY = (np.array([0.0, y, 0.0], np.float32) for y in (-1.0, 1.0, 0.0))
@@ -20,18 +21,6 @@ def env():
     made = gymnasium.make("palpo/Suction-v1", **SCENE)
     yield made
     made.close()
-
-
-def episode(env, actions, **reset):
-    """Observations, rewards and the last answer of an episode."""
-    seen, rewards = [env.reset(**reset)[0]], []
-    for action in actions:
-        observation, reward, terminated, truncated, info = env.step(action)
-        seen.append(observation)
-        rewards.append(reward)
-        if terminated or truncated:
-            break
-    return np.array(seen), rewards, terminated, info
 
 
 def test_it_keeps_to_gymnasiums_interface(env, recwarn):
@@ -51,8 +40,8 @@ def test_a_cup_that_was_pressed_lifts_the_cube_and_holds_it_and_one_that_stayed_
         episode(env, [*(n * [DOWN]), *(10 * [STAY]), *(70 * [UP]), *(260 * [STAY])], options=MIDDLE)
         for n in (22, 6)
     )
-    assert pressed[3]["held"] and pressed[2] and sum(pressed[1]) > 0.0
-    assert not missed[3]["held"] and sum(missed[1]) < sum(pressed[1]) - 0.5
+    assert pressed[4]["held"] and pressed[2] and sum(pressed[1]) > 0.0
+    assert not missed[4]["held"] and sum(missed[1]) < sum(pressed[1]) - 0.5
     # the weight of the cube hangs on the gripper
     assert pressed[0][-1, 7] < missed[0][-1, 7]
 

@@ -27,6 +27,7 @@ from palpo.physics.exchange.port import CONTACTS_LOST, STATUS_FLAGS, SWEEPS_SPEN
 from palpo.physics.exchange.snapshot import OPEN, SLIP, STICK
 from palpo.render.gl import RenderUnavailable
 from palpo.studies.hapco_solvers import REFERENCE, reference
+from tests.scenes.runs import columns_of, force
 
 CONTACTS = {
     "hapco-16": 16,
@@ -50,22 +51,7 @@ QUICK = (
 )
 BLOCK = Options("hapco-16", QUICK, device="mock", lock_step=True, baseline=False)
 THREADS = replace(BLOCK, lock_step=False, duration=0.6)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    """K^-1 of these tests stays with them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-def columns_of(path):
-    return read_recording(path).columns
-
-
-def force(columns, kind="force"):
-    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def act(session, *steps):

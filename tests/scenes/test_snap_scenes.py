@@ -33,6 +33,7 @@ from palpo.physics.collision.io import read_network
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import GAINS
 from palpo.physics.mesh.connectors.registry import KINDS, generate
+from tests.scenes.runs import columns_of, force
 
 SCENES = {"snap": "two-prong", "snap-lan": "lan", "snap-cap": "cap", "snap-buckle": "buckle"}
 # Against the ramps of the hooks within a third of a second, on the coarser mesh.
@@ -42,22 +43,7 @@ PRESSED = (
     "device.path=[[0, 0, 0.04835, 0], [0.3, 0, 0.043, 0], [0.6, 0, 0.043, 0]]",
 )
 PRESS = Options("snap", PRESSED, device="mock", lock_step=True, baseline=False)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    """Bases of these tests stay with them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-def columns_of(path):
-    return read_recording(path).columns
-
-
-def force(columns, kind="force"):
-    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -14,6 +14,7 @@ from palpo.config.load import ConfigError, list_scenes, load_scene
 from palpo.haptics.limits import STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import PRESSURE
+from tests.scenes.runs import force
 
 # The coarsest cup shows the same outcomes as the reference one, of other sizes.
 COARSE = ("cups.cup.geometry.resolution=76",)
@@ -24,10 +25,6 @@ QUICK = (
     "safety.fade_in=0.05",
     "device.path=[[0, 0, 0.0254, 0], [0.4, 0, 0.0164, 0], [0.5, 0, 0.0164, 0], [0.9, 0, 0.0354, 0]]",
 )
-
-
-def force(columns, kind="force"):
-    return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import pytest
 from scipy.linalg import expm
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.backends.replay import make_replay
 from palpo.haptics.device import (
     MAILBOX,
     TOUCH,
@@ -16,10 +15,10 @@ from palpo.haptics.device import (
     send_target,
 )
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import oscillation_path
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, servo_run
 from palpo.physics.exchange.port import make_port
+from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
 
 T = 1e-3
@@ -86,7 +85,7 @@ def test_an_undamped_hand_oscillates_at_its_frequency_and_keeps_its_energy():
 
 def test_the_reported_position_is_the_nearest_step_of_the_encoder():
     path, _ = oscillation_path((0.0, 0.0, 0.0), (0.01, 0.02, -0.01), 2.0, 0.5)
-    positions, _ = run(make_replay(path, resolution=TOUCH.resolution), len(path))
+    positions, _ = run(make_virtual_device(path, resolution=TOUCH.resolution), len(path))
     steps = positions / TOUCH.resolution
     assert steps == pytest.approx(np.round(steps), abs=1e-9)
     assert np.abs(positions - path).max() <= 0.5 * TOUCH.resolution + 1e-12
@@ -94,7 +93,7 @@ def test_the_reported_position_is_the_nearest_step_of_the_encoder():
 
 def test_a_replay_reports_the_path_exactly_whatever_it_is_sent():
     path, _ = oscillation_path((0.0, 0.1, 0.0), (0.01, 0.02, -0.01), 2.0, 0.5)
-    positions, velocities = run(make_replay(path), len(path) + 10, (3.0, 3.0, 3.0))
+    positions, velocities = run(make_virtual_device(path), len(path) + 10, (3.0, 3.0, 3.0))
     assert (positions[: len(path)] == path).all()
     assert (positions[len(path) :] == path[-1]).all(), "the last row is held"
     assert velocities[1 : len(path)] == pytest.approx(np.diff(path, axis=0) / T)

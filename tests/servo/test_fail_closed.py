@@ -26,12 +26,13 @@ from palpo.haptics.servo import (
     servo_loop,
     servo_run,
 )
-from palpo.physics.engine import relaxing, sweeping, whole_step
+from palpo.physics.engine import relaxing, sweeping
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.port import OK, Port, make_port, port_addresses, port_view
 from palpo.physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
 from palpo.physics.yields import chain, fixed, surface
 from palpo.studies import sampled_wall
+from tests.engine import whole_step
 from tests.libhd.bench import press, touch_wall
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
 from tests.servo.hand import along, columns, external, move

@@ -9,11 +9,11 @@ from palpo.haptics.device import TOUCH, Grip, make_virtual_device
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, PASSIVATED, make_limits
 from palpo.haptics.passivity import make_passivity
-from palpo.haptics.path import oscillation_path
 from palpo.haptics.servo import make_servo, servo_run, servo_summary
 from palpo.physics.exchange.atomics import view_f64
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
 from tests.servo.hand import columns, external, move
+from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
 
 T = 1e-3

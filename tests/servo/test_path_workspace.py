@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import oscillation_path, waypoint_path
+from palpo.haptics.path import waypoint_path
 from palpo.haptics.workspace import (
     force_to_device,
     make_workspace,
@@ -19,6 +19,7 @@ from palpo.haptics.workspace import (
     quaternion_product,
 )
 from palpo.physics.exchange.port import make_port
+from tests.servo.swing import oscillation_path
 
 WAYPOINTS = [[0.0, 0.0, 0.1, 0.0], [0.5, 0.02, 0.05, 0.0], [0.8, 0.02, 0.05, 0.03], [1.5, 0.0, 0.1, 0.0]]
 VECTOR = arrays(np.float64, 3, elements=st.floats(-5.0, 5.0))

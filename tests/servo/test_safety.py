@@ -31,12 +31,12 @@ from palpo.haptics.limits import (
     buttons_mask,
     make_limits,
 )
-from palpo.haptics.path import oscillation_path
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
 from palpo.haptics.servo import finished_reason, request_stop, servo_run, servo_summary
 from palpo.haptics.workspace import make_workspace, positions_to_device
 from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
 from tests.servo.hand import along, columns, external, move
+from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
 
 X = (1.0, 0.0, 0.0)
