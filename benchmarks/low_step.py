@@ -82,7 +82,7 @@ def _dragged(steps: int) -> Figures:
     run = LockStep(build_scene(spec), "krylov", durations=(TAKES,))
     try:
         body, material = run.scene.members[0].body, spec.bodies[0].material
-        top = run.high.tool.x[0].copy()
+        top = run.high.held.tool.x[0].copy()
         other = MujocoBlock(
             run.scene.numbers.dt, top, count="19 2 19", spacing="0.0025 0.03 0.0025", centre="0 -0.015 0",
             last=18, mass=body.mass, young=material.youngs_modulus, poisson=material.poisson_ratio,
@@ -137,7 +137,7 @@ def _kind(kind: str, steps: int) -> Figures:
 
 
 def _measure(run: LockStep, steps: int) -> Figures:
-    port, top = run.high.port, run.high.tool.x[0].copy()
+    port, top = run.high.port, run.high.held.tool.x[0].copy()
     port.position[:] = top
     for step in range(PRESS + SETTLE):
         port.position[1] = top[1] - DEPTH * min(1.0, (step + 1) / PRESS)

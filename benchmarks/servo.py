@@ -33,7 +33,7 @@ def servo(ticks: int = 8000, staged: int = 2000) -> Figures:
 
 
 def _measure(run: LockStep, ticks: int, staged: int) -> Figures:
-    run.high.port.position[:] = run.high.tool.x[run.high.hold.frame[0]]
+    run.high.port.position[:] = run.high.held.tool.x[run.high.held.hold.frame[0]]
     run.advance(SETTLE, lambda span: run_ticks(run.handle, span))
     status = run.high.port.status
     seen: list[tuple[int, int, int]] = []

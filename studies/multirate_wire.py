@@ -287,7 +287,7 @@ def _distances(story: Story, gaps: list[Row]) -> list[Claim]:
 def _taut_modes(run: Drive) -> Floats:
     """Eigenfrequencies [Hz] of the hung wire as it is: its lower end pinned, the upper one in the hold."""
     scene = run.lock.scene
-    wire = ChainBody("wire", scene.model, run.lock.high.tool)
+    wire = ChainBody("wire", scene.model, run.lock.high.held.tool)
     K, M = wire.tangent(), wire.M
     gain = scene.hold.gain
     end = np.arange(6) + 6 * int(scene.hold.frame[0])

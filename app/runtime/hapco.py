@@ -24,13 +24,8 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import publish_settings
-from palpo.physics.systems.hapco_multirate import (
-    ContactLock,
-    ContactLoop,
-    MultirateServo,
-    make_multirate,
-    multirate_tick,
-)
+from palpo.physics.systems.hapco_loop import ContactLock, ContactLoop, make_multirate
+from palpo.physics.systems.hapco_multirate import MultirateServo, multirate_tick
 from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
 from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
 from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic

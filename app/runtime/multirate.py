@@ -98,7 +98,7 @@ class MultirateRig:
     @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
-        return self.high.tool.q[self.high.hold.frame[0]]
+        return self.high.held.tool.q[self.high.held.hold.frame[0]]
 
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""

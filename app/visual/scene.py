@@ -279,7 +279,7 @@ class Visual(Frames):
         now.contact_point, now.contact_force = told.contact_point[k, :n], told.contact_force[k, :n]
         now.contact_state = told.contact_status[k, :n].astype(np.int64)
         if started:
-            hold = self.high.hold
+            hold = self.high.held.hold
             frame = int(hold.frame[0])
             now.device_point, now.hand_force = told.target[k], told.force[k]
             now.held_point = told.x[k, frame] + rotate(told.q[k, frame], hold.lever[None])[0]

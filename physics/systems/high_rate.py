@@ -78,7 +78,7 @@ def _take_settings(s, f):
     settings, solver = frame.settings[f], s.engine.solver.settings[0]
     solver.tolerance, solver.sweeps = settings[SET_TOLERANCE], int(settings[SET_SWEEPS])
     for k in range(4):
-        s.hold.gain[k] = settings[SET_HOLD + k]
+        s.held.hold.gain[k] = settings[SET_HOLD + k]
     for k in range(2):
         s.port.live[k] = settings[SET_LIVE + k]
     for t in range(s.helds.shape[0]):

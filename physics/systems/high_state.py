@@ -71,7 +71,7 @@ class Held(NamedTuple):
 
 
 class HighRate(NamedTuple):
-    """The state of one servo's side of a scene. What is of one tool alone is the first one's."""
+    """The state of one servo's side of a scene; the port is that of the first tool's hand."""
 
     port: Port
     counts: Counts
@@ -82,10 +82,6 @@ class HighRate(NamedTuple):
     searches: NDArray[np.int64]  # (k,) addresses, one for each low loop
     link: Link
     links: NDArray[np.int64]  # (k,) addresses, one for each low loop
-    stiff: Batch  # the tool's points in joints and contacts
-    chain: Chain  # the tool as a body of the engine
-    tool: ChainState
-    hold: Hold
     mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
     shown: ToolState  # for the picture
     shown_control: NDArray[np.int64]

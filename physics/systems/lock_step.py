@@ -154,7 +154,7 @@ class LockStep:
         port, high = self.high.port, self.high
         trace = {
             "force": np.zeros((n, 3)), "reaction": np.zeros((n, 3)), "held": np.zeros((n, 3)),
-            "tool": np.zeros((n, len(high.tool.x), 3)), "depth": np.zeros(n), "residual": np.zeros(n),
+            "tool": np.zeros((n, len(high.held.tool.x), 3)), "depth": np.zeros(n), "residual": np.zeros(n),
             "felt": np.zeros((n, len(self.side.held), 3)),
             "contacts": np.zeros(n, np.int64), "sweeps": np.zeros(n, np.int64), "rows": np.zeros(n, np.int64),
         }  # fmt: skip
@@ -179,9 +179,9 @@ class LockStep:
                         held.port.position[:] = place
                 trace["force"][i] = port.info[INFO_SUM : INFO_SUM + 3]
                 trace["felt"][i] = [held.port.force for held in self.side.held]
-                trace["reaction"][i] = -high.hold.force[:3]
+                trace["reaction"][i] = -high.held.hold.force[:3]
                 trace["held"][i] = port.info[INFO_HELD : INFO_HELD + 3]
-                trace["tool"][i] = high.tool.x
+                trace["tool"][i] = high.held.tool.x
                 trace["depth"][i], trace["residual"][i] = port.info[INFO_DEPTH], port.info[INFO_RESIDUAL]
                 trace["contacts"][i], trace["sweeps"][i] = (
                     port.status[STATUS_CONTACTS],

@@ -206,7 +206,7 @@ class LowRate:
         if state.tick[k] < 0:
             tool = self.scene.tool_frames()
             state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
-            hold = self.high.hold
+            hold = self.high.held.hold
             state.target[k], state.target_q[k] = hold.target, hold.target_q
             state.gravity[k] = self.scene.numbers.gravity
         self.read_at, self.odometer = int(state.tick[k]), float(state.odometer[k])

@@ -23,13 +23,13 @@ def _write_state(s, out, w):
             for i in range(4):
                 out.q[w, first + k, i] = tool.q[k, i]
     for i in range(3):
-        out.target[w, i] = s.hold.target[i]
-        out.target_v[w, i] = s.hold.target_v[i]
-        out.target_w[w, i] = s.hold.target_w[i]
+        out.target[w, i] = s.held.hold.target[i]
+        out.target_v[w, i] = s.held.hold.target_v[i]
+        out.target_w[w, i] = s.held.hold.target_w[i]
         out.force[w, i] = s.port.force[i]
-        out.gravity[w, i] = s.chain.model.gravity[i]
+        out.gravity[w, i] = s.held.chain.model.gravity[i]
     for i in range(4):
-        out.target_q[w, i] = s.hold.target_q[i]
+        out.target_q[w, i] = s.held.hold.target_q[i]
     contacts, e = s.engine.contacts, s.engine
     n = min(contacts.count[0], out.contact_point.shape[1])
     out.n_contacts[w] = n

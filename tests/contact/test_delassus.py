@@ -51,8 +51,8 @@ def dense_tool(run: LockStep, state: ChainState, h: float) -> NDArray[np.float64
     """A_h of the tool with its hold, (6 n, 6 n)."""
     high, n = run.high, len(state.x)
     work = chain_work(n)
-    chain_assemble(high.chain.model, state, h, work)
-    apply_hold(high.hold, state, h, work)
+    chain_assemble(high.held.chain.model, state, h, work)
+    apply_hold(high.held.hold, state, h, work)
     out = np.zeros((6 * n, 6 * n))
     for i in range(n):
         out[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = work.D[i]
@@ -114,7 +114,7 @@ def copied(state: ChainState) -> ChainState:
 @pytest.mark.parametrize("name", SCENES)
 def test_w_of_a_tick_is_the_dense_reference_symmetric_and_positive(name, kind):
     run = lock_step(SCENES[name], "gravity=[0,0,0]", "interface.shifts=2", kind=kind, latency="none")
-    before = copied(run.high.tool)
+    before = copied(run.high.held.tool)
     proceed(run, run.high.port.position[None].copy())
     n = 3 * int(run.high.search.found.count[0])
     assert n >= 3
@@ -167,7 +167,7 @@ def test_the_violation_at_high_rate_is_that_at_low_rate_with_both_corrections():
     for h in (dt, low_dt):
         x_soft[h] = body.x.copy()
         x_soft[h][body.free] += h * body.free_velocity(body.factor(h), h).reshape(-1, 3)
-    tool_before = run.high.tool.x[0].copy()
+    tool_before = run.high.held.tool.x[0].copy()
     proceed(run, start[None] - [0, 0.003, 0])
 
     high, proxy = run.high, run.low.proxy

@@ -115,10 +115,10 @@ def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
     lock.advance(20, ticks)
     change_scene(lock.scene, changed(spec, "friction.default=0.9"))
     change_scene(lock.scene, changed(changed(spec, "friction.default=0.9"), "gravity=[0, -3.0, 0]"))
-    before = lock.high.mu.max(), lock.high.chain.model.gravity[1]
+    before = lock.high.mu.max(), lock.high.held.chain.model.gravity[1]
     lock.advance(20, ticks)
     assert before == (spec.friction.default, spec.gravity[1])
-    assert (lock.high.mu.max(), lock.high.chain.model.gravity[1]) == (0.9, -3.0)
+    assert (lock.high.mu.max(), lock.high.held.chain.model.gravity[1]) == (0.9, -3.0)
     assert [member.body.gravity[1] for member in lock.scene.members] == [-3.0]
     lock.close()
 
@@ -161,7 +161,7 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
         (650, lambda: session.change("tool.hold.stiffness", 250.0)),
         (lambda: session.rig.servo.port.live[LIVE_MAX_FORCE] == 0.1, lambda: None),
         (lambda: session.rig.spec.tool.hold.stiffness == 250.0, lambda: None),
-        (lambda: session.rig.high.hold.gain[0] == 250.0, session.end),
+        (lambda: session.rig.high.held.hold.gain[0] == 250.0, session.end),
     )
     assert done.status == FINISHED
     recording = read_recording(path)

@@ -83,8 +83,8 @@ def test_who_follows_the_servo_sees_it_where_it_is_and_not_where_the_slow_loop_l
     assert state.tick == lock.tick
     drawable = {d.name: d for d in visual.geometry.drawables}
     tool = state.vertices[drawable["wire"].span]
-    np.testing.assert_array_equal(tool, high.tool.x)
-    np.testing.assert_array_equal(state.device_point, high.hold.target)
+    np.testing.assert_array_equal(tool, high.held.tool.x)
+    np.testing.assert_array_equal(state.device_point, high.held.hold.target)
     assert np.abs(tool - behind[drawable["wire"].span]).max() > 1e-4
     # slots: the points that the servo itself moves, less what is left of the joint to the last frame
     f, member = int(reader_slot(high.link.frame_control)), lock.scene.members[0]

@@ -227,7 +227,7 @@ def multirate() -> Ride:
     high = run.high
 
     def rigid():
-        high.tool.v[0, 1] = np.nan
+        high.held.tool.v[0, 1] = np.nan
 
     def compliance():
         for array in (high.link.frame.compliance, high.link.frame.slot_rest, high.link.frame.slot_modes):

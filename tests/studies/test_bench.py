@@ -44,12 +44,12 @@ def test_the_servo_is_timed_under_at_least_twenty_contacts():
 def test_a_tick_in_timed_stages_is_the_tick():
     runs = [LockStep(build_scene(load_scene("wire"))) for _ in range(2)]
     for run, kernel, shape in zip(runs, (time_ticks, time_stages), ((40,), (40, len(STAGES))), strict=True):
-        run.high.port.position[:] = run.high.tool.x[run.high.hold.frame[0]]
+        run.high.port.position[:] = run.high.held.tool.x[run.high.held.hold.frame[0]]
         ns = np.zeros(shape, np.int64)
         run.advance(40, lambda span, run=run, kernel=kernel, ns=ns: well_timed(kernel, run.handle, ns[:span]))
         run.close()
     # the same operations in the same order
-    for one, other in zip(runs[0].high.tool, runs[1].high.tool, strict=True):
+    for one, other in zip(runs[0].high.held.tool, runs[1].high.held.tool, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(runs[0].high.engine.r, runs[1].high.engine.r)
 

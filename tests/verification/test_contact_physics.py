@@ -387,10 +387,10 @@ def test_where_steps_take_longer_than_the_servo_s_patience_the_scene_goes_on_as_
     run = LockStep(scene, "krylov", durations=(12.0,))
     start = run.high.port.position.copy()
     body, forces = member(run, "box").body, np.zeros((0, 3))
-    made, tool = 0, run.high.tool.x.copy()
+    made, tool = 0, run.high.held.tool.x.copy()
     for place in straight(start, start - [0.004, 0.02, 0.0], 1000):
         trace = proceed(run, place[None])
-        moved = np.abs(run.high.tool.x - tool).max()
+        moved = np.abs(run.high.held.tool.x - tool).max()
         if run.made > made:
             forces = np.vstack([forces, trace["force"]])
             # the hand, at 2e-5 m a tick, goes on from where it was
@@ -398,7 +398,7 @@ def test_where_steps_take_longer_than_the_servo_s_patience_the_scene_goes_on_as_
         else:
             assert moved == 0.0
         assert trace["depth"].max() == 0.0
-        made, tool = run.made, run.high.tool.x.copy()
+        made, tool = run.made, run.high.held.tool.x.copy()
         assert run.low.present <= made
         momentum = -1e-3 * forces[: run.low.tick].sum(axis=0)
         np.testing.assert_allclose(body.momentum()[0], momentum, atol=1e-12)
@@ -457,7 +457,7 @@ SCRIPT = "oscillation = { direction = [0.2, 1, 0], amplitude = 0.0001, frequency
 def sides(run: LockStep, k: int, of: str) -> list[np.ndarray]:
     """Place (`x`) or orientation (`q`) of both sides of attachment block k, of the tool and a soft body."""
     high = run.high
-    batches = {TOOL: high.stiff, int(high.link.body[0]): high.link.points}
+    batches = {TOOL: high.held.points, int(high.link.body[0]): high.link.points}
     bodies = high.engine.joints.body[k]
     return [getattr(batches[b], of)[at] for b, at in zip(bodies, high.engine.at[k], strict=True)]
 

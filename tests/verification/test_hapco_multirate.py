@@ -14,13 +14,8 @@ from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAG
 from palpo.physics.exchange.quasistatic_frame import SET_FRICTION
 from palpo.physics.systems import hapco_tick as one_rate
 from palpo.physics.systems.hapco import Detection
-from palpo.physics.systems.hapco_multirate import (
-    ContactLock,
-    make_multirate,
-    multirate_tick,
-    tick,
-    tick_data,
-)
+from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
+from palpo.physics.systems.hapco_multirate import multirate_tick, tick, tick_data
 from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
 from palpo.physics.systems.hapco_servo import tick_data as one_rate_data
 from tests.verification.hapco_bench import bodies, bottom

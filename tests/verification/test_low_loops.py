@@ -230,11 +230,11 @@ def test_a_loop_that_stalls_keeps_no_other_from_its_steps_and_the_scene_waits_wh
     assert not high.port.status[STATUS_FLAGS] & WAITING
     run.advance(1000, lambda n: run_ticks(run.handle, n))
     assert high.port.status[STATUS_FLAGS] & WAITING
-    tick, force, tool = int(high.counts.tick[0]), high.port.force.copy(), high.tool.x.copy()
+    tick, force, tool = int(high.counts.tick[0]), high.port.force.copy(), high.held.tool.x.copy()
     run.advance(300, lambda n: run_ticks(run.handle, n))
     assert int(high.counts.tick[0]) == tick, "the scene's time stands still"
     np.testing.assert_array_equal(high.port.force, force)
-    np.testing.assert_array_equal(high.tool.x, tool)
+    np.testing.assert_array_equal(high.held.tool.x, tool)
     run.advance(1500, lambda n: run_ticks(run.handle, n))
     assert int(high.counts.tick[0]) > tick, "and goes on with the frame"
     run.close()

@@ -11,7 +11,7 @@ from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.port import INFO_RESIDUAL, OK
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco import Detection, Interaction
-from palpo.physics.systems.hapco_multirate import ContactLock, make_multirate
+from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
 from palpo.physics.systems.hapco_multirate import tick as multirate_tick
 from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
 from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo, tick_data
