@@ -1,7 +1,6 @@
 """The commands that compute: studies, benchmarks, contact problems, sweeps and designs."""
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -111,15 +110,14 @@ def _solve(options: argparse.Namespace) -> int:
     progress = Progress()
     with progress.stage("loading the solvers"):
         from palpo.app.cli.solve import print_solves, profile, read_options, solve_file, write_solutions
-        from palpo.app.report.outcome import plain
+        from palpo.app.report.outcome import write_json
         from palpo.physics.contact.problem import Stop
 
     stop, chosen = Stop(options.tol, options.max_iterations, options.time_cap), read_options(options.options)
     if options.profile:
         return profile(options, stop, chosen, progress)
     summary, solved = solve_file(options.file, options.solver, stop, progress, chosen, options.guess)
-    if options.json is not None:
-        options.json.write_text(json.dumps(plain(summary), indent=2) + "\n", "utf-8")
+    write_json(options.json, summary)
     if options.out is not None:
         write_solutions(options.out, solved)
     print_solves(summary)
@@ -195,10 +193,9 @@ def _bench(options: argparse.Namespace) -> int:
     for name, bench in chosen.items():
         with progress.stage(f"{name}: {summary_of(bench)}"):
             results[name] = bench(**asked)
-    from palpo.app.report.outcome import plain
+    from palpo.app.report.outcome import write_json
 
-    if options.json is not None:
-        options.json.write_text(json.dumps(plain(results), indent=2) + "\n", "utf-8")
+    write_json(options.json, results)
     table.print_bench(results)
     return 0
 

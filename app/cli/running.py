@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from dataclasses import replace
@@ -240,7 +239,7 @@ def _hand(options: argparse.Namespace) -> int:
 def _finish(options: argparse.Namespace, done: Outcome, progress: Progress) -> None:
     """Report, JSON and summary of a run or a replay."""
     from palpo.app.cli.summary import print_summary
-    from palpo.app.report.outcome import peak_memory_mb, plain
+    from palpo.app.report.outcome import peak_memory_mb, write_json
 
     done.result["memory_mb"] = peak_memory_mb()
     if options.report is not None:
@@ -249,6 +248,5 @@ def _finish(options: argparse.Namespace, done: Outcome, progress: Progress) -> N
         with progress.stage("writing the report"):
             done.result["report"] = str(publish(options.report, done))
         done.result["memory_with_report_mb"] = peak_memory_mb()
-    if options.json is not None:
-        options.json.write_text(json.dumps(plain(done.result), indent=2) + "\n", "utf-8")
+    write_json(options.json, done.result)
     print_summary(done.result)

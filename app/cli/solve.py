@@ -16,7 +16,7 @@ from rich.table import Table
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.summary import number
-from palpo.app.report.outcome import plain
+from palpo.app.report.outcome import write_json
 from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.io import read_guess, read_problem, write_solution
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
@@ -192,8 +192,7 @@ def profile(options: Any, stop: Stop, settings: Mapping[str, Any], progress: Pro
     names = options.solver or [name for name in solver_names() if find_solver(name).consistent]
     rows = profile_folder(options.file, _chosen(list(names)), stop, settings, progress)
     write_profile(out, rows)
-    if options.json is not None:
-        options.json.write_text(json.dumps(plain(rows), indent=2) + "\n", "utf-8")
+    write_json(options.json, rows)
     print_profile(rows)
     print(f"table, profiles and picture: {out}")
     solved = {row["problem"] for row in rows if row["converged"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -203,6 +204,12 @@ def peak_memory_mb() -> float:
         return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
     except ImportError:
         return math.nan
+
+
+def write_json(path: Path | None, value: Any) -> None:
+    """Write it as JSON knows it, where a path is given."""
+    if path is not None:
+        path.write_text(json.dumps(plain(value), indent=2) + "\n", "utf-8")
 
 
 def plain(value: Any) -> Any:

@@ -13,9 +13,11 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Self
+
+from palpo.app.cli.refusal import account
 
 HANGUP = 1
 """Number of SIGHUP, which a closed console counts as, too."""
@@ -159,3 +161,20 @@ def watch_console(
     routine = prototype(ctypes.c_int, ctypes.c_uint)(handler)
     kernel32.SetConsoleCtrlHandler(routine, 1)
     return lambda: kernel32.SetConsoleCtrlHandler(routine, 0)
+
+
+@contextmanager
+def errors_told(tell: Callable[[str], object]) -> Iterator[None]:
+    """An error that nobody catches in any thread is told in words."""
+    before = threading.excepthook
+
+    def note(unhandled: threading.ExceptHookArgs) -> None:
+        name = "a thread" if unhandled.thread is None else f'the thread "{unhandled.thread.name}"'
+        error = unhandled.exc_value or RuntimeError(unhandled.exc_type.__name__)
+        tell(f"{name} stopped: {account(error)}")
+
+    threading.excepthook = note
+    try:
+        yield
+    finally:
+        threading.excepthook = before

@@ -7,10 +7,9 @@ the run, an error in any thread included, the servo fades the force before it st
 
 import math
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,9 +37,11 @@ from palpo.app.report.outcome import (
 )
 from palpo.app.report.trace import Trace
 from palpo.app.runtime import live
-from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings
+from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings, errors_told
 from palpo.app.runtime.machine import LIBRARIES, version
+from palpo.app.runtime.notes import Notes
 from palpo.app.runtime.pacing import Pacer, adapts, rungs_of
+from palpo.app.runtime.problem_export import ProblemExport
 from palpo.app.runtime.rig import check_kind, make_rig
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, step_times
 from palpo.app.runtime.system import Rig
@@ -61,9 +62,6 @@ from palpo.haptics.servo import (
     tick_count,
 )
 from palpo.physics.arithmetic import arithmetic
-from palpo.physics.contact.io import write_fclib
-from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.snapshot import SceneState
 
 BASELINE = 0.5
@@ -121,15 +119,16 @@ class Session:
         self.kind = check_kind(self.spec, options.interface, options.lock_step)
         if options.duration is not None and not options.duration > 0.0:
             raise HapticsError(f"--duration {options.duration:g}: give a positive number of seconds")
-        self.export_tick = _export_tick(options, self.spec.rates.servo_hz)
+        self.export = ProblemExport(
+            options.export, options.export_at, options.lock_step, self.spec.rates.servo_hz
+        )
         self.choice = choose(options)
         self.device = device_spec(self.spec)
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
         self.recorder: Recorder | None = None
         self.recordings: list[Path] = []
-        self._problem: ContactProblem | InputError | None = None
-        self._notes: dict[str, int] = {}
+        self._notes = Notes(self.progress)
         self._broken = self._why = ""
         self._open = ExitStack()
         self._endings = Endings(self.end, lambda: finished_reason(self.rig.servo) != RUNNING)
@@ -137,13 +136,7 @@ class Session:
     @property
     def notes(self) -> list[str]:
         """What the device and the threads had to say, with how often each was said."""
-        return [words if n == 1 else f"{words}, {n} times" for words, n in self._notes.items()]
-
-    def _note(self, words: str, times: int = 1) -> None:
-        """Say it the first time, and count it from then on."""
-        if words not in self._notes:
-            self.progress.say(words)
-        self._notes[words] = self._notes.get(words, 0) + times
+        return self._notes.all()
 
     def prepare(self) -> None:
         """Open the device, build the scene, compile, measure the bare clock, open the recording."""
@@ -242,14 +235,13 @@ class Session:
         launch: calls what starts a thread, in the thread whose priority the new one shall have.
         """
         try:
-            with self._endings, self._excepthook():
+            with self._endings, errors_told(self._break):
                 if self.options.lock_step:
                     self._in_lock_step(watch)
                 else:
                     self._in_threads(watch, launch)
             columns = self.trace.finish()
-            if self.options.export is not None and self.export_tick is None:
-                self._take_problem()
+            self.export.take_last(self.rig)
         finally:
             self.rig.low.close()
             self.record(None)
@@ -295,8 +287,8 @@ class Session:
 
     def _check(self, recorder: Recorder | None) -> None:
         """Say once why a recording stopped."""
-        if recorder is not None and recorder.error and recorder.error not in self._notes:
-            self._note(recorder.error)
+        if recorder is not None and recorder.error:
+            self._notes.add_once(recorder.error)
 
     # ---- the two drivers
 
@@ -322,7 +314,7 @@ class Session:
             self.scheduler = servo.scheduler
             servo.stop()
             if not servo.join(self.spec.safety.fade_out + FADE):
-                self._note("the servo did not end in time: let go, the force on the hand is not known")
+                self._notes.add("the servo did not end in time: let go, the force on the hand is not known")
                 servo.join(PATIENCE)
             slow.join(PATIENCE)
             self._hear(servo)
@@ -349,17 +341,17 @@ class Session:
         """Take what the device has to say."""
         if isinstance(servo, Speaking):
             for words, times in servo.events().items():
-                self._note(words, times)
+                self._notes.add(words, times)
 
     def _in_lock_step(self, watch: Watch | None) -> None:
         """Both rates in this thread, then the fade."""
         rig = self.rig
 
         def make(n: int) -> int:
-            done, wanted = 0, self.export_tick
+            done, wanted = 0, self.export.tick
             if wanted is not None and rig.lock.tick < wanted <= rig.lock.tick + n:
                 done = servo_run(rig.servo, wanted - rig.lock.tick)
-                self._take_problem()
+                self.export.take(rig)
             return int(done + servo_run(rig.servo, n - done))
 
         def each() -> None:
@@ -383,44 +375,9 @@ class Session:
 
     # ---- the end
 
-    def _take_problem(self) -> None:
-        """Keep the contact problem as it is now, or why there is none."""
-        try:
-            self._problem = self.rig.problem()
-        except InputError as refusal:
-            self._problem = refusal
-
-    def _export(self, result: dict[str, Any]) -> None:
-        """Write the contact problem that was kept; a run that has none has failed at that."""
-        path = self.options.export
-        if path is None:
-            return
-        kept, spec = self._problem, self.spec
-        seconds = (self.export_tick or int(tick_count(self.rig.servo))) * self.rig.dt
-        if isinstance(kept, ContactProblem):
-            about = f"{self.options.scene} of Palpo at {seconds:g} s, rows n t1 t2; units m and N"
-            write_fclib(path, kept, spec.title, about)
-            result["export"] = f"{path}: {kept.mu.size} contacts at {seconds:g} s"
-            return
-        why = kept or f"the run ended before {self.options.export_at:g} s"
-        result["warnings"].append(f"--export {path}: {why}.")
-        result["exit_status"] = result["exit_status"] or FAILED
-
-    @contextmanager
-    def _excepthook(self) -> Iterator[None]:
-        """An error that nobody catches in any thread ends the run."""
-        before = threading.excepthook
-
-        def note(unhandled: threading.ExceptHookArgs) -> None:
-            name = "a thread" if unhandled.thread is None else f'the thread "{unhandled.thread.name}"'
-            error = unhandled.exc_value or RuntimeError(unhandled.exc_type.__name__)
-            self._broken = self._broken or f"{name} stopped: {account(error)}"
-
-        threading.excepthook = note
-        try:
-            yield
-        finally:
-            threading.excepthook = before
+    def _break(self, words: str) -> None:
+        """An error of a thread ends the run; the first one is told."""
+        self._broken = self._broken or words
 
     def _ending(self) -> tuple[str, int]:
         """Why the run ended, and the exit status for it."""
@@ -461,26 +418,13 @@ class Session:
             result["scheduler"] = self.scheduler
             if not self.choice.schedules and not self.scheduler.startswith("SCHED_FIFO granted"):
                 result["warnings"].insert(0, f"{self.scheduler[0].upper()}{self.scheduler[1:]}.")
-        self._export(result)
+        self.export.write(rig, self.options.scene, self.spec.title, result)
         if self.recordings:
             result["recording"] = ", ".join(map(str, self.recordings))
         return Outcome(
             result, series_of(rig, columns), self.visual.geometry, self.album.states(),
             self.album.film.states, self.spec.view, config_text(self.spec),
         )  # fmt: skip
-
-
-def _export_tick(options: Options, rate: float) -> int | None:
-    """Ticks after which a contact problem is exported, None for the last; HapticsError for one not known."""
-    at = options.export_at
-    if at is None:
-        return None
-    if options.export is None or not options.lock_step or not at > 0.0:
-        raise HapticsError(
-            f"--export-at {at:g}: give a positive time, with --export FILE and --lock-step; in threads the "
-            "last tick's problem is exported, and --duration says when that is"
-        )
-    return max(1, round(at * rate))
 
 
 def run(options: Options, progress: Progress | None = None) -> Outcome:
