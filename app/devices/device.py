@@ -12,8 +12,17 @@ from numpy.typing import NDArray
 from palpo.app.devices.protection import device_spec, workspace_of
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import TABLE, DeviceSpec, Grip, VirtualDevice, first_rows, path_ahead
-from palpo.haptics.path import Way
+from palpo.haptics.device import (
+    EXTERNAL,
+    TABLE,
+    DeviceSpec,
+    Grip,
+    VirtualDevice,
+    first_rows,
+    make_virtual_device,
+    path_ahead,
+)
+from palpo.haptics.path import Way, waypoints
 from palpo.haptics.servo import ServoThread
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device
 from palpo.physics.exchange.ahead import Ahead
@@ -169,6 +178,15 @@ class Device:
     def driver(self, servo: Servo) -> ServoDriver:
         """What calls the servo's step."""
         return ServoThread(servo)
+
+
+def external_device(dt: float, cutoff_hz: float) -> tuple[VirtualDevice, Ahead]:
+    """A device that somebody else's scheduler or service reports, period dt [s], and no path.
+
+    cutoff_hz: low-pass of its velocity.
+    """
+    device = make_virtual_device(np.zeros((1, 3)), source=EXTERNAL, velocity_cutoff_hz=cutoff_hz, dt=dt)
+    return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
 
 
 def to_device(path: Way, workspace: Workspace) -> Way:

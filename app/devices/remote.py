@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver
+from palpo.app.devices.device import Asked, Device, ServoDriver, external_device
 from palpo.app.devices.protection import device_spec
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import EXTERNAL, DeviceSpec, VirtualDevice, make_virtual_device, path_ahead
+from palpo.haptics.device import DeviceSpec, VirtualDevice
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import waypoints
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
@@ -75,10 +74,7 @@ class Remote(Device):
         )
 
     def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
-        device = make_virtual_device(
-            np.zeros((1, 3)), source=EXTERNAL, velocity_cutoff_hz=FILTER_HZ, dt=spec.rates.dt
-        )
-        return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
+        return external_device(spec.rates.dt, FILTER_HZ)
 
     def driver(self, servo: Servo) -> ServoDriver:
         from palpo.haptics.backends.udp import SceneThread
