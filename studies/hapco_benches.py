@@ -16,7 +16,8 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.systems.hapco import Detection, Interaction, StepResult
+from palpo.physics.systems.hapco import Interaction, StepResult
+from palpo.physics.systems.hapco_detection import Detection
 
 Side = Literal["left", "right", "bottom", "top"]
 

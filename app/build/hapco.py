@@ -37,7 +37,7 @@ from palpo.physics.exchange.quasistatic_frame import (
     UZAWA_LOCAL,
 )
 from palpo.physics.fem.material import Material
-from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_servo import Hold
 
 SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZAWA_LOCAL}

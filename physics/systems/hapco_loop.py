@@ -36,7 +36,7 @@ from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.kernels import kernel
-from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_multirate import MultirateServo, with_exchange
 from palpo.physics.systems.hapco_servo import Hold, make_servo
 from palpo.physics.systems.hapco_tick import (

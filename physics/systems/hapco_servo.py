@@ -42,7 +42,8 @@ from palpo.physics.exchange.quasistatic_frame import (
 from palpo.physics.fem.material import Material
 from palpo.physics.kernels import callback
 from palpo.physics.mesh.generate import hex_block
-from palpo.physics.systems.hapco import EDGE_CONTACTS, UPRIGHT, Detection, contact_slots, edge_reach
+from palpo.physics.systems.hapco import UPRIGHT
+from palpo.physics.systems.hapco_detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
 from palpo.physics.systems.hapco_tick import Grip, QuasistaticServo, tick
 from palpo.physics.yields.surface import COUPLED, HELD, SURFACE, make_surface
 

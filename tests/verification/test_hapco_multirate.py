@@ -13,7 +13,7 @@ from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, STATUS_FRAME, WAITING
 from palpo.physics.exchange.quasistatic_frame import SET_FRICTION
 from palpo.physics.systems import hapco_tick as one_rate
-from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
 from palpo.physics.systems.hapco_multirate import multirate_tick, tick, tick_data
 from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo

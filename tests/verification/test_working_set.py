@@ -10,7 +10,8 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.port import INFO_RESIDUAL, OK
 from palpo.physics.mesh.generate import hex_block
-from palpo.physics.systems.hapco import Detection, Interaction
+from palpo.physics.systems.hapco import Interaction
+from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
 from palpo.physics.systems.hapco_multirate import tick as multirate_tick
 from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
