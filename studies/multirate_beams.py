@@ -124,7 +124,7 @@ def _settle(kind: str, target: Floats) -> Pose:
         trace = run.go(legs((0.1, *REST), (1.0, *target), (1.4, *target)))
         body, low = run.lock.scene.members[0].body, run.lock.low
         if isinstance(low, Paper):
-            other = low.proxy.tool.x.copy()
+            other = low.proxy.held.tool.x.copy()
         else:
             # the servo sees of the low-rate beam the point it is welded to
             high = run.lock.high
@@ -238,7 +238,7 @@ def _pluck(out: Path) -> list[Claim]:
     path = np.vstack([still, np.broadcast_to(plucked[-1], (600, 3))])
     samples: list[float] = []
     with Drive("beams", kind="paper") as paper:
-        paper.go(path, lambda run: samples.append(float(run.lock.low.proxy.tool.x[0, 1])))  # type: ignore[attr-defined]
+        paper.go(path, lambda run: samples.append(float(run.lock.low.proxy.held.tool.x[0, 1])))  # type: ignore[attr-defined]
     with Drive("beams") as run:
         weld = run.go(path)["tool"][:, 0, 1]
         natural, discrete, decay = _discrete_mode(run)

@@ -82,7 +82,7 @@ class Paper(LowRate):
 
     def _l1_proximity(self) -> None:
         """Candidates between the soft bodies and the proxy as the last L7 predicted it."""
-        self.place_points(self.proxy.tool)
+        self.place_points(self.proxy.held.tool)
         self.find_pairs(2.0 * self.DT)
         start, stop = self.scene.tool_points.span
         speed = float(np.sqrt((self.u[start:stop] ** 2).sum(axis=1)).max())
@@ -99,9 +99,9 @@ class Paper(LowRate):
         """The servo's positions, orientations and velocities, and its hold with the target of t + DT."""
         self.read_tool()
         proxy, state, k = self.proxy, self.link.state, self.tool_slot
-        for own, servo in zip(proxy.tool, self.servo_tool(), strict=True):
+        for own, servo in zip(proxy.held.tool, self.servo_tool(), strict=True):
             own[:] = servo
-        proxy.hold.target[:], proxy.hold.target_q[:] = state.target[k], state.target_q[k]
+        proxy.held.hold.target[:], proxy.held.hold.target_q[:] = state.target[k], state.target_q[k]
         proxy.port.position[:] = state.target[k] + self.DT * state.target_v[k]
         proxy.port.orientation[:] = state.target_q[k]
         rotate_by(self.DT * state.target_w[k], proxy.port.orientation)
@@ -187,5 +187,5 @@ def _make_proxy(scene: Scene) -> ServoSide:
     proxy.engine.step[0] = scene.numbers.low_dt
     proxy.engine.solver.settings["sweeps"] = scene.numbers.sweeps_low
     # the servo's target is the frame's orientation already
-    proxy.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
+    proxy.held.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
     return side

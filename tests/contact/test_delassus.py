@@ -176,7 +176,7 @@ def test_the_violation_at_high_rate_is_that_at_low_rate_with_both_corrections():
 
     def tool_free(rate, h):
         """Corrected position less the correction h^2 A^-1 J^T lambda."""
-        return rate.tool.x[0] - h * h * (rate.chain.inverse @ rate.chain.pull.reshape(-1))[:3]
+        return rate.held.tool.x[0] - h * h * (rate.held.chain.inverse @ rate.held.chain.pull.reshape(-1))[:3]
 
     x_stiff, x_proxy = tool_free(high, dt), tool_free(proxy, low_dt)
     assert np.linalg.norm(x_stiff - tool_before) > 0.0
