@@ -3,14 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.meshes import solid_mesh
-from palpo.app.build.parts import chosen_nodes, key_of, placed
+from palpo.app.build.meshes import quasistatic_body
+from palpo.app.build.parts import chosen_nodes, key_of
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.live import device_values
-from palpo.config.schema.hapco import BodyFile, ElasticBody, HapcoScene
-from palpo.physics.bodies.io import read_body
+from palpo.config.schema.body import ElasticBody
+from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.cache import cache_folder
 from palpo.physics.contact.solvers.family import OUTER_STOPS
 from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
@@ -36,7 +35,6 @@ from palpo.physics.exchange.quasistatic_frame import (
     UZAWA_GLOBAL,
     UZAWA_LOCAL,
 )
-from palpo.physics.fem.material import Material
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_servo import Hold
 
@@ -45,32 +43,12 @@ SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZ
 
 def build_bodies(spec: HapcoScene, progress: Progress) -> tuple[QuasistaticBody, QuasistaticBody]:
     """The mobile and the fixed body at rest, K^-1 computed or loaded; raises InputError."""
-    return _body(spec, "mobile", progress), _body(spec, "fixed", progress)
-
-
-def _body(spec: HapcoScene, key: str, progress: Progress) -> QuasistaticBody:
-    body: ElasticBody = getattr(spec, key)
-    with progress.stage(f"K^-1 of {body.name}, or loading it"):
-        if isinstance(body.geometry, BodyFile):
-            held = read_body(body.geometry.path)
-            mesh = held.mesh.with_nodes(placed(held.mesh.nodes, body.placement))
-            return QuasistaticBody(
-                body.name, mesh, held.material, held.clamped, spec.gravity, body.integration, held.stiffness,
-                held.inverse, cache_folder("compliance"),
-            )  # fmt: skip
-        assert body.material is not None
-        mesh, m = solid_mesh(body), body.material
-        clamped = chosen_nodes(key_of(spec, key, "clamped"), body.name, body.clamped, mesh.nodes, "clamps")
-        material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
-        return QuasistaticBody(
-            body.name,
-            mesh,
-            material,
-            clamped,
-            spec.gravity,
-            body.integration,
-            cache=cache_folder("compliance"),
-        )
+    bodies = []
+    for key in ("mobile", "fixed"):
+        told: ElasticBody = getattr(spec, key)
+        with progress.stage(f"K^-1 of {told.name}, or loading it"):
+            bodies.append(quasistatic_body(told, key_of(spec, key, "clamped"), spec.gravity))
+    return bodies[0], bodies[1]
 
 
 def detection_of(spec: HapcoScene, mobile: QuasistaticBody) -> Detection:

@@ -1,8 +1,11 @@
-"""The meshes of HapCo and suction scenes, of which pictures are drawn before anything is compiled."""
+"""Meshes and quasi-static bodies of HapCo, and meshes of suction; pictures are drawn of these before anything
+is compiled."""
 
-from palpo.app.build.parts import generated_tets, placed
-from palpo.config.schema.geometry import VolumeFile
-from palpo.config.schema.hapco import BodyFile, ElasticBody, HexBlock
+from numpy.typing import ArrayLike
+
+from palpo.app.build.parts import chosen_nodes, generated_tets, placed
+from palpo.config.schema.body import ElasticBody
+from palpo.config.schema.geometry import BodyFile, HexBlock, VolumeFile
 from palpo.config.schema.suction import (
     ArmGeometry,
     Cup,
@@ -13,6 +16,9 @@ from palpo.config.schema.suction import (
     SuctionScene,
 )
 from palpo.physics.bodies.io import read_body
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.cache import cache_folder
+from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io, partners
 from palpo.physics.mesh.cups import CUPS, GRIDS, CupShape, cup
 from palpo.physics.mesh.generate import hex_block
@@ -44,6 +50,24 @@ def shape_of(g: CupModel | RevolvedCup) -> CupShape:
     if isinstance(g, CupModel):
         return CUPS[g.model].shape
     return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
+
+
+def quasistatic_body(told: ElasticBody, key: str, gravity: ArrayLike) -> QuasistaticBody:
+    """The body at rest, K^-1 computed or loaded; InputError that names `key` for a region without a node."""
+    if isinstance(told.geometry, BodyFile):
+        held = read_body(told.geometry.path)
+        mesh = held.mesh.with_nodes(placed(held.mesh.nodes, told.placement))
+        return QuasistaticBody(
+            told.name, mesh, held.material, held.clamped, gravity, told.integration, held.stiffness,
+            held.inverse, cache_folder("compliance"),
+        )  # fmt: skip
+    assert told.material is not None
+    solid, m = solid_mesh(told), told.material
+    clamped = chosen_nodes(key, told.name, told.clamped, solid.nodes, "clamps")
+    material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
+    return QuasistaticBody(
+        told.name, solid, material, clamped, gravity, told.integration, cache=cache_folder("compliance")
+    )
 
 
 def cup_mesh(told: Cup) -> TetMesh:

@@ -6,7 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.config.schema.attachment import FrameAttachment
-from palpo.config.schema.body import BeamBody, MeshBody, PlaneBody, Region, RigidBody, TetBody
+from palpo.config.schema.body import (
+    BeamBody,
+    MeshBody,
+    PlaneBody,
+    QuasistaticBody,
+    Region,
+    RigidBody,
+    TetBody,
+)
 from palpo.config.schema.geometry import Placement, Prong, TetGeometry, VolumeFile
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.workspace import quaternion_matrix
@@ -22,6 +30,7 @@ from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.systems.quasistatic_tool import QuasistaticTool
 
 NO_TRIANGLES = np.zeros((0, 3), np.int32)
 NO_EDGES = np.zeros((0, 2), np.int32)
@@ -30,14 +39,14 @@ LARGE = 2500
 """Nodes from which a body is solved by multigrid: a low step then costs half of what it does with factors,
 which are cheaper only well below a thousand (`palpo bench large-body`)."""
 
-Moving = tet_body.TetBody | chain_body.BeamBody | chain_body.RigidBody
+Moving = tet_body.TetBody | chain_body.BeamBody | chain_body.RigidBody | QuasistaticTool
 
 
 @dataclass
 class Part:
     """A body under construction: its points in the scene and what moves them."""
 
-    spec: TetBody | BeamBody | RigidBody | PlaneBody | MeshBody
+    spec: TetBody | BeamBody | RigidBody | QuasistaticBody | PlaneBody | MeshBody
     shape: Shape
     points: NDArray[np.float64]
     """Rest positions of its points and, after them, of its rotations (zeros), (n, 3)."""
@@ -275,15 +284,12 @@ def _origin(spec: SceneSpec, name: str) -> tuple[float, float, float]:
     return body.placement.position if isinstance(body, RigidBody | MeshBody) else (0.0, 0.0, 0.0)
 
 
-def make_parts(spec: SceneSpec) -> list[Part]:
-    parts = []
-    for body in spec.bodies:
-        if isinstance(body, TetBody):
-            parts.append(_tet_part(spec, body))
-        elif isinstance(body, BeamBody):
-            parts.append(_beam_part(spec, body))
-        elif isinstance(body, RigidBody):
-            parts.append(_rigid_part(spec, body, places_on(spec, body.name)))
-        else:
-            parts.append(_static_part(spec, body, places_on(spec, body.name)))
-    return parts
+def make_part(spec: SceneSpec, body: TetBody | BeamBody | RigidBody | PlaneBody | MeshBody) -> Part:
+    """A body of the scene; raises InputError for what only its mesh can tell."""
+    if isinstance(body, TetBody):
+        return _tet_part(spec, body)
+    if isinstance(body, BeamBody):
+        return _beam_part(spec, body)
+    if isinstance(body, RigidBody):
+        return _rigid_part(spec, body, places_on(spec, body.name))
+    return _static_part(spec, body, places_on(spec, body.name))

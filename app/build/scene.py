@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.joints import make_joints, moving_points
-from palpo.app.build.parts import Part, make_parts
+from palpo.app.build.meshes import quasistatic_body
+from palpo.app.build.parts import NO_EDGES, Part, key_of, make_part
 from palpo.app.runtime.live import device_values
+from palpo.config.schema.body import QuasistaticBody
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import Hold as HoldSpec
 from palpo.config.schema.tool import Tool
@@ -15,11 +17,12 @@ from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain import ChainModel, ChainState
 from palpo.physics.bodies.large_body import LargeTetBody
-from palpo.physics.collision.topology import STATIC, join_shapes
+from palpo.physics.collision.topology import STATIC, TOOL, Shape, join_shapes
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.high_state import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.systems.hold import Hold, make_hold
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
+from palpo.physics.systems.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.scene import FurtherTool, Numbers, Scene, ToolPoints
 
 
@@ -28,7 +31,10 @@ def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> 
     frame, lever, frames = np.full(n_points, -1, np.int32), np.zeros((n_points, 3)), 0
     for part, start in zip(parts, first, strict=True):
         own = slice(start, start + len(part.points))
-        if isinstance(part.body, chain_body.RigidBody):
+        if isinstance(part.body, QuasistaticTool):
+            frame[own] = frames + np.arange(part.n_points)
+            frames += part.body.frame + 1
+        elif isinstance(part.body, chain_body.RigidBody):
             frame[own] = frames
             assert part.body.vertices is not None
             lever[start : start + part.n_points] = part.body.vertices
@@ -42,6 +48,8 @@ def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> 
 def _hold_place(hold: HoldSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
     """Frame of a tool that the hand holds, and the held point off its origin."""
     body = part.body
+    if isinstance(body, QuasistaticTool):
+        return body.frame, np.zeros(3)
     if isinstance(body, chain_body.RigidBody):
         if hold.at is None:
             return 0, np.zeros(3)
@@ -67,7 +75,7 @@ def _further(spec: SceneSpec, parts: Sequence[Part], names: list[str], first: ND
     for tool in spec.tools:
         number = names.index(tool.body)
         part = parts[number]
-        assert isinstance(part.body, chain_body.ChainBody)
+        assert isinstance(part.body, chain_body.ChainBody | QuasistaticTool)
         state, start = ChainState(*(a.copy() for a in part.body.state)), int(first[number])
         found.append(
             FurtherTool(
@@ -91,6 +99,7 @@ def _numbers(spec: SceneSpec) -> Numbers:
         skin=contact.distance,
         alarm=contact.alarm,
         acceleration=contact.max_acceleration,
+        solver=solver.name,
         tolerance=solver.tolerance,
         sweeps_high=solver.sweeps_high,
         sweeps_low=solver.sweeps_low,
@@ -121,9 +130,20 @@ def change_scene(scene: Scene, spec: SceneSpec) -> None:
     scene.live[:] = device_values(spec)
 
 
+def _quasistatic_part(spec: SceneSpec, body: QuasistaticBody) -> Part:
+    """A tool without inertia, of which the boundary's nodes are points."""
+    solid = quasistatic_body(body, key_of(spec, "bodies", body.name, "clamped"), spec.gravity)
+    triangles, n = solid.slot[solid.surface.triangles].astype(np.int32), len(solid.surface_nodes)
+    tool = QuasistaticTool(solid)
+    return Part(body, Shape(n, triangles, NO_EDGES, 0.0, TOOL), tool.state.x[:n].copy(), n, tool)
+
+
 def build_scene(spec: SceneSpec) -> Scene:
     """The physics of a scene at rest. Raises InputError in one sentence for what only the meshes can tell."""
-    parts = make_parts(spec)
+    parts = [
+        _quasistatic_part(spec, body) if isinstance(body, QuasistaticBody) else make_part(spec, body)
+        for body in spec.bodies
+    ]
     names = [part.spec.name for part in parts]
     topology, first = join_shapes([part.shape for part in parts])
     joints = make_joints(spec, parts, first, spec.rates.servo_hz)
@@ -145,7 +165,7 @@ def build_scene(spec: SceneSpec) -> Scene:
         names = [*names, "script"]
     tool_number = names.index(spec.tool.body)
     tool_part = parts[tool_number]
-    assert isinstance(tool_part.body, chain_body.ChainBody)
+    assert isinstance(tool_part.body, chain_body.ChainBody | QuasistaticTool)
     members: list[Member] = []
     for b, part in enumerate(parts):
         if b == tool_number or part.body is None or part.spec.name in {tool.body for tool in spec.tools}:
@@ -174,6 +194,7 @@ def build_scene(spec: SceneSpec) -> Scene:
         further=further,
         moving=moving,
         script=script,
+        quasistatic={b: part.body for b, part in enumerate(parts) if isinstance(part.body, QuasistaticTool)},
         attachments=joints.arrays(),
         mu=_friction(spec, bool(joints.moving)),
         ignored=frozenset(

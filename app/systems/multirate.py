@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
-from palpo.config.schema.body import BeamBody, PlaneBody, RigidBody, TetBody
+from palpo.config.schema.body import BeamBody, PlaneBody, QuasistaticBody, RigidBody, TetBody
 from palpo.config.schema.scene import SceneSpec
-from palpo.config.schema.solver import Solver
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +39,6 @@ class Multirate(System):
     def live_keys(self, spec: SceneSpec) -> list[Live]:
         """See System."""
         solver = spec.solver
-        names = get_args(Solver.model_fields["name"].annotation)
         return [
             Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
             *(
@@ -48,7 +46,6 @@ class Multirate(System):
                 for i, pair in enumerate(spec.friction.pairs)
             ),
             *hold_keys("tool.hold", spec.tool.hold),
-            Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name, choices=names),
             Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
             Live("solver.sweeps_high", "solver", "sweeps, servo", "", 1, 1000, solver.sweeps_high, True),
             Live("solver.sweeps_low", "solver", "sweeps, slow loop", "", 1, 10000, solver.sweeps_low, True),
@@ -62,6 +59,7 @@ class Multirate(System):
 
     def add_shapes(self, spec: SceneSpec, shapes: Shapes) -> None:
         """See System."""
+        from palpo.app.build.meshes import solid_mesh
         from palpo.app.build.parts import beam_line, static_surface, tet_mesh
         from palpo.app.visual.solids import plate
 
@@ -69,6 +67,9 @@ class Multirate(System):
             if isinstance(body, TetBody):
                 mesh = tet_mesh(body)
                 shapes.add(body.name, mesh.nodes, mesh.surface().triangles, colour=body.colour)
+            elif isinstance(body, QuasistaticBody):
+                held = solid_mesh(body)
+                shapes.add(body.name, held.nodes, held.surface().triangles, colour=body.colour)
             elif isinstance(body, BeamBody):
                 line = beam_line(body)
                 shapes.add(body.name, line.nodes, kind="tube", radius=line.radius, colour=body.colour)

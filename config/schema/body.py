@@ -1,11 +1,19 @@
-"""The five kinds of body: soft tetrahedra, beam chain, rigid body, static plane, static mesh."""
+"""The kinds of body: soft tetrahedra, beam chain, rigid and quasi-static body, static plane, static mesh."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one, refuse
-from palpo.config.schema.geometry import BeamGeometry, Placement, RigidGeometry, StaticGeometry, TetGeometry
+from palpo.config.schema.geometry import (
+    BeamGeometry,
+    BodyFile,
+    Placement,
+    RigidGeometry,
+    SolidGeometry,
+    StaticGeometry,
+    TetGeometry,
+)
 from palpo.config.schema.material import Material
 from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
@@ -120,6 +128,62 @@ class RigidBody(_Body):
         return self
 
 
+class ElasticBody(_Body):
+    """A quasi-static elastic body; with all of its nodes clamped, a rigid one."""
+
+    misplaced: ClassVar[dict[str, str]] = {
+        "fixed": "nodes that follow the hand or stay where they are stand under clamped",
+        "mass": "a quasi-static body has the density of its material",
+    }
+
+    geometry: SolidGeometry = Field(description="Its shape.")
+    placement: Placement = Field(Placement(), description="Where it stands; a body file is only moved.")
+    material: Material | None = Field(
+        None, description='A name such as `"liver"`, or a table; none with a body file, which has its own.'
+    )
+    clamped: tuple[Region, ...] = Field(
+        (), description="Nodes that the hand moves, or that stay where they are; a body file has its own."
+    )
+    integration: Literal["bbar", "selective", "full"] = Field(
+        "bbar", description="Of hexahedra; the full one is far too stiff near a Poisson's ratio of 0.5."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ElasticBody":
+        for key in ("clamped", "contact"):
+            for i, region in enumerate(getattr(self, key, ())):
+                if region.end is not None:
+                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
+        if isinstance(self.geometry, BodyFile):
+            self._refuse_own()
+        elif self.material is None:
+            raise refuse("the key is missing (a material's name, or a table)", "material")
+        elif not self.clamped:
+            raise refuse(
+                "the key is missing (nodes that hold the body: without them its stiffness is singular)",
+                "clamped",
+            )
+        return self
+
+    def _refuse_own(self) -> None:
+        """A body file holds its K in its own axes, of its own material and clamps."""
+        for key in ("material", "clamped"):
+            if getattr(self, key):
+                raise refuse("the body file has its own; leave the key out", key)
+        if self.placement.quaternion != (1.0, 0.0, 0.0, 0.0) or self.placement.scale != 1.0:
+            raise refuse("a body file keeps its axes and its size; give a position only", "placement")
+
+
+class QuasistaticBody(ElasticBody):
+    """An elastic body without inertia that a hand moves by its clamped nodes: in balance at each tick."""
+
+    misplaced: ClassVar[dict[str, str]] = ElasticBody.misplaced | dict.fromkeys(
+        ("rate", "rate_hz"), "a quasi-static body always has the servo's rate, so leave it out"
+    )
+
+    kind: Literal["quasistatic"]
+
+
 _NEVER_MOVES = "this body never moves, so leave it out"
 _STATIC = dict.fromkeys(("fixed", "material", "density", "mass", "rate", "rate_hz"), _NEVER_MOVES)
 
@@ -144,7 +208,11 @@ class MeshBody(_Body):
     placement: Placement = Field(Placement(), description="Where it stands.")
 
 
-Body = Annotated[TetBody | BeamBody | RigidBody | PlaneBody | MeshBody, Field(discriminator="kind"), Kinds()]
+Body = Annotated[
+    TetBody | BeamBody | RigidBody | QuasistaticBody | PlaneBody | MeshBody,
+    Field(discriminator="kind"),
+    Kinds(),
+]
 
 
 class Place(Spec):

@@ -16,6 +16,7 @@ Cells = Annotated[Count, Field(ge=1, le=200)]
 
 VOLUME_FILES = (".msh", ".vtk", ".vtu")
 SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
+BODY_FILES = (".h5", ".hdf5")
 CAD_FILES = (".step", ".stp")
 
 
@@ -215,6 +216,35 @@ class SurfaceFile(_MeshFile):
     @classmethod
     def _exists(cls, path: str, info: ValidationInfo) -> str:
         return checked_file(path, info, SURFACE_FILES)
+
+
+class HexBlock(Grid):
+    """A block of hexahedra, centred at its origin."""
+
+    kind: Literal["hexes"]
+
+
+class BodyFile(Spec):
+    """A body file: mesh, material, clamped nodes, and K and its inverse if it has them; lengths in metres."""
+
+    kind: Literal["body"]
+    path: str = Field(description="HDF5 file; a relative path starts at the scene's folder.")
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return checked_file(path, info, BODY_FILES)
+
+
+class SolidFile(VolumeFile):
+    """Tetrahedra or hexahedra from a Gmsh (1, 2, 4), VTK or VTU file."""
+
+
+SolidGeometry = Annotated[
+    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFile,
+    Field(discriminator="kind"),
+    Kinds(),
+]
 
 
 TetGeometry = Annotated[

@@ -1,105 +1,15 @@
 """Scenes of HapCo: one quasi-static body, moved by the hand, against another."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from palpo.config.schema.base import Flag, Kinds, Spec, refuse
-from palpo.config.schema.body import Colour, Name, Region
-from palpo.config.schema.geometry import (
-    Block,
-    Cylinder,
-    Ellipsoid,
-    Grid,
-    Placement,
-    Sphere,
-    VolumeFile,
-    checked_file,
-)
-from palpo.config.schema.material import Material
+from palpo.config.schema.base import Flag, Spec, refuse
+from palpo.config.schema.body import ElasticBody, Region
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
 from palpo.config.schema.tool import Grip
 from palpo.config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
-
-BODY_FILES = (".h5", ".hdf5")
-
-
-class HexBlock(Grid):
-    """A block of hexahedra, centred at its origin."""
-
-    kind: Literal["hexes"]
-
-
-class BodyFile(Spec):
-    """A body file: mesh, material, clamped nodes, and K and its inverse if it has them; lengths in metres."""
-
-    kind: Literal["body"]
-    path: str = Field(description="HDF5 file; a relative path starts at the scene's folder.")
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, BODY_FILES)
-
-
-class SolidFile(VolumeFile):
-    """Tetrahedra or hexahedra from a Gmsh (1, 2, 4), VTK or VTU file."""
-
-
-SolidGeometry = Annotated[
-    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFile,
-    Field(discriminator="kind"),
-    Kinds(),
-]
-
-
-class ElasticBody(Spec):
-    """A quasi-static elastic body; with all of its nodes clamped, a rigid one."""
-
-    misplaced: ClassVar[dict[str, str]] = {
-        "fixed": "nodes that follow the hand or stay where they are stand under clamped",
-        "mass": "a quasi-static body has the density of its material",
-    }
-
-    name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
-    geometry: SolidGeometry = Field(description="Its shape.")
-    placement: Placement = Field(Placement(), description="Where it stands; a body file is only moved.")
-    material: Material | None = Field(
-        None, description='A name such as `"liver"`, or a table; none with a body file, which has its own.'
-    )
-    clamped: tuple[Region, ...] = Field(
-        (), description="Nodes that the hand moves, or that stay where they are; a body file has its own."
-    )
-    integration: Literal["bbar", "selective", "full"] = Field(
-        "bbar", description="Of hexahedra; the full one is far too stiff near a Poisson's ratio of 0.5."
-    )
-    colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
-
-    @model_validator(mode="after")
-    def _whole(self) -> "ElasticBody":
-        for key in ("clamped", "contact"):
-            for i, region in enumerate(getattr(self, key, ())):
-                if region.end is not None:
-                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
-        if isinstance(self.geometry, BodyFile):
-            self._refuse_own()
-        elif self.material is None:
-            raise refuse("the key is missing (a material's name, or a table)", "material")
-        elif not self.clamped:
-            raise refuse(
-                "the key is missing (nodes that hold the body: without them its stiffness is singular)",
-                "clamped",
-            )
-        return self
-
-    def _refuse_own(self) -> None:
-        """A body file holds its K in its own axes, of its own material and clamps."""
-        for key in ("material", "clamped"):
-            if getattr(self, key):
-                raise refuse("the body file has its own; leave the key out", key)
-        if self.placement.quaternion != (1.0, 0.0, 0.0, 0.0) or self.placement.scale != 1.0:
-            raise refuse("a body file keeps its axes and its size; give a position only", "placement")
 
 
 class MobileBody(ElasticBody):

@@ -9,11 +9,11 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Spec, choose, refuse
-from palpo.config.schema.body import BeamBody, Body, Place, RigidBody, TetBody
+from palpo.config.schema.body import BeamBody, Body, Place, QuasistaticBody, RigidBody, TetBody
 from palpo.config.schema.device import Device, Safety, Workspace
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.solver import Contact, Friction, Interface, Solver
-from palpo.config.schema.tool import FurtherTool, Tool
+from palpo.config.schema.tool import FurtherTool, Hold, Tool
 from palpo.config.schema.units import Acceleration
 from palpo.config.schema.view import View
 
@@ -115,10 +115,10 @@ class SceneSpec(BaseScene):
         return {body.name: body for body in self.bodies}[name]
 
     @property
-    def tool_body(self) -> BeamBody | RigidBody:
+    def tool_body(self) -> BeamBody | RigidBody | QuasistaticBody:
         """The body that the device holds."""
         body = self.body(self.tool.body)
-        assert isinstance(body, BeamBody | RigidBody)
+        assert isinstance(body, BeamBody | RigidBody | QuasistaticBody)
         return body
 
     def mu(self, a: str, b: str) -> float:
@@ -169,18 +169,25 @@ class SceneSpec(BaseScene):
         held: list[str] = []
         for path, tool in ((("tool",), self.tool), *((("tools", i), t) for i, t in enumerate(self.tools))):
             body = self.body(tool.body)
-            if not isinstance(body, BeamBody | RigidBody):
+            if not isinstance(body, BeamBody | RigidBody | QuasistaticBody):
                 raise refuse(
-                    f'this body is kind = "{body.kind}"; the tool is a beam or a rigid body', *path, "body"
-                )
-            if body.rate != "high":
+                    f'this body is kind = "{body.kind}"; the tool is a beam, a rigid or a quasi-static body',
+                    *path, "body",
+                )  # fmt: skip
+            if isinstance(body, QuasistaticBody):
+                self._check_clamped(tool.hold, *path, "hold")
+            elif body.rate != "high":
                 said = 'the tool is computed at the servo\'s rate; write rate = "high"'
                 raise refuse(said, "bodies", body.name, "rate")
             if body.name in held:
                 raise refuse("another hand holds this body already; give each hand its own", *path, "body")
             held.append(body.name)
-            self._check_place(body, tool.hold, *path, "hold")
-        for body in self.bodies:
+            if not isinstance(body, QuasistaticBody):
+                self._check_place(body, tool.hold, *path, "hold")
+        for i, body in enumerate(self.bodies):
+            if isinstance(body, QuasistaticBody) and body.name not in held:
+                said = "a quasi-static body is moved by a hand; name it in tool.body, or choose another kind"
+                raise refuse(said, "bodies", i, "kind")
             if body.name not in held and getattr(body, "rate", "low") == "high":
                 names = " and ".join(f'"{name}"' for name in held)
                 who = f"only the tool, {names}, is" if len(held) == 1 else f"only the tools, {names}, are"
@@ -188,6 +195,16 @@ class SceneSpec(BaseScene):
                 raise refuse(said, "bodies", body.name, "rate")
         if self.tools and self.interface.kind in ("paper", "extrapolated"):
             raise refuse(f'"{self.interface.kind}" knows one tool; choose "krylov"', "interface", "kind")
+
+    def _check_clamped(self, hold: Hold, *path: Key) -> None:
+        """A hand moves a quasi-static body by its clamped nodes, and feels it at their centre."""
+        for key in ("node", "end", "at"):
+            if getattr(hold, key) is not None:
+                raise refuse("a quasi-static body is held by its clamped nodes; leave it out", *path, key)
+        if not hold.orientation:
+            raise refuse("a quasi-static body turns with the hand; write true", *path, "orientation")
+        if self.interface.kind != "krylov":
+            raise refuse('a quasi-static tool takes kind = "krylov"', "interface", "kind")
 
     def _check_rate(self, body: Body) -> None:
         hz = getattr(body, "rate_hz", None)
@@ -213,6 +230,8 @@ class SceneSpec(BaseScene):
         for side in ("a",) if isinstance(attachment, FrameAttachment) else ("a", "b"):
             point: BodyPoint = getattr(attachment, side)
             body = self.body(point.body)
+            if isinstance(body, QuasistaticBody):
+                raise refuse("nothing is attached to a quasi-static body", *path, side, "body")
             self._check_place(body, point, *path, side)
             if turns and isinstance(body, TetBody):
                 raise refuse(

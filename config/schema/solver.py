@@ -39,7 +39,11 @@ class Interface(Spec):
 class Solver(Spec):
     """The contact solver and its stops."""
 
-    name: Literal["gauss_seidel"] = Field("gauss_seidel", description="Block Gauss-Seidel over contacts.")
+    name: Literal["gauss_seidel", "anderson"] = Field(
+        "gauss_seidel",
+        description="Block Gauss-Seidel over contacts; or accelerated, which takes fewer sweeps where many "
+        "contacts of one yielding body weigh on each other.",
+    )
     tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps_low: Sweeps = Field(500, description="Most sweeps in a low step.")
     sweeps_high: Sweeps = Field(50, description="Most sweeps in a servo step.")

@@ -31,7 +31,9 @@ class Hold(Grip, Place):
 class Tool(Spec):
     """Which body is the tool, how it is held and which force is fed back."""
 
-    body: str = Field(description='Name of a beam or rigid body with rate = "high".')
+    body: str = Field(
+        description='Name of a beam or rigid body with rate = "high", or of a quasi-static one.'
+    )
     hold: Hold = Field(Hold(), description="The hold.")
     feedback: Literal["constraints", "reaction"] = Field(
         "constraints",

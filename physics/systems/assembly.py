@@ -27,8 +27,9 @@ from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
 from palpo.physics.systems.high_state import ADOPTED, Counts, Held, HighRate, Link
 from palpo.physics.systems.hold import Hold, held_point
-from palpo.physics.systems.scene import Loop, Scene
-from palpo.physics.yields.chain import CHAIN, make_chain
+from palpo.physics.systems.quasistatic_tool import held_surface
+from palpo.physics.systems.scene import Loop, Numbers, Scene
+from palpo.physics.yields.chain import CHAIN, Chain, make_chain
 from palpo.physics.yields.modal import MODAL, Modal, make_modal
 from palpo.physics.yields.scripted import SCRIPTED, make_scripted
 
@@ -57,6 +58,8 @@ class Placed:
     looks: int = 0
     """Most of its points that a search places at once; 0 where they never move."""
     hand: Hand | None = None
+    chain: Chain | None = None
+    """Of a tool: its frames, its hold and its gravity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ def make_servo_side(
     owners = _owners(scene, placed)
     detectors, looks = _searches(scene, placed, owners, modals)
     built = make_engine(
-        [p.body for p in placed], [gauss_seidel_unit], contacts, numbers.dt, detectors,
+        [p.body for p in placed], [_solver(numbers)], contacts, numbers.dt, detectors,
         _joints(scene, placed, owners[1]), {b: p.hand for b, p in enumerate(placed) if p.hand}, watched=[],
     )  # fmt: skip
     engine = built.engine
@@ -165,7 +168,7 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
 
 
 def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:
-    """The tools, chains that are held by a hand each; the port stands where the first one is held."""
+    """The tools, each held by a hand of its own; the port stands where the first one is held."""
     points, first = scene.tool_points, scene.tool_points.span
     number = int(scene.topology.point_body[first[0]])
     given = [(number, scene.model, scene.tool, scene.hold, 0), *(
@@ -179,16 +182,24 @@ def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:
         held_point(hold, state, target)
         hold.target[:], hold.target_q[:] = target, hold.rest
         model = model._replace(gravity=model.gravity.copy())
-        chain = make_chain(
-            model, state, points.frame[start:stop] - frame, points.lever[start:stop], room, hold
-        )  # fmt: skip
-        placed.append(Placed(CHAIN.bind(chain), (number,), start, stop - start, make_hand()))
+        if number in scene.quasistatic:
+            from palpo.physics.yields.surface import SURFACE  # compiled for scenes that have some
+
+            surface, chain = held_surface(scene.quasistatic[number], model.gravity, state, hold, room)
+            body = SURFACE.bind(surface)
+        else:
+            chain = make_chain(
+                model, state, points.frame[start:stop] - frame, points.lever[start:stop], room, hold
+            )  # fmt: skip
+            body = CHAIN.bind(chain)
+        placed.append(Placed(body, (number,), start, stop - start, make_hand(), chain))
     return placed
 
 
 def _held(scene: Scene, t: int, tool: Placed, batch: Batch, port: Port) -> Held:
     """Tool t and its hand; each has a port, and only the first one's tells the tick's status."""
-    chain, own = tool.body.state, port
+    chain, own = tool.chain, port
+    assert chain is not None
     if t > 0:
         own = make_port()._replace(status=port.status)
         own.position[:] = chain.hold.target
@@ -256,6 +267,15 @@ def _searches(
         detectors.append(Detector.bind(pair_detector, search))
         kept += [look for look in looks if look]
     return detectors, kept
+
+
+def _solver(numbers: Numbers) -> Any:
+    """The solver of the scene's contacts."""
+    if numbers.solver == "anderson":
+        from palpo.physics.engine.relaxing import anderson_unit  # compiled for scenes that want it
+
+        return anderson_unit
+    return gauss_seidel_unit
 
 
 def _joints(scene: Scene, placed: Sequence[Placed], of_point: NDArray[np.int32]) -> list[Joint]:

@@ -13,6 +13,7 @@ from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.hold import Hold
+from palpo.physics.systems.quasistatic_tool import QuasistaticTool
 
 
 class Attachments(NamedTuple):
@@ -93,6 +94,8 @@ class Numbers:
     """Distance at which pairs at rest become candidates [m]."""
     acceleration: float = 20.0
     """Largest acceleration of a hand that no candidate search may miss [m/s2]."""
+    solver: str = "gauss_seidel"
+    """Of the servo's contacts: gauss_seidel, or anderson, the same extrapolated."""
     tolerance: float = 1e-6
     sweeps_high: int = 50
     sweeps_low: int = 500
@@ -155,6 +158,8 @@ class Scene:
     capacity: Capacity
     further: list[FurtherTool] = field(default_factory=list)
     """Tools beside the first."""
+    quasistatic: dict[int, QuasistaticTool] = field(default_factory=dict)
+    """Those of the tools that are quasi-static, by body number."""
     servo_bodies: list[ServoBody] = field(default_factory=list)
     """Bodies at the servo's rate beside the tool; a low loop sees them where `rest` has their points."""
     ratios: list[int] = field(default_factory=list)

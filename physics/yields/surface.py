@@ -31,6 +31,7 @@ from palpo.physics.bodies.boundary import (
     gather_scratch,
     place_surface,
 )
+from palpo.physics.bodies.chain import ChainState
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.engine.contract import (
     AIM,
@@ -56,6 +57,7 @@ from palpo.physics.math3 import (
     cross3,
     matvec3,
     matvec3_transposed,
+    norm3,
     quat_difference,
     quat_to_matrix,
     rotate_by,
@@ -110,6 +112,8 @@ class Surface(NamedTuple):
     frozen: NDArray[np.bool_]  # (1,) whether the shape comes from elsewhere, and the frame alone moves here
     axes: NDArray[np.float64]  # (c, 3, 3) rows of H, body axes
     gather: GatherScratch
+    told: ChainState  # of the boundary nodes and then the frame at the end of the last step, or of none
+    reach: NDArray[np.float64]  # (1,) [m] of the node that is farthest from the frame's centre
     vectors: NDArray[np.float64]  # (6, 4) scratch
 
 
@@ -119,7 +123,7 @@ def make_surface(
     grip: int = STANDS,
     gain: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3),
 ) -> Surface:
-    """The body where it stands now; a frame that is not held stands there, too."""
+    """The body where it stands now; a frame that is not held stands there, too. It tells of no nodes."""
     s = body.surface_nodes.size
     flat, flat_then = np.zeros(3 * s), np.zeros(3 * s)
     flat[:] = body.u[body.surface_nodes].ravel()
@@ -136,8 +140,17 @@ def make_surface(
         flat_then, flat_then.reshape(s, 3), np.ones(1, np.bool_), np.full(s, -1, np.int32),
         np.zeros(1, np.int64), np.zeros(loads, np.int32), np.zeros((loads, 3)), np.zeros((loads, 3)),
         np.zeros(1, np.bool_), np.zeros((capacity, 3, 3)),
-        gather_scratch(s, capacity), np.zeros((6, 4)),
+        gather_scratch(s, capacity), ChainState(*(np.zeros((0, n)) for n in (3, 4, 3, 3))),
+        np.linalg.norm(body.boundary.rest, axis=1).max(keepdims=True), np.zeros((6, 4)),
     )  # fmt: skip
+
+
+def told_state(body: QuasistaticBody) -> ChainState:
+    """Where the boundary nodes and then the frame are, as `Surface.told` has them, at rest."""
+    nodes, turn = len(body.surface_nodes), _quaternion(body.rotation)
+    x = np.vstack([body.positions(body.surface_nodes), body.position])
+    still = np.zeros((nodes + 1, 3))
+    return ChainState(x, np.tile(turn, (nodes + 1, 1)), still, still.copy())
 
 
 def _quaternion(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -196,6 +209,40 @@ def begin(s, h):
         frame.give[3 + i] = 1.0 / stiff_turn
         frame.free[i] = (1.0 - damped / stiff) * frame.error[i]
         frame.free[3 + i] = turn[i] - damped_turn / stiff_turn * frame.error[3 + i]
+
+
+@kernel
+def fastest(s, h):
+    """Bound on the speed of the nodes in this step [m/s]: the last step's, and the frame's own motion."""
+    told, frame, turn = s.told, s.frame, s.vectors[0]
+    n = told.x.shape[0] - 1
+    if n < 0:
+        return 0.0
+    worst, way, angle, own_turn = 0.0, 0.0, 0.0, 0.0
+    quat_difference(frame.now.orientation, told.q[n], turn)
+    for k in range(n):
+        worst = max(worst, norm3(told.v[k]))
+    for i in range(3):
+        way += (abs(frame.now.position[i] - told.x[n, i]) + abs(frame.free[i])) ** 2
+        angle += frame.free[3 + i] ** 2
+        own_turn += turn[i] ** 2
+    return worst + (way**0.5 + s.reach[0] * (angle**0.5 + own_turn**0.5)) / h
+
+
+@kernel
+def tell(s, h):
+    """Where the nodes and the frame now are, and how fast they came there, for who looks from outside."""
+    told, pose = s.told, s.frame.now
+    n = told.x.shape[0] - 1
+    if n < 0:
+        return
+    copy_rows(told.x, told.v)
+    place_surface(s.boundary.rest, s.u, pose.position, pose.rotation, told.x[:n])
+    copy(pose.position, told.x[n])
+    for k in range(n + 1):
+        copy(pose.orientation, told.q[k])
+        for i in range(3):
+            told.v[k, i] = (told.x[k, i] - told.v[k, i]) / h
 
 
 @inlined
@@ -440,6 +487,7 @@ def surface_unit(stage, s, batch, problem, h):
         aim(s, batch.hand, batch.now[0] == 0)
     elif stage == BEGIN:
         begin(s, h)
+        batch.speed[0] = fastest(s, h)
     elif stage == SHAPE:
         place_surface(s.boundary.rest, s.u, s.frame.now.position, s.frame.now.rotation, batch.x)
     elif stage == PLACE:
@@ -455,7 +503,9 @@ def surface_unit(stage, s, batch, problem, h):
     elif stage == PUSH:
         push(s, batch)
     elif stage == END:
-        return DONE if end(s, batch) else NOT_FINITE
+        if not end(s, batch):
+            return NOT_FINITE
+        tell(s, h)
     elif stage == FEEL:
         feel(s, batch)
     else:

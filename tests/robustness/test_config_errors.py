@@ -68,7 +68,7 @@ REFUSED = [
     ("interface.kind=paperr", 'interface.kind = "paperr": did you mean "paper"?'),
     ("interface.kind=3", 'interface.kind = 3: choose "krylov", "paper" or "extrapolated"'),
     ("interface.shifts=4", "interface.shifts = 4: choose 1, 2 or 3"),
-    ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss_seidel"'),
+    ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss_seidel" or "anderson"'),
     # types
     ("contact.max_contacts=1.5", "contact.max_contacts = 1.5 is no whole number"),
     ("contact.max_contacts=true", "contact.max_contacts = true is no whole number"),
@@ -120,7 +120,7 @@ REFUSED = [
     ("tool.body=bal", 'tool.body = "bal": no such body; did you mean "ball"?'),
     (
         "tool.body=block",
-        'tool.body = "block": this body is kind = "tets"; the tool is a beam or a rigid body',
+        'tool.body = "block": this body is kind = "tets"; the tool is a beam, a rigid or a quasi-static body',
     ),
     ("tool.body=rod", 'bodies.rod.rate: the tool is computed at the servo\'s rate; write rate = "high"'),
     ("bodies.rod.rate=high", 'bodies.rod.rate = "high": only the tool, "ball", is computed at the servo'),
@@ -332,3 +332,42 @@ def test_no_kind_is_also_a_key_of_its_table():
 
 def _below(model):
     return [found for child in model.__subclasses__() for found in (child, *_below(child))]
+
+
+QUASISTATIC = (
+    SCENE.replace('body = "ball"\n', 'body = "lump"\n').replace('rate = "high"', 'rate = "low"')
+    + """
+[[bodies]]
+name = "lump"
+kind = "quasistatic"
+geometry = { kind = "hexes", size = [0.02, 0.02, 0.02] }
+placement = { position = [0, 0.1, 0] }
+material = "liver"
+clamped = [{ box = [[-1, 0.109, -1], [1, 1, 1]] }]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("bodies.lump.clamped=[]", "bodies.lump.clamped = []: the key is missing (nodes that hold the body"),
+        ("bodies.lump.rate=high", "unknown key; a quasi-static body always has the servo's rate"),
+        ("bodies.lump.mass=1", "a quasi-static body has the density of its material"),
+        ("tool.hold.orientation=false", "a quasi-static body turns with the hand; write true"),
+        ("tool.hold.at=[0, 0, 0]", "a quasi-static body is held by its clamped nodes; leave it out"),
+        ("interface.kind=paper", 'interface.kind = "paper": a quasi-static tool takes kind = "krylov"'),
+        ("attachments.0.b.body=lump", "nothing is attached to a quasi-static body"),
+        ("tool.body=floor", "the tool is a beam, a rigid or a quasi-static body"),
+    ],
+)  # fmt: skip
+def test_what_a_quasistatic_tool_cannot_be_is_refused(override, said):
+    with pytest.raises(ConfigError) as refusal:
+        parse_scene(QUASISTATIC, "lump.toml", [override])
+    assert str(refusal.value).startswith("lump.toml: ") and said in str(refusal.value)
+    assert parse_scene(QUASISTATIC, "lump.toml").tool_body.kind == "quasistatic"
+
+
+def test_a_quasistatic_body_that_no_hand_moves_is_refused():
+    with pytest.raises(ConfigError, match=r"a quasi-static body is moved by a hand; name it in tool\.body"):
+        parse_scene(QUASISTATIC, "lump.toml", ["tool.body=ball", "bodies.ball.rate=high"])
