@@ -2,13 +2,14 @@
 
 `three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off.
 `two-hands`: two tools squeeze a soft cylinder and lift it; both hands together, and each by itself.
+`mixed-press`: a quasi-static block is pressed on a dynamic liver and dragged.
 `mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on
 a firm base stands beside.
 
-A case is judged to where something first lands, grips or clicks, and over the whole path. Two hands that hold
-a thing by friction share its weight in more than one way, and what sticks when they grip decides: what is
-asked of the whole path is not reached there and stands beside the figure. What they carry together is its
-weight and that of their tools.
+A case is judged to where something first lands, grips or clicks, and over the whole path; one in which
+nothing does, over the whole path by the smaller figure. Two hands that hold a thing by friction share its
+weight in more than one way, and what sticks when they grip decides: what is asked of the whole path is not
+reached there and stands beside the figure. What they carry together is its weight and that of their tools.
 """
 
 from dataclasses import dataclass
@@ -37,8 +38,8 @@ class Case:
     """A scene on its own path."""
 
     scene: str
-    lands: float
-    """Time [s] of the first impact."""
+    lands: float | None
+    """Time [s] of the first impact; None where all of the path is calm."""
     rates: tuple[tuple[str, ...], ...] = ((),)
     """Settings to compare with the scene's own rates."""
     short: bool = False
@@ -62,6 +63,7 @@ CASES = (
         ((), ("bodies.left.rate_hz=50", "bodies.right.rate_hz=50")),
         firm=("bodies.tissue.material.youngs_modulus=3e9",),
     ),
+    Case("mixed-press", None, ((), ("rates.low_hz=20",))),
 )
 
 
@@ -77,13 +79,15 @@ def run(out: Path, quick: bool) -> list[Line]:
             other = drive(case.scene, path, changes)
             rates = ", ".join(_rate(other, low) for low in other.lock.lows)
             forces[rates] = other.trace["felt"][:, 0]
-            parts = {"until it touches": round(case.lands / other.dt), "whole": len(exact)}
+            parts = {"whole": len(exact)}
+            if case.lands is not None:
+                parts = {"until it touches": round(case.lands / other.dt)} | parts
             for whose, of in _hands(exact.shape[1]).items():
                 told = exact[:, of].sum(axis=1), other.trace["felt"][:, of].sum(axis=1), path
                 for part, until in parts.items():
                     row = compare(*told, other.lock.ratio, other.dt, 0, until)
                     rows.append({"scene": case.scene, "hand": whose, "rates": rates, "judged": part} | row)
-                    limit = CALM if part != "whole" else THROUGH_IMPACTS
+                    limit = THROUGH_IMPACTS if part == "whole" and case.lands is not None else CALM
                     asked = None if part == "whole" and case.short else limit
                     lines += _judged(f"{case.scene}, {rates}{whose}, {part}", row, limit, asked, not changes)
             if case.hangs is not None:

@@ -12,6 +12,7 @@ from palpo.config.schema.rates import Rates
 from palpo.physics.mesh.connectors.registry import generate
 
 SHIPPED = ["beams", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
+QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
@@ -23,7 +24,7 @@ HAPCO = ["16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "ma
 
 def test_every_shipped_scene_is_listed_with_one_line():
     named = [f"hapco-{name}" for name in HAPCO] + [f"suction-{name}" for name in SUCTION]
-    assert sorted(list_scenes()) == sorted(SHIPPED + SEVERAL_HANDS + SNAP + named)
+    assert sorted(list_scenes()) == sorted(SHIPPED + QUASISTATIC + SEVERAL_HANDS + SNAP + named)
     assert all(line and "\n" not in line for line in list_scenes().values())
 
 
@@ -42,6 +43,15 @@ def test_the_hand_starts_where_it_holds_the_tool(name):
     if tool.geometry.kind == "plug":
         held = generate(tool.geometry.connector).rest_position
     # Half a millimetre is far below what the coupling and the hand yield under their own weight.
+    assert math.dist(scene.device.path[0][1:], held) < 0.5e-3
+    assert math.dist(scene.workspace.offset, held) < 0.5e-3
+
+
+@pytest.mark.parametrize("name", QUASISTATIC)
+def test_the_hand_starts_at_the_middle_of_the_clamped_nodes_that_it_holds(name):
+    scene = load_scene(name)
+    x, y, z = scene.tool_body.placement.position
+    held = x, y + 0.5 * scene.tool_body.geometry.size[1], z
     assert math.dist(scene.device.path[0][1:], held) < 0.5e-3
     assert math.dist(scene.workspace.offset, held) < 0.5e-3
 
