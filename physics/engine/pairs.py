@@ -50,6 +50,10 @@ from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import dot3
 
+JUMP = 0.5
+"""Share of the reach of contacts by which the models of two frames may differ in where a point is: far more
+than they do."""
+
 PUSH_SPEED = 0.5
 """Speed [m/s] at which a penetration is pushed out at most."""
 
@@ -86,6 +90,9 @@ class PairSearch(NamedTuple):
     depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
     work: ProximityWork
     found: Contacts
+    last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them
+    due: NDArray[np.float64]  # (pairs capacity,) scratch
 
 
 def make_pair_search(
@@ -113,6 +120,8 @@ def make_pair_search(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
         np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]), np.zeros(1),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
+        Pairs(*(np.zeros(capacity.pairs, np.int32) for _ in range(3))), np.zeros(1, np.int64),
+        np.zeros(capacity.pairs),
     )  # fmt: skip
 
 
@@ -214,6 +223,36 @@ def _travel(s, h):
     s.odometer[0] += h * (first + second)
 
 
+@inlined
+def _is_before(pairs, i, others, k):
+    if pairs.kind[i] != others.kind[k]:
+        return pairs.kind[i] < others.kind[k]
+    if pairs.first[i] != others.first[k]:
+        return pairs.first[i] < others.first[k]
+    return pairs.second[i] < others.second[k]
+
+
+@kernel
+def keep_due(last, count, due, pairs, told, jump, out):
+    """due (n,) of a new frame's pairs, whose loop told it by what it saw some time ago.
+
+    Of a pair that the last frame had too, `count` in all, what was seen since holds, but for `jump` [m], by
+    which it may be nearer by the new model. Both are sorted by kind, first and second; `last` becomes the new
+    ones. out: scratch.
+    """
+    i, n = 0, told.shape[0]
+    for k in range(n):
+        while i < count[0] and _is_before(last, i, pairs, k):
+            i += 1
+        out[k] = told[k]
+        if i < count[0] and not _is_before(pairs, k, last, i):
+            out[k] = max(told[k], due[i] - jump)
+    for k in range(n):
+        due[k] = out[k]
+        last.kind[k], last.first[k], last.second[k] = pairs.kind[k], pairs.first[k], pairs.second[k]
+    count[0] = n
+
+
 @kernel
 def fresh_contacts(s, f, h):
     """Contacts from the present geometry of the frame's candidate pairs."""
@@ -222,8 +261,8 @@ def fresh_contacts(s, f, h):
     pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
     if s.stamp[1] != s.frame.head[f, ID]:
         s.stamp[1] = s.frame.head[f, ID]
-        for k in range(n_pairs):
-            s.work.due[k] = s.frame.pair_due[f, k]
+        told, jump = s.frame.pair_due[f, :n_pairs], JUMP * s.reach[0]
+        keep_due(s.last, s.count, s.work.due, pairs, told, jump, s.due)
     for k in range(n_pairs):
         if s.work.due[k] > odometer:
             continue
