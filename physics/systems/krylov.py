@@ -46,12 +46,6 @@ at once, since a tangent of before the impact serves badly after it."""
 EXPECTED = 5
 """Points that are expected to touch, for each that only may."""
 
-TAIL = 4
-"""Ticks at the end of a period that the full bodies integrate themselves: what the model misses is mostly of
-high frequency, and begins to settle there. They know no joints, so that bodies which hold on to each other go
-without."""
-
-
 SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
 """By the number of shifts, which of the steps dt, DT and sqrt(dt DT) the basis has columns at. What a step
 of dt alone would add is local: the slots' own compliance stands for it (`reduced_frame.write_modes`)."""
@@ -71,13 +65,15 @@ class Krylov(LowRate):
         self.state = make_interface_state(self.loop.capacity)
         self.model = Handle(self.state)
         self.log = Handle(self.link.log)
-        self._tail = 0 if _hold_on_to_each_other(scene) else TAIL
         self._led = make_led()
         self.led = Handle(self._led)
         self.reductions = [
             make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
             for member in self.members
         ]
+        own = min((reduction.own_ticks for reduction in self.reductions), default=0)
+        # joints are known to the model alone
+        self._tail = 0 if _hold_on_to_each_other(scene) else own
         self.chosen, self.near = np.zeros(0, np.int32), 0
         self._published = -1
         """Slot of the frame that `state` belongs to; it is not written before the next."""

@@ -66,6 +66,8 @@ class LargeReduction(TetReduction):
     those of the smooth loads at two others.
     """
 
+    own_ticks = 2  # a step of such a body is dear, and two serve as well as four
+
     def __init__(self, member: TetMember, shifts: list[float], columns: int) -> None:
         assert isinstance(member.body, LargeTetBody)
         self.large, self.systems = member.body, list[MultigridFactor]()

@@ -21,11 +21,14 @@ from palpo.physics.systems.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.systems.tet_reduction import TAIL, TetReduction
+from palpo.physics.systems.tet_reduction import OWN_TICKS, TAIL, TetReduction
 
 
 class Reduction(Protocol):
     """The reduced models of one member."""
+
+    own_ticks: int
+    """Ticks at the end of a period that the full body is to integrate itself."""
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """From the next model on, other step sizes [s], and fewer columns or as many as at first."""
@@ -84,6 +87,8 @@ def make_reduction(member: Member, shifts: list[float], spanned: list[int], colu
 class RigidReduction:
     """A rigid body is its own model, and its full steps cost nothing."""
 
+    own_ticks = OWN_TICKS
+
     def __init__(self, member: RigidMember, h: float) -> None:
         self.member, self.h = member, h
 
@@ -133,6 +138,8 @@ class RigidReduction:
 
 class BeamReduction:
     """A beam has few freedoms: all is made anew for each frame, and the full body makes every step."""
+
+    own_ticks = OWN_TICKS
 
     def __init__(self, member: BeamMember, shifts: list[float], columns: int) -> None:
         self.member = member

@@ -52,6 +52,11 @@ TAIL = 3
 """Columns that every model has anew: the velocity, and the free accelerations at two steps. A field of a
 cavity adds two, what yields to its pressure at these steps."""
 
+OWN_TICKS = 4
+"""Ticks at the end of a period that the full body integrates itself: what the model misses is mostly of high
+frequency, and begins to settle there. It knows no joints, so that bodies which hold on to each other go
+without."""
+
 TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
 
@@ -75,6 +80,8 @@ than that bear, points share this many freedoms. See `physics.reduction.point_fr
 
 class TetReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
+
+    own_ticks = OWN_TICKS
 
     def __init__(self, member: TetMember, shifts: list[float], spanned: list[int], columns: int) -> None:
         body = member.body
