@@ -67,7 +67,7 @@ def krylov_modes(
         order, scale, factor = _independent(system, limit)
         transform = _inverse(scale, factor)
         reduced = _reduced(stiffness, order, transform)
-        if _semidefinite(reduced):
+        if semidefinite(reduced):
             return Modes(order, transform, True, reduced, system, np.ones(len(order)))
     order, scale, factor = _independent(mass, limit)
     transform = _inverse(scale, factor)
@@ -114,8 +114,8 @@ def _reduced(
     return np.ascontiguousarray(0.5 * (out + out.T))
 
 
-def _semidefinite(matrix: NDArray[np.float64]) -> bool:
-    """Whether a matrix is positive semidefinite to rounding."""
+def semidefinite(matrix: NDArray[np.float64]) -> bool:
+    """Whether a symmetric matrix is positive semidefinite to rounding."""
     shift = 1e-12 * float(np.abs(matrix.diagonal()).sum())
     _, failed = sl.lapack.dpotrf(matrix + shift * np.eye(len(matrix)), lower=1)
     return not failed

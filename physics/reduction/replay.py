@@ -76,11 +76,27 @@ def replay(frame, f, state, led, log, entry, h):
 
 
 @kernel
-def replay_ticks(frame, f, state, led, log, first, until, h):
-    """The ticks from `first` up to `until`, all of which the log still has."""
+def replay_ticks(frame, f, state, led, log, first, until, h, work):
+    """The ticks from `first` up to `until`, all of which the log still has.
+
+    work (bodies,) [J] += that of their forces on each body.
+    """
     mask = log.tick.shape[0] - 1
     for tick in range(first, until):
         replay(frame, f, state, led, log, tick & mask, h)
+        _add_work(frame, f, state, h, work)
+
+
+@kernel
+def _add_work(frame, f, state, h, work):
+    """work (bodies,) += what the tick's forces did."""
+    for b in range(work.size):
+        for k in range(frame.mode_body[f, b], frame.mode_body[f, b + 1]):
+            work[b] += h * state.force[k] * state.rate[k]
+        if frame.floating[f, b] == 1:
+            for i in range(3):
+                work[b] += h * state.wrench[b, i] * state.velocity[b, i]
+                work[b] += h * state.wrench[b, 3 + i] * state.spin[b, i]
 
 
 @kernel

@@ -16,7 +16,7 @@ from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
-from palpo.physics.reduction.interface_model import adopt, make_interface_state, store
+from palpo.physics.reduction.interface_model import InterfaceState, adopt, make_interface_state, store
 from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.candidates import by_turns, expected_arrival, points_by, shared_out
 from palpo.physics.systems.high_state import HighRate, Link
@@ -65,6 +65,8 @@ class Krylov(LowRate):
         self.state = make_interface_state(self.loop.capacity)
         self.model = Handle(self.state)
         self.log = Handle(self.link.log)
+        self._work = np.zeros(len(self.members))
+        """What the servo's forces did to each body [J] in the ticks that it follows."""
         self._led = make_led()
         self.led = Handle(self._led)
         self.reductions = [
@@ -149,19 +151,26 @@ class Krylov(LowRate):
             if self._at_base:
                 for now, then in zip(self.state, self._at_base, strict=True):
                     now[:] = then
-            replay_ticks(
-                self.frame, self._published, self.model, self.led, self.log, self.tick, start, self.dt
-            )
+            self._work[:] = 0.0
+            self._replay(self._published, self.tick, start)
+            ended = InterfaceState(*(part.copy() for part in self.state))
+            # the last ticks too, for their work
+            self._replay(self._published, start, until)
             points, forces = self.drain(until)
             heard = self.link.frame.slot_of[self._published, points] >= 0
             for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
-                reduction.follow(self.state, low, forces[:, own], local, heard[own], until - start)
+                tail, work = until - start, float(self._work[low])
+                reduction.follow(ended, low, forces[:, own], local, heard[own], tail, work)
             self.loaded = points.astype(np.intp)
         if self.invalid():
             raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
         self.tick = until
+
+    def _replay(self, f: int, first: int, until: int) -> None:
+        """Those ticks on the model of slot f, their work added to that of each body."""
+        replay_ticks(self.frame, f, self.model, self.led, self.log, first, until, self.dt, self._work)
 
     def _reach_of_candidates(self) -> float:
         """Gap [m] up to which pairs are candidates: what can be covered until fresh ones come.
@@ -229,7 +238,7 @@ class Krylov(LowRate):
         self._led.count[0] = -1
         self._at_base = tuple(part.copy() for part in self.state)
         if self.present > self.tick:
-            replay_ticks(self.frame, f, self.model, self.led, self.log, self.tick, self.present, self.dt)
+            self._replay(f, self.tick, self.present)
             store(self.frame, f, self.model, self.present)
         if self.read_at >= 0:
             # the first frame is made before there are ticks to count

@@ -58,12 +58,14 @@ class Reduction(Protocol):
         local: NDArray[np.intp],
         heard: NDArray[np.bool_],
         tail: int,
+        work: float,
     ) -> None:
         """L6: the full body over the ticks of `forces` (ticks, k, 3) [N] on its points local (k,).
 
         model: the state of the last frame's model at the end of all but the last `tail` ticks, under the
         forces on the points that are `heard`, those with a slot in it. Without a tail it is where the body
-        is, even if its own steps cost nothing: joints are known to the model alone.
+        is, even if its own steps cost nothing: joints are known to the model alone. work: what the forces did
+        to the model in all these ticks [J].
         """
         ...
 
@@ -126,6 +128,7 @@ class RigidReduction:
         local: NDArray[np.intp],
         heard: NDArray[np.bool_],
         tail: int,
+        work: float,
     ) -> None:
         """Every tick anew, or where the model is."""
         if tail:
@@ -195,6 +198,7 @@ class BeamReduction:
         local: NDArray[np.intp],
         heard: NDArray[np.bool_],
         tail: int,
+        work: float,
     ) -> None:
         """Every tick anew, or where the model is."""
         if tail:

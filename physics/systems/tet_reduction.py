@@ -24,9 +24,10 @@ from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.kernels import fast_kernel
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
-from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions
+from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions, semidefinite
 from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
+from palpo.physics.systems.energy_law import keep_energy, spin_as
 from palpo.physics.systems.fielded_member import FieldedMember
 from palpo.physics.systems.members import TetMember, take
 from palpo.physics.systems.reduced_frame import (
@@ -102,6 +103,8 @@ class TetReduction:
         self.factors: list[CholeskyFactor] = []
         self.residual = np.inf
         """Worst residual of the columns that were tested with the last model."""
+        self.kept = 1.0
+        """Share of the model's last state that the body could keep."""
         self._turn = 0
         self._wanted = np.zeros(0, np.int64)
         """Freedoms that columns were asked for, the likeliest first."""
@@ -119,7 +122,7 @@ class TetReduction:
         self._used = np.zeros((body.n_dof, 0))
         self._modes: Modes | None = None
         self._span = slice(0, 0)
-        self._base = np.zeros((0, 3))
+        self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
 
     def _centred(self) -> NDArray[np.float64]:
         mass, x = self.member.mass_free, self.member.body.x[self.member.body.free]
@@ -264,7 +267,8 @@ class TetReduction:
         if member.floating:
             axes = best_rotation(self.origin, self._centred(), member.mass_free)
             orientation = Rotation.from_matrix(axes).as_quat(scalar_first=True)
-            write_motion(page, body.mass, centre, velocity, spin, axes.T @ inertia @ axes, orientation)
+            self._inertia = axes.T @ inertia @ axes
+            write_motion(page, body.mass, centre, velocity, spin, self._inertia, orientation)
             v = v @ axes
             force = (force.reshape(-1, 3) @ axes).reshape(-1)
             x, place[~field] = (x - centre) @ axes, (place[~field] - centre) @ axes
@@ -295,6 +299,11 @@ class TetReduction:
             np.column_stack(tail), rigid if member.floating else None, room - len(alone)
         )
         pulled, stiffness = self._pulled(blocks, basis)
+        if not semidefinite(stiffness + mass / self.shifts[1] ** 2):
+            # a shape grows by itself within a low step, as in a crushed body: without the negative part, its
+            # model would run on and meet no resistance; R K0 R^T, which is never negative, stands for it
+            blocks = warped
+            pulled, stiffness = self._pulled(blocks, basis)
         own = blocks[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
         speed = int(np.searchsorted(self._chosen, self._first - self.tail))
         if len(alone):
@@ -401,12 +410,15 @@ class TetReduction:
         local: NDArray[np.intp],
         heard: NDArray[np.bool_],
         tail: int,
+        work: float,
     ) -> None:
         """The full body set to x = c + R (X + V z), then its own steps over the last `tail` ticks.
 
-        Forces on points without a slot, which the model has not heard, act in these steps.
+        Forces on points without a slot, which the model has not heard, act in these steps. Of that state the
+        body keeps what the energy before and the forces' work allow (`energy_law`).
         """
         body, span = self.member.body, self._span
+        allowed, before = body.energy() + work, body.x.copy()
         assert self._modes is not None
         nodes = local < len(body.x)
         self.bearing, self._load = local[nodes], forces[:, nodes].sum(axis=0)
@@ -416,6 +428,8 @@ class TetReduction:
             arm = (self._base + moved) @ model.axes[low].T
             body.x[body.free] = model.centre[low] + arm
             body.v = (model.velocity[low] + np.cross(model.spin[low], arm) + rate @ model.axes[low].T).ravel()
+            # the model's inertia stays that of the frame's shape: the body gets its momentum, not its spin
+            spin_as(self.member, model.axes[low] @ self._inertia @ model.axes[low].T @ model.spin[low])
         else:
             body.x[body.free] = self._base + moved
             body.v = rate.ravel()
@@ -425,6 +439,10 @@ class TetReduction:
             if isinstance(self.member, FieldedMember):
                 local, last = self.member.nodal(local, last)
             body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
+        missed = np.flatnonzero(nodes & ~heard)
+        way = body.x[self.bearing[~heard[nodes]]] - before[self.bearing[~heard[nodes]]]
+        allowed += float(np.sum(forces[:, missed].mean(axis=0) * way))
+        self.kept = keep_energy(self.member, self.rest, allowed)
 
 
 @fast_kernel
