@@ -2,7 +2,7 @@
 
 All are of a force r with u = W r + b, v = u + mu |u_t| n and the cones K and K* (De Saxce & Feng 1998):
 
-    natural map     |r - P_K(r - rho v)| / |r|, rho = 1 / mean(diag W): what every solver here stops by
+    natural map     |r - P_K(r - rho v)| / min(|r|, rho |b|), rho = 1 / mean(diag W): what all here stop by
     unit map        |r - P_K(r - v)| / |b|: the error of Siconos' drivers and of FCLIB's merit function, in
                     the file's own units, so that it is no pure number
     primal          the farthest that a force lies outside its cone, over |r|
@@ -32,7 +32,7 @@ class Errors:
     dual: float
     complementarity: float
     per_contact: Array
-    """|r - P_K(r - rho v)| of each contact over |r|, shape (n,): their norm is the natural map's."""
+    """|r - P_K(r - rho v)| of each contact over the same, shape (n,): their norm is the natural map's."""
 
 
 def quoted_errors(problem: AnyProblem, r: Array) -> Errors:
@@ -44,6 +44,7 @@ def quoted_errors(problem: AnyProblem, r: Array) -> Errors:
     mean = float(problem.w.diagonal().mean()) if len(r) else 0.0
     rho = 1.0 / mean if mean > 0.0 else 1.0
     size, free = float(np.linalg.norm(r)), float(np.linalg.norm(problem.b))
+    judged = min(size, rho * free)
     natural = np.linalg.norm(force - _projected(problem.mu, force - rho * v), axis=1)
     unit = np.linalg.norm(force - _projected(problem.mu, force - v))
     primal = np.linalg.norm(force - _projected(problem.mu, force), axis=1)
@@ -51,12 +52,12 @@ def quoted_errors(problem: AnyProblem, r: Array) -> Errors:
     dual = np.linalg.norm(_projected(problem.mu, -v), axis=1)
     product = np.abs((force * v).sum(axis=1))
     return Errors(
-        _over(float(np.linalg.norm(natural)), size),
+        _over(float(np.linalg.norm(natural)), judged),
         _over(float(unit), free),
         _over(primal.max(initial=0.0), size),
         _over(dual.max(initial=0.0), free),
         _over(product.max(initial=0.0), size * free),
-        natural / size if size > 0.0 else natural,
+        natural / judged if judged > 0.0 else natural,
     )
 
 

@@ -1,11 +1,21 @@
 """The one residual that judges every contact solver: the natural map of the frictional problem.
 
-    e = || r - Proj_K( r - rho (u + mu |u_t| n) ) || / || r ||,    u = W r + b,  rho = 1 / mean(diag W)
+    e = || r - Proj_K( r - rho (u + mu |u_t| n) ) || / min(|| r ||, rho || b ||)
 
-It vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, ch. 13).
+    u = W r + b,    rho = 1 / mean(diag W)
+
+The map vanishes exactly at solutions (De Saxce & Feng 1998; Acary & Brogliato 2008, ch. 13). What it is
+divided by makes e two things at once, and a number without units:
+
+- over |r|, the share of the force that is wrong;
+- over rho |b|, the force that the free offset asks for, a backward error (Rigal & Gaches, J. ACM 14, 1967):
+  the projection z in the numerator is an exact solution of the problem with another b, farther from it by
+  |db| <= e (1 + mu + rho |W|) |b|.
+
+So a force is never solved by its mere size: where no force can part the contacts, or only one out of all
+proportion (W singular, friction strong), |r| grows and e over it falls, but no near problem is solved.
 """
 
-import math
 from time import perf_counter
 from typing import Any
 
@@ -17,13 +27,8 @@ from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Sto
 from palpo.physics.kernels import inlined, kernel
 
 RUNAWAY = 1e12
-"""Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: so it grows
-where no force can part the contacts, and its relative residual is small by its mere size."""
-
-
-PLAUSIBLE = 1e6
-"""The same for solvers that make W regular: where no force can part the contacts, what they add does, with a
-force so large that any residual is small by it. Below, a residual of 1e-8 is 1 % of the free offset's."""
+"""Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: roundings of
+W r are all that its offset is made of."""
 
 
 @inlined
@@ -55,6 +60,34 @@ def natural_map_norm(w, mu, r, u, first, n_contacts, scratch):
 
 
 @kernel
+def asked_force(w, b, first, n_contacts):
+    """rho |b| [N] of the contacts in the rows from `first` on: the force that their free offset asks for."""
+    square = 0.0
+    for i in range(first, first + 3 * n_contacts):
+        square += b[i] * b[i]
+    return _scale(w, first, n_contacts) * square**0.5
+
+
+@inlined
+def relative_error(error, size, asked):
+    """The natural map's `error` over the lesser of |r| = `size` and `asked` [N]; infinite over nothing."""
+    if error == 0.0:
+        return 0.0
+    over = min(size, asked)
+    return error / over if over > 0.0 else np.inf
+
+
+@kernel
+def relative_natural_map(w, b, mu, r, u, first, n_contacts, scratch):
+    """(e, || r || [N]) of the contacts in the rows from `first` on: infinite for zero forces that are wrong.
+
+    u = W r + b over those rows; mu (n_contacts,); scratch: (2, 3) at least.
+    """
+    error, size = natural_map_norm(w, mu, r, u, first, n_contacts, scratch)
+    return relative_error(error, size, asked_force(w, b, first, n_contacts)), size
+
+
+@kernel
 def contact_statuses(w, mu, r, u, status):
     """status (n,) = OPEN, STICK or SLIP of each contact, by the branch of the natural map's projection."""
     n = mu.shape[0]
@@ -68,19 +101,21 @@ def contact_statuses(w, mu, r, u, status):
 def natural_map_residual(
     w: NDArray[np.float64], b: NDArray[np.float64], mu: NDArray[np.float64], r: NDArray[np.float64]
 ) -> float:
-    """Relative natural-map residual of the force r, shape (3 n,); absolute [N] where r is zero."""
-    error, size = natural_map_norm(w, mu, r, w @ r + b, 0, len(mu), np.zeros((2, 3)))
-    return float(error / size if size > 0.0 else error)
+    """e of the force r, shape (3 n,); infinite for zero forces that are wrong."""
+    return _judged(diagonal_only(w), b, mu, r, w @ r + b)[0]
 
 
 def relative_residual(problem: AnyProblem, r: NDArray[np.float64]) -> float:
-    """Relative natural-map residual of r, shape (3 n,); infinite for zero forces that are wrong."""
-    u = problem.w @ r + problem.b
-    w = diagonal_only(problem.w)
-    error, size = natural_map_norm(w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
-    if error > 0.0:
-        return float(error / size) if size > 0.0 else math.inf
-    return 0.0
+    """e of r, shape (3 n,); infinite for zero forces that are wrong."""
+    return natural_map_residual(problem.w, problem.b, problem.mu, r)
+
+
+Array = NDArray[np.float64]
+
+
+def _judged(w: Any, b: Array, mu: Array, r: Array, u: Array) -> tuple[float, float]:
+    error, size = relative_natural_map(w, b, mu, r, u, 0, len(mu), np.zeros((2, 3)))
+    return float(error), float(size)
 
 
 def diagonal_only(w: Any) -> NDArray[np.float64]:
@@ -88,12 +123,12 @@ def diagonal_only(w: Any) -> NDArray[np.float64]:
     return np.broadcast_to(w.diagonal()[:, None], w.shape)
 
 
-def runaway(problem: AnyProblem, multiple: float = RUNAWAY) -> float:
+def runaway(problem: AnyProblem) -> float:
     """|r| past which a solver has diverged [N]; a warm start may be as large as it is."""
     trace = float(problem.w.diagonal().sum())
     free = float(np.linalg.norm(problem.b)) * (problem.w.shape[0] / trace if trace > 0.0 else 1.0)
     warm = 0.0 if problem.warm is None else float(np.linalg.norm(problem.warm))
-    return multiple * (free + warm)
+    return RUNAWAY * (free + warm)
 
 
 def judge(
@@ -103,19 +138,20 @@ def judge(
     iterations: int,
     reason: Reason,
     started: float,
+    u: NDArray[np.float64] | None = None,
 ) -> ContactResult:
     """The result of a solver that gives back r (3 n,), finite and in the cones, and says why it ended.
 
     Whether it has converged is for the residual to say: a reason "converged" that the residual does not
     bear out becomes "stalled", and one that it does replaces any other. A force past `runaway` has diverged.
-    started: perf_counter() at the start.
+    started: perf_counter() at the start. u: the offset under r, shape (3 n,), where it is not W r + b.
     """
     status = np.zeros(problem.n_contacts, np.int32)
-    u = problem.w @ r + problem.b
+    if u is None:
+        u = problem.w @ r + problem.b
     w = diagonal_only(problem.w)
-    error, size = natural_map_norm(w, problem.mu, r, u, 0, problem.n_contacts, np.zeros((2, 3)))
+    residual, size = _judged(w, problem.b, problem.mu, r, u)
     contact_statuses(w, problem.mu, r, u, status)
-    residual = float(error / size if size > 0.0 else error)
     diverged = size > runaway(problem)
     converged = residual <= stop.tolerance and not diverged
     if converged:

@@ -6,7 +6,7 @@ newtons it must be no worse than the starting force, which is given otherwise.
 """
 
 from palpo.physics.contact.laws import BIPOTENTIAL
-from palpo.physics.contact.residual import natural_map_norm
+from palpo.physics.contact.residual import natural_map_norm, relative_natural_map
 from palpo.physics.contact.solvers.anderson import CONTINUE, RESIDUAL, SWEEPS, advance, begin
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.relaxation import (
@@ -16,7 +16,6 @@ from palpo.physics.contact.solvers.relaxation import (
     Local,
     Outer,
     least_stiffness,
-    relative_residual,
     relax_sweeps,
 )
 from palpo.physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
@@ -89,7 +88,7 @@ def _choose(p, s, w, code, at_start):
     ended = code != CONTINUE and code != DIVERGED
     if code != DIVERGED:
         set_offset(w, p.b, p.r, p.u, 0, n)
-        error = relative_residual(w, p.mu[: n // 3], p.r[:n], p.u[:n], s.work)
+        error = relative_natural_map(w, p.b, p.mu, p.r, p.u, 0, n // 3, s.work)[0]
         if ended or error < a.least[RESIDUAL]:
             a.least[RESIDUAL] = error
             for i in range(n):

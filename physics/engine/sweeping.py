@@ -1,6 +1,6 @@
 """Block Gauss-Seidel at the servo, until a sweep changes the forces by less than the tolerance."""
 
-from palpo.physics.contact.residual import natural_map_norm
+from palpo.physics.contact.residual import relative_natural_map
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.gauss_seidel import sweep_contacts
 from palpo.physics.engine.contract import DONE
@@ -27,15 +27,15 @@ def solve_sweeping(p, s):
         if done < sweeps:
             break
     set_offset(w, p.b, p.r, p.u, first, last)
-    error, size = natural_map_norm(w, p.mu, p.r, p.u, first, n, s.work)
+    error, size = relative_natural_map(w, p.b, p.mu, p.r, p.u, first, n, s.work)
     if not size <= limit:
         told.flags |= SOLVE_DIVERGED
         told.divergences += 1
         for i in range(first, last):
             p.r[i] = start[i - first]
         set_offset(w, p.b, p.r, p.u, first, last)
-        error, size = natural_map_norm(w, p.mu, p.r, p.u, first, n, s.work)
-    told.residual = error / size if size > 0.0 else error
+        error, size = relative_natural_map(w, p.b, p.mu, p.r, p.u, first, n, s.work)
+    told.residual = error
 
 
 @solver

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import all_finite
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, project_cone
+from palpo.physics.contact.residual import asked_force, relative_error
 from palpo.physics.engine.cavities import Cavities, add_cavities, free_volumes, gather_air, keep_air
 from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, Contacts, call_detector
 from palpo.physics.engine.contract import (
@@ -534,7 +535,7 @@ def settled(e):
     error, size = sunk(view_square(p.w, n), p.r, m, last, e.gap, e.contacts.count[0], e.inside)
     if error == 0.0:
         return True
-    error = error / size if size > 0.0 else np.inf
+    error = relative_error(error, size, asked_force(view_square(p.w, n), p.b, m, (last - m) // 3))
     told.residual = (told.residual**2 + error * error) ** 0.5
     return error <= _tolerance(e)
 

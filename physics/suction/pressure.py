@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy
 from palpo.physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
-from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm
+from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
     CHUNK,
     CONTINUE,
@@ -133,8 +133,6 @@ def begin(w, b, mu, x, u, gas, accelerated, a):
     for i in range(first):
         trace += w[i, i]
         free += b[i] * b[i]
-    for i in range(first):
-        size += x[i] * x[i]
     for j in range(k):
         # at the least a pascal, so that a problem at rest asks for something
         size += (gas.area[j] * max(abs(gas.pressure[j] - gas.atmosphere), 1.0)) ** 2
@@ -310,16 +308,13 @@ def _gas_error(u, first, gas):
 def _residual(w, mu, x, u, gas, tolerance, asked, a):
     """The contacts' relative residual, or the gas laws' in its measure if that is worse; keeps the best x.
 
-    asked: size of the forces that the problem asks for [N]; the residual of larger ones is relative to it.
+    asked: size of the forces that contacts and cavities ask for [N].
     """
     first = 3 * mu.shape[0]
     error, size = natural_map_norm(w, mu, x, u, 0, mu.shape[0], a.scratch)
-    if error > 0.0:
-        error = error / size if size > 0.0 else np.inf
-    error = max(error, _gas_error(u, first, gas) * tolerance / SOLVED)
-    judged = error * max(1.0, size / asked)
-    if judged < a.least[RESIDUAL]:
-        a.least[RESIDUAL] = judged
+    error = max(relative_error(error, size, asked), _gas_error(u, first, gas) * tolerance / SOLVED)
+    if error < a.least[RESIDUAL]:
+        a.least[RESIDUAL] = error
         for i in range(first + gas.area.shape[0]):
             a.best[i] = x[i]
     return error
@@ -446,7 +441,7 @@ def solve(problem: PressureProblem, stop: Stop, *, accelerated: bool = True) -> 
         done = int(a.count[SWEEPS])
     gas_error = finish(w, b, mu, x, u, gas, a)
     error, size = natural_map_norm(w, mu, x, u, 0, n, a.scratch)
-    error = error / size if size > 0.0 else error
+    error = relative_error(error, size, bound / RUNAWAY)
     converged = code != DIVERGED and error <= stop.tolerance and gas_error <= SOLVED
     if converged:
         reason = "converged"

@@ -92,14 +92,15 @@ def test_a_diverging_iteration_gives_back_a_finite_force_in_the_cones_and_says_s
     assert in_cones(problem, result.r)
 
 
-def test_a_force_beyond_all_measure_is_a_divergence_whatever_its_relative_residual():
-    """Two rigid walls closing on a bar: any common force d is wrong by 1 N of d, so 1 / d of it."""
+def test_a_force_beyond_all_measure_is_a_divergence():
+    """Two rigid walls closing on a bar: any common force is wrong by the very force that they ask for."""
     w = np.kron([[1.0, -1.0], [-1.0, 1.0]], 1e-3 * np.eye(3))
     problem = ContactProblem(w, np.array([-1e-3, 0.0, 0.0] * 2), np.zeros(2))
     for force, reason in ((1e6, "iterations"), (1e14, "diverged")):
         result = judge(problem, Stop(1e-8), np.array([force, 0.0, 0.0] * 2), 1, "iterations", 0.0)
         assert (result.reason, result.converged) == (reason, False)
-        assert result.residual == pytest.approx(1.0 / force, rel=0.1)
+        # roundings of a force of 1e14 N are hundredths of a newton
+        assert result.residual == pytest.approx(1.0, rel=0.05)
 
 
 def test_a_warm_start_outside_the_cones_is_brought_back_before_it_is_used():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import PLAUSIBLE, judge, natural_map_norm, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.errors import InputError
@@ -108,9 +108,9 @@ def _look(w, b, mu, bound, a):
         a.force[i] = a.y[i] * a.scale[i]
     for i in range(rows):
         a.offset[i] = b[i] + dot(w[i], a.force)
-    error, size = natural_map_norm(w, mu, a.force, a.offset, 0, mu.shape[0], a.scratch)
-    if error > 0.0:
-        error = error / size if 0.0 < size <= bound else np.inf
+    error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, mu.shape[0], a.scratch)
+    if size > bound:
+        error = np.inf
     if error < a.state[LEAST]:
         a.state[LEAST] = error
         for i in range(rows):
@@ -220,7 +220,7 @@ def solve(problem: ContactProblem, stop: Stop, *, relaxation: float = RELAXATION
     if not problem.n_contacts:
         return judge(problem, stop, r, 0, "converged", started)
     a = make_alternation(problem.n_contacts)
-    code, bound = CONTINUE if begin(w, b, mu, r, a) else STALLED, runaway(problem, PLAUSIBLE)
+    code, bound = CONTINUE if begin(w, b, mu, r, a) else STALLED, runaway(problem)
     while code == CONTINUE and a.count[ITERATIONS] < stop.max_iterations:
         left = stop.max_iterations - int(a.count[ITERATIONS])
         chunk = min(OFTEN, left) if math.isfinite(stop.seconds) else left

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.errors import InputError
@@ -129,7 +129,7 @@ def begin(w, b, mu, r, u, first, a):
     last = first + 3 * mu.shape[0]
     copy(r[first:last], a.best[: last - first])
     set_offset(w, b, r, u, first, last)
-    _residual(w, mu, r, u, first, a)
+    _residual(w, b, mu, r, u, first, a)
 
 
 @kernel
@@ -157,12 +157,12 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
         still = move <= STILL * STILL * size
         near = move <= (NEAR * tolerance) ** 2 * size
         if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
-            error = _residual(w, mu, r, u, first, a)
+            error = _residual(w, b, mu, r, u, first, a)
             if error <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, first, last)
                 a.least[RESIDUAL] = np.inf
-                if _residual(w, mu, r, u, first, a) <= tolerance:
+                if _residual(w, b, mu, r, u, first, a) <= tolerance:
                     return CONVERGED
             if still:
                 return STALLED
@@ -319,11 +319,9 @@ def take_back(force, ahead, a):
 
 
 @inlined
-def _residual(w, mu, r, u, first, a):
+def _residual(w, b, mu, r, u, first, a):
     """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
-    error, size = natural_map_norm(w, mu, r, u, first, mu.shape[0], a.scratch)
-    if error > 0.0:
-        error = error / size if size > 0.0 else np.inf
+    error, _ = relative_natural_map(w, b, mu, r, u, first, mu.shape[0], a.scratch)
     if error < a.least[RESIDUAL]:
         a.least[RESIDUAL] = error
         for i in range(3 * mu.shape[0]):

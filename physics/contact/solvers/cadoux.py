@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import PLAUSIBLE, judge, relative_residual, runaway
+from palpo.physics.contact.residual import judge, relative_residual, runaway
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.contact.solvers.sparse_interior_point import solve_convex
 
@@ -29,7 +29,7 @@ def fixed_point(problem: AnyProblem, stop: Stop) -> ContactResult:
     least, done = relative_residual(problem, best), 0
     until = started + stop.seconds
     reason: Reason = "iterations"
-    shift, idle, bound = np.zeros(problem.n_contacts), 0, runaway(problem, PLAUSIBLE)
+    shift, idle, bound = np.zeros(problem.n_contacts), 0, runaway(problem)
     while least > stop.tolerance and done < stop.max_iterations:
         if done and perf_counter() >= until:
             reason = "time"

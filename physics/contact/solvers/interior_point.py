@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
-from palpo.physics.contact.residual import PLAUSIBLE, judge, natural_map_norm, relative_residual, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, relative_residual, runaway
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.errors import InputError
@@ -178,8 +178,9 @@ def _evaluate(w, b, mu, bound, a):
         project_cone(a.force[i : i + 3], mu[k], a.force[i : i + 3])
     for i in range(rows):
         a.offset[i] = b[i] + dot(w[i], a.force)
-    error, size = natural_map_norm(w, mu, a.force, a.offset, 0, n, a.scratch)
-    error = error / size if 0.0 < size <= bound else np.inf
+    error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, n, a.scratch)
+    if not 0.0 < size <= bound:
+        error = np.inf
     a.count[IDLE] += 1
     if error < a.state[LEAST]:
         if error < FALL * a.state[LEAST]:
@@ -375,7 +376,7 @@ def solve(
     least = relative_residual(problem, best)
     if least <= stop.tolerance:
         return judge(problem, stop, best, 0, "converged", started)
-    a, done, bound = make_interior(problem.n_contacts), 0, runaway(problem, PLAUSIBLE)
+    a, done, bound = make_interior(problem.n_contacts), 0, runaway(problem)
     reason: Reason = "stalled"
     for tried, lagging in attempts:
         code, before = CONTINUE, done

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.errors import InputError
@@ -175,7 +175,7 @@ def begin(w, b, mu, r, u, first, relaxation, progress):
     progress.least[0] = np.inf
     copy(r[first : first + rows], progress.best[:rows])
     set_offset(w, b, r, u, first, first + rows)
-    _residual(w, mu, r, u, first, progress)
+    _residual(w, b, mu, r, u, first, progress)
 
 
 @kernel
@@ -215,11 +215,11 @@ def advance(law, w, b, mu, r, u, first, relaxation, tolerance, bound, sweeps, pr
         still = change <= STILL * STILL * size
         near = change <= (NEAR * tolerance) ** 2 * size
         if still or near or sweep % OFTEN == 0 or sweep == sweeps:
-            if _residual(w, mu, r, u, first, progress) <= tolerance:
+            if _residual(w, b, mu, r, u, first, progress) <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, first, last)
                 progress.least[0] = np.inf
-                if _residual(w, mu, r, u, first, progress) <= tolerance:
+                if _residual(w, b, mu, r, u, first, progress) <= tolerance:
                     return CONVERGED, sweep
             if still:
                 return STALLED, sweep
@@ -227,11 +227,9 @@ def advance(law, w, b, mu, r, u, first, relaxation, tolerance, bound, sweeps, pr
 
 
 @inlined
-def _residual(w, mu, r, u, first, progress):
+def _residual(w, b, mu, r, u, first, progress):
     """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
-    error, size = natural_map_norm(w, mu, r, u, first, mu.shape[0], progress.scratch)
-    if error > 0.0:
-        error = error / size if size > 0.0 else np.inf
+    error, _ = relative_natural_map(w, b, mu, r, u, first, mu.shape[0], progress.scratch)
     if error < progress.least[0]:
         progress.least[0] = error
         for i in range(3 * mu.shape[0]):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.formulations import slip_first, stick_first
 from palpo.physics.contact.solvers.newton import newton_contact
@@ -123,11 +123,11 @@ def relax_sweeps(w, b, mu, rho, local, outer, sweeps, r, u, best, least, work):
         elif outer.stop == PHYSICAL:
             still = still or moved <= outer.limit * outer.limit
         if still or change <= (NEAR * outer.tolerance) ** 2 * size or sweep % OFTEN == OFTEN - 1:
-            error = relative_residual(w, mu, r, u, work)
+            error = relative_natural_map(w, b, mu, r, u, 0, n, work[2:])[0]
             if error <= outer.tolerance and outer.stop == RESIDUAL:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, 0, last)
-                error = relative_residual(w, mu, r, u, work)
+                error = relative_natural_map(w, b, mu, r, u, 0, n, work[2:])[0]
                 if error <= outer.tolerance:
                     return CONVERGED, sweep + 1, error
             if error < least:
@@ -136,13 +136,6 @@ def relax_sweeps(w, b, mu, rho, local, outer, sweeps, r, u, best, least, work):
             if still:
                 return SETTLED, sweep + 1, least
     return CONTINUE, sweeps, least
-
-
-@inlined
-def relative_residual(w, mu, r, u, work):
-    """The natural map's residual over |r|, or by itself [N] where r is zero; u = W r + b."""
-    error, size = natural_map_norm(w, mu, r, u, 0, mu.shape[0], work[2:])
-    return error / size if size > 0.0 else error
 
 
 @kernel

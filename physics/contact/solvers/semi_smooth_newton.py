@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import PLAUSIBLE, judge, natural_map_norm, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.contact.solvers.relaxation import starting_force
@@ -92,7 +92,7 @@ def begin(w, b, mu, r, a):
         a.r[i] = r[i]
     set_offset(w, b, a.r, a.u, 0, rows)
     a.count[:] = 0
-    a.state[LEAST], a.state[RIDGE] = _residual(w, mu, a.r, a.u, np.inf, a), LEAST_RIDGE
+    a.state[LEAST], a.state[RIDGE] = _residual(w, b, mu, a.r, a.u, np.inf, a), LEAST_RIDGE
 
 
 @kernel
@@ -121,12 +121,10 @@ def advance(w, b, mu, tolerance, bound, steps, a):
 
 
 @inlined
-def _residual(w, mu, r, u, bound, a):
+def _residual(w, b, mu, r, u, bound, a):
     """Relative residual, infinite for zero forces that are wrong and those past the bound."""
-    error, size = natural_map_norm(w, mu, r, u, 0, mu.shape[0], a.scratch)
-    if error > 0.0:
-        return error / size if 0.0 < size <= bound else np.inf
-    return 0.0
+    error, size = relative_natural_map(w, b, mu, r, u, 0, mu.shape[0], a.scratch)
+    return error if size <= bound else np.inf
 
 
 @inlined
@@ -227,7 +225,7 @@ def _search(w, b, mu, bound, a):
             a.trial[i], a.trial[i + 1], a.trial[i + 2] = r_n, scale * t1, scale * t2
         for i in range(b.shape[0]):
             a.ahead[i] = b[i] + dot(w[i], a.trial)
-        error = _residual(w, mu, a.trial, a.ahead, bound, a)
+        error = _residual(w, b, mu, a.trial, a.ahead, bound, a)
         if error < (1.0 - FALL * length) * a.state[LEAST]:
             for i in range(b.shape[0]):
                 a.r[i], a.u[i] = a.trial[i], a.ahead[i]
@@ -250,7 +248,7 @@ def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
     w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu
     a = make_semi_smooth(problem.n_contacts)
     begin(w, b, mu, starting_force(problem), a)
-    code, bound = CONTINUE, runaway(problem, PLAUSIBLE)
+    code, bound = CONTINUE, runaway(problem)
     while code == CONTINUE and a.count[STEPS] < stop.max_iterations:
         left = stop.max_iterations - int(a.count[STEPS])
         code = advance(w, b, mu, stop.tolerance, bound, 1 if math.isfinite(stop.seconds) else left, a)

@@ -11,7 +11,14 @@ import numpy as np
 
 from palpo.physics.contact.laws import solve_contact
 from palpo.physics.contact.problem import ContactResult, Reason, SparseProblem, Stop
-from palpo.physics.contact.residual import diagonal_only, judge, runaway
+from palpo.physics.contact.residual import (
+    asked_force,
+    diagonal_only,
+    judge,
+    natural_map_norm,
+    relative_error,
+    runaway,
+)
 from palpo.physics.contact.solvers.block import open_block
 from palpo.physics.contact.solvers.relaxation import (
     CONTINUE,
@@ -22,7 +29,6 @@ from palpo.physics.contact.solvers.relaxation import (
     REASONS,
     SETTLED,
     STILL,
-    relative_residual,
     starting_force,
 )
 from palpo.physics.kernels import kernel
@@ -38,6 +44,7 @@ def solve(problem: SparseProblem, stop: Stop) -> ContactResult:
     blocks, diagonal = _blocks(problem), diagonal_only(w)
     r, u, work = starting_force(problem), np.zeros(3 * n), np.zeros((15, 3))
     best, bound = r.copy(), runaway(problem)
+    asked = float(asked_force(diagonal, b, 0, n))
     code, done, least = CONTINUE, 0, math.inf
     reason: Reason = "iterations"
     while code == CONTINUE and done < stop.max_iterations:
@@ -46,7 +53,7 @@ def solve(problem: SparseProblem, stop: Stop) -> ContactResult:
             break
         u[:] = w @ r + b
         code, sweeps, least = sparse_sweeps(
-            w.data, w.indices, w.indptr, blocks, diagonal, mu, (stop.tolerance, bound, least),
+            w.data, w.indices, w.indptr, blocks, diagonal, mu, (stop.tolerance, bound, least, asked),
             min(OFTEN, stop.max_iterations - done), r, u, best, work,
         )  # fmt: skip
         done += sweeps
@@ -70,9 +77,9 @@ def sparse_sweeps(data, indices, indptr, blocks, diagonal, mu, limits, sweeps, r
     """Up to `sweeps` sweeps on r (3 n,), u = W r + b before and after; as `relax_sweeps` returns.
 
     data, indices, indptr: W by rows. limits: tolerance, the largest |r| [N], the least residual so far, whose
-    force is best (3 n,).
+    force is best (3 n,), and the force that b asks for [N].
     """
-    tolerance, bound, least = limits
+    tolerance, bound, least, asked = limits
     own, free = work[0], work[1]
     change, size = 0.0, 0.0
     for sweep in range(sweeps):
@@ -97,7 +104,8 @@ def sparse_sweeps(data, indices, indptr, blocks, diagonal, mu, limits, sweeps, r
             return DIVERGED, sweep + 1, least
         still = change <= STILL * STILL * size
         if still or change <= (NEAR * tolerance) ** 2 * size or sweep == sweeps - 1:
-            error = relative_residual(diagonal, mu, r, u, work)
+            error, own_size = natural_map_norm(diagonal, mu, r, u, 0, mu.shape[0], work[2:])
+            error = relative_error(error, own_size, asked)
             if error < least:
                 least = error
                 best[:] = r

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import PLAUSIBLE, judge, relative_residual, runaway
+from palpo.physics.contact.residual import judge, relative_residual, runaway
 from palpo.physics.contact.solvers.interior_point import (
     BACK,
     CENTRES,
@@ -44,7 +44,7 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
     """
     started, best = perf_counter(), starting_force(problem)
     least, done, reason = relative_residual(problem, best), 0, "stalled"
-    bound = runaway(problem, PLAUSIBLE)
+    bound = runaway(problem)
     for ridge, lags in ATTEMPTS:
         if least <= stop.tolerance:
             break

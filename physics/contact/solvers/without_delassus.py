@@ -12,7 +12,6 @@ too much for equal bodies. Jacobi order needs rho < 2 / lambda_max of W, and get
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, natural_map_norm, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import add_row
 from palpo.physics.contact.solvers.family import (
     FORMULATIONS,
@@ -186,8 +185,7 @@ def _relax(
 
     def residual() -> float:
         x = order.offsets(r)
-        error, size = natural_map_norm(scales.w, problem.mu, r, x, 0, len(problem.mu), scratch)
-        return error / size if size > 0.0 else error
+        return float(relative_natural_map(scales.w, scales.b, problem.mu, r, x, 0, len(r) // 3, scratch)[0])
 
     order.restart(r)
     while done < stop.max_iterations:
@@ -220,7 +218,7 @@ def _relax(
     if not np.isfinite(x).all():  # a body has broken down: nothing can be judged any more
         none = np.zeros(len(problem.mu), np.int32)
         return ContactResult(r, none, done, least, False, "diverged", perf_counter() - started)
-    return judge(replace(scales, b=x - scales.w @ r), stop, r, done, reason, started)
+    return judge(scales, stop, r, done, reason, started, x)
 
 
 @inlined
