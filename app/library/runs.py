@@ -93,7 +93,8 @@ def solve(
 
     problem: W (3 n, 3 n) [m/N], symmetric positive semidefinite, dense or sparse, with b (3 n,) [m] and mu
     (n,); or a ContactProblem, such as `State.problem` gives; or a file, FCLIB (.hdf5, .h5) or .npz with W, q
-    and mu. Rows of a contact: normal, two tangents; a gap is positive. solver: one of `solvers`,
+    and mu. Rows of a contact: normal, two tangents; a gap is positive. mu of shape (n, 2) is that of either
+    tangent apart: anisotropic friction. solver: one of `solvers`,
     "portfolio" if not given; options: its own. tolerance: relative natural-map residual.
     seconds: wall time after which it gives back what it has. warm (3 n,) [N]: where it starts.
 

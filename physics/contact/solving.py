@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from palpo.physics.contact.anisotropy import scaled_tangents
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.semidefinite import require_semidefinite
 from palpo.physics.contact.solvers.registry import find_solver
@@ -25,7 +26,8 @@ def solve(
     """Contact forces r in Coulomb's cones with u = W r + b (De Saxce & Feng 1998), as a `ContactResult`.
 
     problem: a `ContactProblem`, a `SparseProblem`, or (W, b, mu) of shapes (3 n, 3 n), (3 n,) and (n,), W
-        dense or sparse, rows (n, t1, t2) of each contact, in any units that agree (m and N, m/s and N s)
+        dense or sparse, rows (n, t1, t2) of each contact, in any units that agree (m and N, m/s and N s);
+        mu of shape (n, 2): of t1 and t2 apart; the residual is that of `anisotropy.scaled_tangents`
     solver: a name of `palpo solve --solver all`; options are its own
     tolerance: relative residual of the natural map; max_iterations: in the solver's unit; seconds: wall time,
         after which the best force so far is given back; without it nothing depends on the clock
@@ -35,17 +37,24 @@ def solve(
     Raises InputError, one sentence, for a problem that is none (shapes, NaN, mu < 0, W not symmetric or, of
     matrices, with a negative eigenvalue), and for a solver or an option that there is not.
     """
+    friction = None
     if isinstance(problem, ContactProblem | SparseProblem):
         held = problem
     else:
         w, b, mu = problem
         b, mu = np.asarray(b, float), np.asarray(mu, float)
-        held = SparseProblem(sp.csr_array(w), b, mu) if sp.issparse(w) else _dense(w, b, mu)
+        friction = mu if mu.ndim == 2 else None
+        most = mu.max(axis=1, initial=0.0) if mu.ndim == 2 else mu
+        held = SparseProblem(sp.csr_array(w), b, most) if sp.issparse(w) else _dense(w, b, most)
         require_semidefinite(held.w)
     if guess is not None:
         warm = np.array(guess, float)
         held = replace(held, warm=warm)
-    return find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds), **options)
+    scale = None
+    if friction is not None:
+        held, scale = scaled_tangents(held, friction)
+    result = find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds), **options)
+    return result if scale is None else replace(result, r=result.r * scale)
 
 
 def _dense(w: Any, b: Any, mu: Any) -> ContactProblem:

@@ -7,7 +7,9 @@ with
 
 P_t(v) = (v + sqrt(v^2 + 4 t^2)) / 2 of the cones' Jordan algebra smooths the projection (Fukushima, Luo &
 Tseng, SIAM J. Optim. 12, 2002): x = P_t(x - y) says that x and y are in the cones with x o y = t^2. The
-constant d makes the middle of the cones lie on it at t = 1; at t = 0 the problem is solved. Friction is not
+constant d makes a start lie on it at t = 1: x = c n and y = n / c of every contact, c = 1 for the middle of
+the cones. At t = 0 the problem is solved. Where a walk from the middle is lost, one whose c are the normal
+forces of the best force so far goes another way, with fewer folds. Friction is not
 monotone: t falls and rises along the path, and at such a fold whatever only lets t fall (an interior point)
 or the residual (Newton) stalls. So the path is followed by its arc length (Allgower & Georg, Introduction to
 Numerical Continuation Methods, 2003): along the tangent, then by Newton across it. Lengths are in the metric
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import PLAUSIBLE, judge, relative_residual, runaway
+from palpo.physics.contact.residual import judge, relative_residual, runaway
 from palpo.physics.contact.solvers import semi_smooth_newton
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
 from palpo.physics.contact.solvers.scaling import unit_cones
@@ -43,8 +45,16 @@ AIM, NEAR, SHRINK, TURNS = 0.1, 0.01, 0.7, 6
 """Length of a first correction that is aimed at; of one that is the last; of one over the one before, at
 most; most corrections of a step."""
 
-FLOOR = 1e-7
-"""Least force, over the largest, that is followed on its own scale: below it is what rounding in W x does."""
+SHORT, PATIENT = 1e-2, 14
+"""Steps shorter than that may take so many corrections, not each shorter than the one before: they are what
+is left of the corrections of the step before, and no shorter step leaves less."""
+
+APART = 1e-2
+"""Least c of a start near a force, over the largest."""
+
+FLOOR, COARSEST, COARSER = 1e-7, 1e-3, 10.0
+"""Least force, over the largest, that is followed on its own scale: below it is what rounding in W x does. It
+is raised by COARSER, up to COARSEST, where no step succeeds: rounding in a nearly singular W does more."""
 
 FADED = 1e-6
 """Slope of a contact's P_t below which it is taken as open: its rows are not factored."""
@@ -72,18 +82,22 @@ class _Point:
 
 
 class Path:
-    """The curve of a problem; x, shape (3 n,), in the unit cones."""
+    """The curve of a problem; x, shape (3 n,), in the unit cones. near: a force that gives c [N]."""
 
-    def __init__(self, problem: ContactProblem) -> None:
+    def __init__(self, problem: ContactProblem, near: Array | None = None) -> None:
         self.problem, self.n = problem, problem.n_contacts
         scale, unit = unit_cones(problem)
         self.scale, self.rubs = scale.ravel(), problem.mu > 0.0
         self.w = problem.w * self.scale * (self.scale / unit)[:, None]
         self.b = problem.b * self.scale / unit
-        self.start = np.zeros(3 * self.n)
-        self.start[0::3] = 1.0
+        middle = np.ones(self.n)
+        if near is not None and near.any():
+            middle = np.maximum(near[0::3] / self.scale[0::3], 0.0)
+            middle = np.maximum(middle, APART * middle.max())
+        self.start, y = np.zeros(3 * self.n), np.zeros(3 * self.n)
+        self.start[0::3], y[0::3] = middle, 1.0 / middle
         self.bend = np.zeros(3 * self.n)
-        self.bend = self.start - self._displacement(self.start, 1.0)[0]
+        self.bend = y - self._displacement(self.start, 1.0)[0]
 
     def _displacement(self, x: Array, t: float) -> tuple[Array, Array, Array]:
         """y, and u_t and sigma of every contact."""
@@ -140,11 +154,11 @@ class _Metric:
     eigenvalues below t, at which P_t turns, count as t.
     """
 
-    def __init__(self, x: Array, t: float) -> None:
+    def __init__(self, x: Array, t: float, floor: float = FLOOR) -> None:
         x = x.reshape(-1, 3)
         length = np.hypot(x[:, 1], x[:, 2])
         e = np.where(length[:, None] > 0.0, x[:, 1:] / np.maximum(length, 1e-300)[:, None], [1.0, 0.0])
-        least = max(t, FLOOR * float(np.abs(x[:, 0]).max()))
+        least = max(t, floor * float(np.abs(x[:, 0]).max()))
         low, high = (RELATIVE * np.maximum(x[:, 0] + s * length, least) for s in (-1.0, 1.0))
         root = np.sqrt(low * high)
         self.there = _spectral(low, high, e, root)
@@ -234,9 +248,9 @@ class _Factor:
 class Walk:
     """A walk along a path: where it is, and which way it goes."""
 
-    def __init__(self, problem: ContactProblem) -> None:
-        self.path = Path(problem)
-        self.x, self.log_t, self.length = self.path.start, 0.0, FIRST
+    def __init__(self, problem: ContactProblem, near: Array | None = None) -> None:
+        self.path = Path(problem, near)
+        self.x, self.log_t, self.length, self.floor = self.path.start, 0.0, FIRST, FLOOR
         border = np.zeros(len(self.x) + 1)
         border[-1] = -1.0
         metric = _Metric(self.x, 1.0)
@@ -249,17 +263,20 @@ class Walk:
 
     def step(self) -> bool:
         """One step along the path; whether there was any."""
-        metric, tangent = _Metric(self.x, self.t), self.factor.solve(None, 1.0)
-        tangent[:-1] = metric.measured(self.factor.metric.meant(tangent[:-1]))
-        tangent /= float(np.linalg.norm(tangent))
-        while self.length > SHORTEST:
-            first = self._advance(metric, tangent)
-            if first is not None:
-                self.length *= min(2.0, max(0.4, math.sqrt(AIM / max(first, 1e-12))))
-                self.length = min(self.length, LONGEST)
-                return True
-            self.length *= 0.3
-        return False
+        while True:
+            metric, tangent = _Metric(self.x, self.t, self.floor), self.factor.solve(None, 1.0)
+            tangent[:-1] = metric.measured(self.factor.metric.meant(tangent[:-1]))
+            tangent /= float(np.linalg.norm(tangent))
+            while self.length > SHORTEST:
+                first = self._advance(metric, tangent)
+                if first is not None:
+                    self.length *= min(2.0, max(0.4, math.sqrt(AIM / max(first, 1e-12))))
+                    self.length = min(self.length, LONGEST)
+                    return True
+                self.length *= 0.3
+            if self.floor >= COARSEST:
+                return False
+            self.floor, self.length = self.floor * COARSER, FIRST
 
     def _advance(self, metric: "_Metric", tangent: Array) -> float | None:
         """Goes where Newton across the tangent leads from a step along it.
@@ -268,8 +285,8 @@ class Walk:
         """
         x = self.x + self.length * metric.meant(tangent[:-1])
         log_t = self.log_t + self.length * tangent[-1]
-        first, last = 0.0, math.inf
-        for _ in range(TURNS):
+        first, last, short = 0.0, math.inf, self.length < SHORT
+        for _ in range(PATIENT if short else TURNS):
             point = self.path.at(x, math.exp(log_t))
             factor = _Factor(self.path, point, metric, tangent)
             self.factors += 1
@@ -277,7 +294,7 @@ class Walk:
                 return None
             change = factor.solve(point.f, 0.0)
             size = float(np.linalg.norm(change))
-            if not size <= min(1.0, SHRINK * last):
+            if not size <= (1.0 if short else min(1.0, SHRINK * last)):
                 return None
             first = first or size
             x, log_t, last = x + metric.meant(change[:-1]), log_t + change[-1], size
@@ -292,37 +309,35 @@ class Walk:
 def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
     """Follow the path until the residual is at most `stop.tolerance`; an iteration is a factorisation.
 
-    From the middle of the cones whatever the warm start, which is only given back where nothing is better.
+    From the middle of the cones and, where that way is lost, from near the best force, the warm start's or
+    one met on the way.
     """
     started, best = perf_counter(), starting_force(problem)
-    least, bound = relative_residual(problem, best), runaway(problem, PLAUSIBLE)
+    least, bound = relative_residual(problem, best), runaway(problem)
     if least <= stop.tolerance:
         return judge(problem, stop, best, 0, "converged", started)
-    walk, newton = Walk(problem), semi_smooth_newton.make_semi_smooth(problem.n_contacts)
-    w = np.ascontiguousarray(problem.w)
-    reason: Reason = "stalled"
-    spent, tried = 0, 1.0
-    while walk.t > STILL and walk.step():
-        r = walk.path.force(walk.x)
-        error = relative_residual(problem, r)
-        if error < least and np.linalg.norm(r) <= bound:
-            least, best = error, r
-        left = stop.max_iterations - walk.factors - spent
-        if error < 0.1 and walk.t < SINCE * tried and least > stop.tolerance and left > 0:
-            tried = walk.t
-            found, error, steps = _polish(problem, w, r, stop.tolerance, bound, min(POLISH, left), newton)
-            spent += steps
-            if error < least:
-                least, best = error, found
-        if least <= stop.tolerance:
-            break
-        if walk.factors + spent >= stop.max_iterations:
-            reason = "iterations"
-            break
-        if perf_counter() - started >= stop.seconds:
-            reason = "time"
-            break
-    return judge(problem, stop, best, walk.factors + spent, reason, started)
+    newton = semi_smooth_newton.make_semi_smooth(problem.n_contacts)
+    w, done = np.ascontiguousarray(problem.w), 0
+    for again in (False, True):
+        walk, spent, tried = Walk(problem, best if again else None), 0, 1.0
+        while walk.t > STILL and walk.step():
+            r = walk.path.force(walk.x)
+            error = relative_residual(problem, r)
+            if error < least and np.linalg.norm(r) <= bound:
+                least, best = error, r
+            left = stop.max_iterations - done - walk.factors - spent
+            if error < 0.1 and walk.t < SINCE * tried and least > stop.tolerance and left > 0:
+                tried = walk.t
+                found, error, steps = _polish(problem, w, r, stop.tolerance, bound, min(POLISH, left), newton)
+                spent += steps
+                if error < least:
+                    least, best = error, found
+            spare = stop.max_iterations - done - walk.factors - spent
+            if least <= stop.tolerance or spare <= 0 or perf_counter() - started >= stop.seconds:
+                reason: Reason = "iterations" if spare <= 0 else "time"
+                return judge(problem, stop, best, done + walk.factors + spent, reason, started)
+        done += walk.factors + spent
+    return judge(problem, stop, best, done, "stalled", started)
 
 
 def _polish(

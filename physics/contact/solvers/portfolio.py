@@ -28,7 +28,7 @@ from palpo.physics.contact.problem import (
     SparseProblem,
     Stop,
 )
-from palpo.physics.contact.residual import PLAUSIBLE, contact_statuses, judge, relative_residual, runaway
+from palpo.physics.contact.residual import contact_statuses, judge, relative_residual, runaway
 from palpo.physics.contact.solvers import (
     admm,
     anderson,
@@ -72,6 +72,10 @@ AGAIN = 3.0
 INTERIOR, POLISH = 100, 12
 """Most steps of an interior-point solve, and of Newton after it."""
 
+SETTLING, FURTHER = 1e-2, 0.1
+"""Residual of an interior-point solve below which Newton is tried from where it is, and the share of the last
+try's at which it is tried again: once the statuses are right, Newton needs fewer steps, of fewer rows."""
+
 SPARSE_SWEEPS = 300
 """Sweeps over a sparse W before it is factored."""
 
@@ -109,7 +113,7 @@ class _Run:
 
     def __init__(self, problem: ContactProblem, stop: Stop, started: float, sweeps: _Sweeps) -> None:
         self.problem, self.stop, self.started, self.sweeps, self.w = problem, stop, started, sweeps, sweeps.w
-        self.bound = runaway(problem, PLAUSIBLE)
+        self.bound = runaway(problem)
         self.best, self.least = sweeps.a.best.copy(), sweeps.least
         self.done = sweeps.done
         """Sweeps, factorisations and alternations."""
@@ -362,22 +366,25 @@ def _interior(run: _Run, ridge: float, lags: bool) -> None:
     p, s = run.problem, interior_point
     a = s.make_interior(p.n_contacts)
     s.begin(run.w, p.b, p.mu, ridge, lags, a)
-    code = s.CONTINUE
+    code, next_try = s.CONTINUE, SETTLING
     while code == s.CONTINUE and not run.over and a.count[s.STEPS] < INTERIOR:
         had = int(a.count[s.STEPS])
         code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
-        run.spend(int(a.count[s.STEPS]) - had, float(a.state[s.LEAST]), a.best)
+        least = float(a.state[s.LEAST])
+        run.spend(int(a.count[s.STEPS]) - had, least, a.best)
+        if code == s.CONTINUE and least <= next_try and run.least == least:
+            next_try = FURTHER * least
+            _newton(run, POLISH)
 
 
 def _walk(run: _Run) -> None:
-    """The central path followed round its folds, from its beginning."""
+    """The central path followed round its folds, from its middle, then from near the best force."""
     if run.over:
         return
     seconds = run.stop.seconds - (perf_counter() - run.started)
     part = replace(run.stop, max_iterations=run.left, seconds=seconds)
-    found = homotopy.solve(replace(run.problem, warm=None), part)
-    if relative_residual(run.problem, found.r) < math.inf and np.linalg.norm(found.r) <= run.bound:
-        run.spend(found.iterations, found.residual, found.r)
+    found = homotopy.solve(replace(run.problem, warm=run.best), part)
+    run.spend(found.iterations, found.residual, found.r)
 
 
 def _alternate(run: _Run, length: int) -> None:

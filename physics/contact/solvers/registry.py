@@ -217,6 +217,18 @@ register(
         sparse=True,
     ),
     Solver(
+        "tresca-coulomb",
+        "fixed point on Tresca's law, friction up to a held force (Panagiotopoulos 1975; Haslinger 1983)",
+        f"{_HERE}.tresca:fixed_point",
+        sure=False,
+    ),
+    Solver(
+        "tresca",
+        "friction up to mu times the normal force that there would be without friction",
+        f"{_HERE}.tresca:tresca",
+        consistent=False,
+    ),
+    Solver(
         "stick-first",
         "Gauss-Seidel, blocking force cut to the cone (001, 2.23 and 2.24)",
         f"{_HERE}.family:stick_first",
