@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import homotopy
 from palpo.physics.contact.solvers.homotopy import Walk
+from palpo.physics.contact.solvers.registry import find_solver
 from tests.contact.stored import HARD, in_cones, stored
 
 pytestmark = pytest.mark.portable
@@ -66,6 +68,28 @@ def test_a_walk_keeps_to_the_central_path(name):
         )
         for v in (a, c):
             assert (v[:, 0] > np.hypot(v[:, 1], v[:, 2])).all()
+
+
+@pytest.mark.parametrize("name", ["wedge_paper.npz", "padded_grip.npz"])
+def test_a_walk_may_begin_near_any_force_and_that_is_on_its_path(name):
+    """x = c n and y = n / c solve the equations at t = 1 to rounding, for the c of any force."""
+    problem, rng = stored(name), np.random.default_rng(0)
+    for force in (np.zeros(problem.b.size), rng.exponential(size=problem.b.size) ** 4):
+        path = homotopy.Path(problem, force)
+        y = path._displacement(path.start, 1.0)[0]
+        np.testing.assert_allclose(path.start[0::3] * y[0::3], 1.0, rtol=1e-9)
+        assert np.abs(path.at(path.start, 1.0).f).max() <= 1e-12 * np.abs(path.start).max() * np.abs(y).max()
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_a_walk_from_near_a_force_ends_at_a_solution_too(name):
+    problem = stored(name)
+    rough = find_solver("anderson").solve(problem, Stop(1e-8, 40)).r
+    walk = Walk(problem, rough)
+    while walk.t > 1e-12 and walk.factors < 4000 and walk.step():
+        pass
+    assert walk.t <= 1e-12
+    assert natural_map_residual(problem.w, problem.b, problem.mu, walk.path.force(walk.x)) <= 1e-6
 
 
 @pytest.mark.parametrize("name", [*HARD, "soft_on_soft.npz", "rank_deficient_stack.npz", "high_friction.npz"])

@@ -76,7 +76,7 @@ def test_the_contact_solver_and_its_baseline_are_timed_at_one_residual():
     assert len(figures) >= 2
     for held in figures.values():
         for tolerance, both in held.items():
-            for name in ("plain", "anderson"):
+            for name in ("plain", "anderson", "portfolio", "interior-point"):
                 assert both[name]["residual"] <= float(tolerance)
                 assert both[name]["ms"] > 0.0
             assert both["anderson ms"]["ratio"] == both["anderson"]["ms"] / both["plain"]["ms"]

@@ -162,6 +162,7 @@ def advance(w, b, mu, tolerance, bound, steps, a):
             chosen, step = (other, longer) if longer > step else (3, step)
         if not step > SMALLEST:
             return STALLED
+        a.count[IDLE] += 1
         for i in range(rows):
             a.x[i] += step * a.dx[chosen, i]
             a.y[i] += step * a.dy[chosen, i]
@@ -181,7 +182,6 @@ def _evaluate(w, b, mu, bound, a):
     error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, n, a.scratch)
     if not 0.0 < size <= bound:
         error = np.inf
-    a.count[IDLE] += 1
     if error < a.state[LEAST]:
         if error < FALL * a.state[LEAST]:
             a.count[IDLE] = 0

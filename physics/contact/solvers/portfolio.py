@@ -4,10 +4,11 @@ Accelerated sweeps (`anderson`) are the cheapest where they converge, and cost n
 interior-point solve costs about the same for every problem: that is its price. So sweeps go on for as long as
 they have cost less than that and have prospects; once hardly a contact changes its status between two looks
 (`SETTLED`), semi-smooth Newton is tried from where they are, and given up at once where it does not bite.
-Then the interior point. What it leaves, a singular W without a centred path or a coupling of normal and
-tangent that is not monotone, goes round between alternating directions, sweeps on the problem scaled to
-equal diagonal blocks, and Newton, each from the best force so far and for longer each time; after the first
-round the central path is walked round its folds (`homotopy`), which is slow and gets where no descent does.
+Then the interior point, which leaves the end to Newton where few contacts bear. What it leaves unsolved, a
+singular W without a centred path or a coupling of normal and tangent that is not monotone, goes round between
+alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each from the best
+force so far and for longer each time; after the first round the central path is walked round its folds
+(`homotopy`), which is slow and gets where no descent does.
 
 Every choice depends on residuals, statuses and counts alone, in work units: a unit is a product with W. So a
 replay repeats it bit for bit, and a larger budget, from eight sweeps on, gives a result that is no worse.
@@ -43,15 +44,18 @@ from palpo.physics.contact.solvers.relaxation import starting_force
 
 Array = NDArray[np.float64]
 
-FIRST, LOOK = 56, 32
-"""Sweeps before the first look at the residual, and between two more."""
+FIRST, LOOK = 24, 32
+"""Sweeps before the first look at the residual, the plain ones among them, and between two more."""
+
+EARLY = 0.1
+"""Residual that the plain sweeps leave as a rule: what came after says how quick the others are."""
 
 STEPS = 12
 """Factorisations of a usual interior-point solve."""
 
-OVERHEAD, FACTOR = 2.0, 12.0
-"""A step that factors N rows is worth OVERHEAD + N / FACTOR sweeps, extrapolation included, as measured from
-16 to 400 contacts with one thread; only the choice between solvers depends on it."""
+OVERHEAD, FACTOR = 4.0, 12.0
+"""A step that factors N rows is worth OVERHEAD + N / FACTOR sweeps over contacts that all bear, extrapolation
+included, as measured from 36 to 400 contacts with one thread; the choice between solvers depends on it."""
 
 SETTLED = 0.03
 """Share of the contacts that may change status between two looks for Newton to be tried."""
@@ -59,8 +63,9 @@ SETTLED = 0.03
 BITE, BITES = 0.1, 2
 """Newton is given up where that many steps do not bring the residual to this share."""
 
-NEARLY, MOST = 0.3, 2.0
-"""Sweeps that have cost the price go on while they promise to need this share of it, for MOST prices."""
+NEARLY, MOST, TRIAL = 0.3, 2.0, 0.4
+"""Sweeps that have cost the price go on while they promise to need this share of it, for MOST prices; those
+that have passed the first look go on for the share TRIAL of it."""
 
 FORLORN, HOPELESS, SPAN = 0.95, 2.0, 0.125
 """Sweeps are left where they promise to need so many times the price, at the first look and later; their rate
@@ -72,9 +77,10 @@ AGAIN = 3.0
 INTERIOR, POLISH = 100, 12
 """Most steps of an interior-point solve, and of Newton after it."""
 
-SETTLING, FURTHER = 1e-2, 0.1
+SETTLING, FURTHER, FEW = 1e-4, 0.01, 0.7
 """Residual of an interior-point solve below which Newton is tried from where it is, and the share of the last
-try's at which it is tried again: once the statuses are right, Newton needs fewer steps, of fewer rows."""
+try's at which it is tried again, where no larger share of the contacts bears: of fewer rows its steps are
+cheaper, and once the statuses are right one or two of them end it."""
 
 SPARSE_SWEEPS = 300
 """Sweeps over a sparse W before it is factored."""
@@ -117,6 +123,8 @@ class _Run:
         self.best, self.least = sweeps.a.best.copy(), sweeps.least
         self.done = sweeps.done
         """Sweeps, factorisations and alternations."""
+        self.share = 1.0
+        """Of the contacts, those that bore when it was last looked at."""
         self.spent_out = False
         """Whether what is left of the budget holds no unit of what comes next."""
         self.newton: semi_smooth_newton.SemiSmooth | None = None
@@ -167,8 +175,13 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
     if stop.max_iterations < first:  # to the last of its looks, or to what there is
         first = (stop.max_iterations - anderson.PLAIN) // anderson.OFTEN * anderson.OFTEN + anderson.PLAIN
         first = first if first > 0 else stop.max_iterations
-    if cold and sweeps.advance(first) == anderson.CONVERGED:
-        return judge(problem, stop, sweeps.a.best, sweeps.done, "converged", started)
+    if cold:
+        code = sweeps.advance(first)
+        room = sweeps.done + LOOK <= stop.max_iterations
+        if code == anderson.CONTINUE and room and _at_first_look(sweeps) <= LOOK:  # easy, as it seems
+            code = sweeps.advance(LOOK)
+        if code == anderson.CONVERGED:
+            return judge(problem, stop, sweeps.a.best, sweeps.done, "converged", started)
     run = _Run(problem, stop, started, sweeps)
     if not run.over:
         _try_all(run)
@@ -205,8 +218,7 @@ def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> Contact
 def _try_all(run: _Run) -> None:
     if run.problem.warm is not None and run.problem.warm.any():
         _newton(run, POLISH)
-    price = STEPS * _step_price(run, run.problem.n_contacts)
-    _sweep_while_it_pays(run, price)
+    price = _sweep_while_it_pays(run)
     attempts = iter(interior_point.ATTEMPTS)
     _interior(run, *next(attempts))
     _newton(run, POLISH)
@@ -230,44 +242,60 @@ def _try_all(run: _Run) -> None:
 
 
 def _step_price(run: _Run, bearing: int) -> float:
-    """What a step that factors the rows of so many contacts is worth, in products with W."""
+    """What a step of Newton's on so many bearing contacts is worth, in sweeps, which pay for these alone."""
     n = run.problem.n_contacts
     share = bearing / n
-    return OVERHEAD * share * share + 3 * n / FACTOR * share**3
+    return OVERHEAD * share + 3 * n / FACTOR * share * share
+
+
+def _price(run: _Run, bearing: int) -> float:
+    """What an interior-point solve of all contacts is worth, in sweeps, which pay for those that bear."""
+    n = run.problem.n_contacts
+    return STEPS * (OVERHEAD + 3 * n / FACTOR) * n / max(bearing, 1)
 
 
 # ---- sweeps
 
 
-def _sweep_while_it_pays(run: _Run, price: float) -> None:
-    """Sweeps until they converge, have cost the price of an interior point, or have no prospects."""
+def _sweep_while_it_pays(run: _Run) -> float:
+    """Sweeps until they converge, have cost the price of an interior point, or look forlorn; the price."""
     p, n, sweeps = run.problem, run.problem.n_contacts, run.sweeps
     status, before = np.zeros(n, np.int32), np.zeros(n, np.int32)
     contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, before)
-    if sweeps.done >= FIRST:  # so far from 1, and so on
-        gained = -math.log(min(sweeps.least, 1.0))
-        if sweeps.done * math.log(sweeps.least / run.stop.tolerance) > FORLORN * price * gained:
-            return
+    bearing = int(np.count_nonzero(before))
+    price, run.share = _price(run, bearing), bearing / n
+    if sweeps.done == FIRST and _at_first_look(sweeps) > FORLORN * price:
+        return price
     code, seen, tried, left = anderson.CONTINUE, [sweeps.least], 0, 0.0
     while code == anderson.CONTINUE and not run.over:
         if sweeps.done > price and (left > NEARLY * price or sweeps.done > MOST * price):
-            return
+            break
         had = sweeps.done
         code = sweeps.advance(run.whole(LOOK, anderson.OFTEN))
         run.spend(sweeps.done - had, sweeps.least, sweeps.a.best)
         if run.over:
-            return
+            break
         seen.append(sweeps.least)
         contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, status)
         changed = np.count_nonzero(status != before)
         before[:] = status
         left = _sweeps_left(seen, run.stop.tolerance, max(2, int(SPAN * price / LOOK)))
-        step = _step_price(run, int(np.count_nonzero(status)))
+        bearing = int(np.count_nonzero(status))
+        step, run.share = _step_price(run, bearing), bearing / n
         if changed <= SETTLED * n and sweeps.done >= 2 * tried and left > 2.0 * step:
             tried = sweeps.done
             _newton(run, POLISH)
-        if left > HOPELESS * price:
-            return
+        if left > HOPELESS * price and sweeps.done > TRIAL * price:
+            break
+    return price
+
+
+def _at_first_look(sweeps: _Sweeps) -> float:
+    """How many more sweeps those since the plain ones promise."""
+    gained = math.log(EARLY / sweeps.least) if 0.0 < sweeps.least < EARLY else 0.0
+    if gained <= 0.0:
+        return math.inf
+    return (sweeps.done - anderson.PLAIN) * math.log(sweeps.least / sweeps.tolerance) / gained
 
 
 def _sweep_on(run: _Run, most: int) -> None:
@@ -366,15 +394,17 @@ def _interior(run: _Run, ridge: float, lags: bool) -> None:
     p, s = run.problem, interior_point
     a = s.make_interior(p.n_contacts)
     s.begin(run.w, p.b, p.mu, ridge, lags, a)
-    code, next_try = s.CONTINUE, SETTLING
+    code, aim = s.CONTINUE, SETTLING if run.share <= FEW else 0.0
     while code == s.CONTINUE and not run.over and a.count[s.STEPS] < INTERIOR:
-        had = int(a.count[s.STEPS])
-        code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
+        had, until = int(a.count[s.STEPS]), max(aim, run.stop.tolerance)
+        steps = 1 if math.isfinite(run.stop.seconds) else min(INTERIOR - had, run.left)
+        code = s.advance(run.w, p.b, p.mu, until, run.bound, steps, a)
         least = float(a.state[s.LEAST])
         run.spend(int(a.count[s.STEPS]) - had, least, a.best)
-        if code == s.CONTINUE and least <= next_try and run.least == least:
-            next_try = FURTHER * least
-            _newton(run, POLISH)
+        if code == s.CONVERGED and not run.over:
+            aim, code = FURTHER * least, s.CONTINUE
+            if run.least == least:
+                _newton(run, POLISH)
 
 
 def _walk(run: _Run) -> None:
