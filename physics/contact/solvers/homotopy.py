@@ -306,11 +306,11 @@ class Walk:
         return None
 
 
-def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
+def solve(problem: ContactProblem, stop: Stop, *, middle: bool = True) -> ContactResult:
     """Follow the path until the residual is at most `stop.tolerance`; an iteration is a factorisation.
 
     From the middle of the cones and, where that way is lost, from near the best force, the warm start's or
-    one met on the way.
+    one met on the way. middle: whether that way is taken at all.
     """
     started, best = perf_counter(), starting_force(problem)
     least, bound = relative_residual(problem, best), runaway(problem)
@@ -318,7 +318,7 @@ def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
         return judge(problem, stop, best, 0, "converged", started)
     newton = semi_smooth_newton.make_semi_smooth(problem.n_contacts)
     w, done = np.ascontiguousarray(problem.w), 0
-    for again in (False, True):
+    for again in (False, True) if middle else (True,):
         walk, spent, tried = Walk(problem, best if again else None), 0, 1.0
         while walk.t > STILL and walk.step():
             r = walk.path.force(walk.x)

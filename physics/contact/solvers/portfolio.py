@@ -7,8 +7,8 @@ they have cost less than that and have prospects; once hardly a contact changes 
 Then the interior point, which leaves the end to Newton where few contacts bear. What it leaves unsolved, a
 singular W without a centred path or a coupling of normal and tangent that is not monotone, goes round between
 alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each from the best
-force so far and for longer each time; after the first round the central path is walked round its folds
-(`homotopy`), which is slow and gets where no descent does.
+force so far and for longer each time; after each round the central path is walked round its folds
+(`homotopy`), which is slow and gets where no descent does, the first time from its middle too.
 
 Every choice depends on residuals, statuses and counts alone, in work units: a unit is a product with W. So a
 replay repeats it bit for bit, and a larger budget, from eight sweeps on, gives a result that is no worse.
@@ -236,8 +236,7 @@ def _try_all(run: _Run) -> None:
         _newton(run, POLISH)
         _alternate(run, length)
         _newton(run, POLISH)
-        if length == ROUND:
-            _walk(run)
+        _walk(run, length == ROUND)
         length *= 2
 
 
@@ -407,13 +406,13 @@ def _interior(run: _Run, ridge: float, lags: bool) -> None:
                 _newton(run, POLISH)
 
 
-def _walk(run: _Run) -> None:
-    """The central path followed round its folds, from its middle, then from near the best force."""
+def _walk(run: _Run, middle: bool) -> None:
+    """The central path followed round its folds, from its middle or not, then from near the best force."""
     if run.over:
         return
     seconds = run.stop.seconds - (perf_counter() - run.started)
     part = replace(run.stop, max_iterations=run.left, seconds=seconds)
-    found = homotopy.solve(replace(run.problem, warm=run.best), part)
+    found = homotopy.solve(replace(run.problem, warm=run.best), part, middle=middle)
     run.spend(found.iterations, found.residual, found.r)
 
 
