@@ -1,4 +1,5 @@
-"""The whole haptic step of HapCo at 16, 36, 66 and 256 contacts found, along the scenes' own paths.
+"""The whole haptic step of HapCo at 16, 36, 66 and 256 contacts found, along the scenes' own paths, and with
+121 and 441 of which most bear (palpo.benchmarks.hapco_bearing).
 
 A step is collision, free motion, W, contact forces to a natural-map residual of 1e-4, feedback and both
 surfaces; the first touch is among them. The thesis of N. Talbi (section 4.4.3) had 100 steps a second at 16
@@ -8,8 +9,7 @@ contacts, with forces to 1e-2.
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.hapco import HapcoRig
-from palpo.app.runtime.system import Start
+from palpo.benchmarks.hapco_bearing import bearing, rig_of
 from palpo.benchmarks.timing import (
     BARE,
     Figures,
@@ -22,11 +22,7 @@ from palpo.benchmarks.timing import (
 )
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
-from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.haptics.device import DEVICES
-from palpo.haptics.limits import make_limits
-from palpo.haptics.workspace import make_workspace
 from palpo.physics.engine.contacts import AGAIN
 from palpo.physics.engine.tick import (
     assemble,
@@ -62,26 +58,13 @@ CONTACTS, ROWS, SWEEPS, SET = range(4)
 
 
 def hapco(every: int = 1) -> Figures:
-    """Whole HapCo steps at 16 to 256 contacts found, first touch included, against 1 kHz.
+    """Whole HapCo steps at 16 to 256 contacts found, and 121 and 441 that bear, against 1 kHz.
 
-    `hapco-many` runs here with one loop, as the others do.
+    The first touch is among them. `hapco-many` runs here with one loop, as the others do.
     """
     bare = bare_loop_us()
     figures: Figures = {f"{n} contacts": _measured(scene, every, bare) for n, scene in SCENES.items()}
-    return figures | {"bare loop us": bare}
-
-
-def rig_of(spec: HapcoScene, path: NDArray[np.float64]) -> HapcoRig:
-    """The scene in lock-step and one loop, its simulated hand led along a path (n, 3) [m] in its axes."""
-    spec = spec.model_copy(update={"loops": "servo"})
-    device = DEVICES[spec.device.model]
-    return HapcoRig(
-        spec,
-        Start(
-            lambda held: make_mock(device, path, dt=spec.rates.dt), make_workspace(),
-            make_limits(device.max_force, dt=spec.rates.dt),
-        ),
-    )  # fmt: skip
+    return figures | bearing(bare, every=every) | {"bare loop us": bare}
 
 
 def timed_path(

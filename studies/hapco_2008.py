@@ -22,6 +22,7 @@ from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.hapco_benches import BENCHES, CM, LEGS_2008, P, lead, make_interaction, path_2008
+from palpo.studies.hapco_limits import largest, scanned
 from palpo.studies.hapco_page import Finding, verdicts
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
@@ -103,8 +104,8 @@ def run(out: Path, quick: bool) -> list[Claim]:
                     for step in steps
                 ]
             if mu == 0.3:
-                for factor, method in product(plan.factors, PRINTED):
-                    factors += [solve(step, method, "physical", 1e-4, factor) for step in steps]
+                for method in PRINTED:
+                    factors += scanned(plan.factors, partial(_at_factor, steps, method))
     for name, table in {"steps": rows, "means": list(_means(rows)), "factors": factors}.items():
         write_csv(out / f"{name}.csv", table)
     for name, height, draw in (
@@ -282,7 +283,7 @@ def _instabilities(rows: Sequence[Row], factors: Sequence[Row]) -> Iterator[Find
     yield Finding(
         at_most("left end: largest stable factor on rho, global over local", one / other, 1.0, "",
                 "004, 4: local is more stable"),
-        "Local is more stable (4).", f"Global bears {one:g} rho_min, local {other:g}.",
+        "Local is more stable (4).", f"Global bears {one:.3g} rho_min, local {other:.3g}.",
     )  # fmt: skip
 
 
@@ -306,20 +307,19 @@ def _why_no_failure(rows: Sequence[Row], limits: Mapping[tuple[str, str], float]
     borne = limits["left end", "global"]
     most = max(row["rho_first_over_rho_min"] for row in rows if row["clamp"] == "left end")
     return (
-        f"Every step bears {borne:g} rho_min. A rho kept from the first contact would grow to "
+        f"Every step bears {borne:.3g} rho_min. A rho kept from the first contact would grow to "
         f"{most:.2f} rho_min on the way to the free end, which softens: "
         + ("that fails, and does not with both ends held." if most > borne else "still below it.")
     )
 
 
+def _at_factor(steps: Sequence[Step], method: str, factor: float) -> list[Row]:
+    return [solve(step, method, "physical", 1e-4, factor) for step in steps]
+
+
 def _largest(rows: Sequence[Row], clamp: str, method: str) -> float:
-    """The last factor of the rising scan at which no step fails."""
-    most = 0.0
-    for factor in sorted({row["factor"] for row in rows}):
-        if not all(row["met"] for row in _pick(rows, clamp=clamp, method=method, factor=factor)):
-            break
-        most = factor
-    return most
+    """The largest factor at which no step fails, to the bisection's width."""
+    return largest(_pick(rows, clamp=clamp, method=method))[0]
 
 
 # ---- figures

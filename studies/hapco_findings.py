@@ -11,6 +11,7 @@ import numpy as np
 
 from palpo.studies.claims import at_least, at_most, close_to
 from palpo.studies.hapco_benches import MATERIALS
+from palpo.studies.hapco_limits import largest
 from palpo.studies.hapco_page import Finding
 from palpo.studies.hapco_thesis import FACTORS, STIFFNESSES, SYMBOLS, TABLES, cell
 
@@ -293,7 +294,7 @@ def _factors_on_rho(data: Data) -> Iterator[Finding]:
                          limit, 5.0, "", source),
                 f"Beyond {limit:g} rho it is unstable on aluminium and tissue; elsewhere the factor is "
                 "another (3.5, 3.10).",
-                f"Every step converges up to {most:g}; {lost}.", _why_that_limit(data, pair, symbol, most),
+                f"Every step converges up to {most:.3g}; {lost}.", _why_that_limit(data, pair, symbol, most),
             )  # fmt: skip
 
 
@@ -302,15 +303,12 @@ def _sweeps_at(rows: Sequence[Row], factor: float) -> float:
 
 
 def _largest(rows: Sequence[Row]) -> tuple[float, str]:
-    """The last factor of the rising scan without failure, and what comes at the next."""
-    most, lost = 0.0, "none of those tried fails"
-    for factor in sorted({row["factor"] for row in rows}):
-        own = _pick(rows, factor=factor)
-        failed = sum(not row["met"] for row in own)
-        if failed:
-            return most, f"at {factor:g} fail {failed} of {len(own)}"
-        most = factor
-    return most, lost
+    """The largest factor borne, to the bisection's width, and what comes at the next."""
+    most, beyond = largest(rows)
+    if not beyond:
+        return most, "none of those tried fails"
+    failed = sum(not row["met"] for row in beyond)
+    return most, f"at {beyond[0]['factor']:.3g} fail {failed} of {len(beyond)}"
 
 
 def _why_that_limit(data: Data, pair: str, symbol: str, most: float) -> str:
@@ -327,8 +325,8 @@ def _why_that_limit(data: Data, pair: str, symbol: str, most: float) -> str:
     once = _pick(data["factors"], symbol=symbol, pair=pair, factor=1.0)
     off = max(row["deviation_percent"] for row in once)
     return (
-        f"With the fitting projection the limit is {right:g}. What the printed one ends at with factor 1 is "
-        f"up to {off:.3g}% off."
+        f"With the fitting projection the limit is {right:.3g}. What the printed one ends at with factor 1 "
+        f"is up to {off:.3g}% off."
     )
 
 

@@ -10,9 +10,15 @@ What 001 leaves open is chosen once. Its 45 and 90 MPa are read as kPa, with no 
 are tens of micrometres. How deep its users pressed is not said: here as deep as makes 3 N, its first peak
 force, at 45 and mu 0.3; its other three are then for the study to find. Seven opinions become two numbers:
 the force above 30 Hz, where a hand feels trembling and makes none itself, and the greatest jump in a tick.
+
+How firm its users' hands were is not said either, and decides by how much a stiffer tissue is felt: a hand of
+stiffness h that means to go d deep meets d / (1 / h + 1 / k) of a contact of stiffness k, as much of twice k
+as of k if it is soft, and twice as much if it is firm. So the peaks are compared over hands, too. Its last
+trial, a block of rubber (800 MPa) on a tissue of 0.9 MPa, is run with a twentieth of its force.
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import thread_time
@@ -28,7 +34,8 @@ from scipy.signal import butter, sosfiltfilt
 
 from palpo.app.build.hapco import build_bodies, detection_of
 from palpo.app.cli.progress import Silent
-from palpo.benchmarks.hapco import rig_of, timed_path
+from palpo.benchmarks.hapco import timed_path
+from palpo.benchmarks.hapco_bearing import HAND, rig_of
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.backends.mock import make_mock
@@ -80,6 +87,8 @@ NEWTON_TOLERANCE = 1e-5
 
 PRINTED_PEAKS = {(45.0, 0.3): 3.0, (45.0, 0.7): 4.5, (90.0, 0.3): 4.5, (90.0, 0.7): 7.0}
 """Largest forces that 001's users met [N]."""
+HANDS = (400.0, 700.0, 1000.0, 1500.0)
+"""Stiffnesses of the hand over which the peaks are compared [N/m]."""
 FITTED = (45.0, 0.3)
 """Whose peak the depth of the hand's path is chosen for: it can confirm nothing."""
 TREMBLE = 30.0
@@ -91,6 +100,8 @@ def run(out: Path, quick: bool) -> list[Line]:
     """All steps, numbers of contacts and moduli, ours beside 001's solver at 001's rates."""
     depth = pressing_depth()
     path = hand_path(depth)
+    firm = list(hand_peaks(HANDS[::3] if quick else HANDS))
+    write_csv(out / "hands.csv", firm)
     trials = [
         Trial(step, contacts, modulus)
         for modulus in (MODULI[:1] if quick else MODULI)
@@ -106,7 +117,8 @@ def run(out: Path, quick: bool) -> list[Line]:
     _print(rows)
     save_figure(out / "penetration.png", 5.6, lambda figure: _draw_penetration(figure, traces))
     save_figure(out / "trials.png", 5.6, lambda figure: _draw_rows(figure, rows))
-    return _claims(rows, depth)
+    save_figure(out / "hands.png", 3.6, lambda figure: _draw_hands(figure, firm))
+    return _claims(rows, depth) + _hand_claims(firm) + _rubber_claims(path)
 
 
 # ---- one trial
@@ -141,14 +153,36 @@ def hand_path(depth: float) -> Floats:
     return legs((0.3, *START), *((t, *x) for seconds, x in ways for t in (seconds, 0.4)))
 
 
-def pressing_depth() -> float:
-    """Depth of the hand's path [m] at which step 3 at 36 contacts, 45 kPa has 001's first peak force."""
+def pressing_depth(hand: float = HAND) -> float:
+    """Depth of a hand's path [m] at which step 3 at 36 contacts, 45 kPa has 001's first peak force."""
     trial = Trial(STEPS[2], 36, MODULI[0])
 
     def beyond(depth: float) -> float:
-        return peak(trial.ours(hand_path(depth))) - PRINTED_PEAKS[FITTED]
+        return peak(trial.ours(hand_path(depth), hand)) - PRINTED_PEAKS[FITTED]
 
     return float(brentq(beyond, 0.002, 0.06, xtol=1e-4))
+
+
+def sent(spec: HapcoScene, path: Floats, hand: float = HAND) -> Floats:
+    """Force that a scene's servo sends (n, 3) [N], a hand of that stiffness led along a path."""
+    rig, found = rig_of(spec, path, hand=hand), []
+    for first in range(0, len(path), 4000):
+        servo_run(rig.servo, min(4000, len(path) - first))
+        found.append(drain_rows(rig.servo))
+    return np.concatenate(found)[:, FORCE]
+
+
+def hand_peaks(hands: Sequence[float]) -> Iterator[Row]:
+    """Peak forces of step 3 for hands of those stiffnesses, each of which presses so deep that the first is
+    001's."""
+    for hand in hands:
+        depth = pressing_depth(hand)
+        path, row = hand_path(depth), {"hand_N_per_m": hand, "depth_mm": 1e3 * depth}
+        for modulus in MODULI:
+            step = STEPS[2]
+            row[f"peak_{modulus:g}_kPa_N"] = peak(Trial(step, 36, modulus).ours(path, hand))
+        low, high = (row[f"peak_{modulus:g}_kPa_N"] for modulus in MODULI)
+        yield row | {"ratio": high / low}
 
 
 @dataclass(frozen=True)
@@ -159,14 +193,9 @@ class Trial:
     contacts: int
     modulus: float
 
-    def ours(self, path: Floats) -> Floats:
-        """Force that the servo sends (n, 3) [N], the hand led along a path."""
-        rig = rig_of(scene_of(self.contacts, self.modulus, self.step.mu, self.step.eps_gs), path)
-        found = []
-        for first in range(0, len(path), 4000):
-            servo_run(rig.servo, min(4000, len(path) - first))
-            found.append(drain_rows(rig.servo))
-        return np.concatenate(found)[:, FORCE]
+    def ours(self, path: Floats, hand: float = HAND) -> Floats:
+        """Force that the servo sends (n, 3) [N], a hand of that stiffness led along a path."""
+        return sent(scene_of(self.contacts, self.modulus, self.step.mu, self.step.eps_gs), path, hand)
 
     def interaction(self) -> Interaction:
         """001's step: Uzawa global, bi-potential, rho_min, stopped by the last change of the force."""
@@ -305,6 +334,50 @@ def _claims(rows: list[Row], depth: float) -> list[Line]:
     return claims + _peak_claims(rows) + _effect_claims(rows)
 
 
+def _hand_claims(firm: list[Row]) -> list[Line]:
+    """Which hand has 001's ratio of peaks, between those that were tried."""
+    hands, ratios = (np.array([row[key] for row in firm]) for key in ("hand_N_per_m", "ratio"))
+    printed = PRINTED_PEAKS[MODULI[1], 0.3] / PRINTED_PEAKS[FITTED]
+    fitting = float(np.interp(printed, ratios, hands)) if ratios[0] < printed < ratios[-1] else math.nan
+    said = "001, section 4.4.3: 4.5 N over 3 N"
+    return [
+        *(
+            Reported(f"peak at {MODULI[1]:g} kPa over {MODULI[0]:g}, hand of {row['hand_N_per_m']:g} N/m",
+                     row["ratio"], "", f"{printed:g} printed")
+            for row in firm
+        ),
+        at_least("hand that has the printed ratio of peaks", fitting, 700.0, "N/m", said),
+        at_most("hand that has the printed ratio of peaks", fitting, 1500.0, "N/m", said),
+    ]  # fmt: skip
+
+
+RUBBER = (
+    'mobile.material={ youngs_modulus = "800 MPa", poisson_ratio = 0.4, density = 1100 }',
+    'fixed.material.youngs_modulus="0.9 MPa"',
+    "workspace.force_scale=0.05",
+)
+"""001's last trial; 0.9 MPa is twenty times 45 kPa."""
+
+
+def _rubber_claims(path: Floats) -> list[Line]:
+    """Rubber on tissue is felt as aluminium on a tissue a twentieth as stiff: both are rigid beside it."""
+    fine, coarse = STEPS[2], STEPS[4]
+    forces = {}
+    for step in (fine, coarse):
+        told = [*RUBBER, f"friction.default={step.mu}", f"solver.tolerance={step.eps_gs}"]
+        rubber = load_scene(SCENES[16], told)
+        assert isinstance(rubber, HapcoScene)
+        forces[step] = sent(rubber, path)
+    felt, like = peak(forces[fine]), peak(Trial(fine, 16, MODULI[0]).ours(path))
+    worse = trembling(forces[coarse]) / trembling(forces[fine])
+    return [
+        close_to("rubber of 800 MPa on tissue of 0.9 MPa, felt a twentieth: peak", felt, like, 5.0, "N",
+                 "aluminium on 45 kPa"),
+        Reported("rubber: force above 30 Hz at eps_GS 1e-2 over that at 1e-4", worse, "",
+                 "001: 1e-2 feels worse, with 16 contacts"),
+    ]  # fmt: skip
+
+
 def _peak_claims(rows: list[Row]) -> list[Line]:
     """Each printed peak against the finest solution at most contacts; the FITTED one is a figure."""
     claims: list[Line] = []
@@ -346,6 +419,17 @@ def _effect_claims(rows: list[Row]) -> list[Claim]:
 
 
 # ---- the pictures
+
+
+def _draw_hands(figure: Figure, firm: list[Row]) -> None:
+    """Ratio of the peaks over the hand's stiffness."""
+    ax = figure.subplots()
+    hands = [row["hand_N_per_m"] for row in firm]
+    ax.plot(hands, [row["ratio"] for row in firm], "o-", color=COLOURS["krylov"], label="ours")
+    printed = PRINTED_PEAKS[MODULI[1], 0.3] / PRINTED_PEAKS[FITTED]
+    ax.axhline(printed, color=COLOURS["paper"], lw=1.0, label="001")
+    ax.set(xlabel="stiffness of the hand [N/m]", ylabel=f"peak at {MODULI[1]:g} kPa over {MODULI[0]:g}")
+    ax.legend(frameon=False, fontsize=8)
 
 
 def _draw_penetration(figure: Figure, traces: dict[Trial, tuple[Floats, Floats]]) -> None:

@@ -14,6 +14,7 @@ A solver has failed where it has not met its stop within 001's number of sweeps.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_n
 from palpo.studies.claims import Claim
 from palpo.studies.hapco_benches import CM, PAIRS, lead, make_interaction, penetration, sliding
 from palpo.studies.hapco_findings import findings
+from palpo.studies.hapco_limits import scanned
 from palpo.studies.hapco_page import write_page
 from palpo.studies.hapco_plots import draw_all
 from palpo.studies.hapco_thesis import MUS
@@ -320,15 +322,16 @@ def _formulations(plan: Plan, recorded: Sequence[Recorded]) -> Iterator[Row]:
 
 
 def _factors(plan: Plan, recorded: Sequence[Recorded]) -> Iterator[Row]:
-    """Factors on rho; the other pairs on every third step."""
+    """Factors on rho, and a bisection to the largest one borne; the other pairs on every third step."""
     for pair in PAIRS:
-        for path in PATHS:
-            stride = plan.stride if pair == "aluminium-tissue" else max(plan.stride, 3)
-            one = _find(recorded, pair, path).every(stride)
-            for symbol in SCANNED:
-                for factor in plan.factors:
-                    for row in solve(one, _relative(symbol, factor)):
-                        yield {"factor": factor, **row}
+        stride = plan.stride if pair == "aluminium-tissue" else max(plan.stride, 3)
+        both = [_find(recorded, pair, path).every(stride) for path in PATHS]
+        for symbol in SCANNED:
+            yield from scanned(plan.factors, partial(_at_factor, both, symbol))
+
+
+def _at_factor(recorded: Sequence[Recorded], symbol: str, factor: float) -> list[Row]:
+    return [{"factor": factor, **row} for one in recorded for row in solve(one, _relative(symbol, factor))]
 
 
 def _relative(symbol: str, factor: float) -> Trial:

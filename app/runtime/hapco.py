@@ -29,6 +29,9 @@ from palpo.physics.systems.hapco_multirate import MultirateServo, multirate_tick
 from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
 from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
 from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic
+from palpo.physics.systems.hapco_tangent import TangentServo, tangent_tick
+from palpo.physics.systems.hapco_tangent import tick_data as tangent_data
+from palpo.physics.systems.hapco_tangent_loop import TangentLoop, make_tangent
 from palpo.physics.systems.hapco_tick import whole_matrix
 
 KIND = "none"
@@ -52,13 +55,17 @@ class HapcoRig(OneLowLoop):
         values = settings_of(spec, self._built)
         contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
         clock = machine_clock.address if start.threads else 0
-        self.loops: MultirateServo | None = None
+        self.loops: MultirateServo | TangentServo | None = None
         self.low: SettingsLoop | ContactLoop
         self.lock: PromptLock | ContactLock
         if spec.loops == "multirate":
             self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
             self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
             tick, self._data = multirate_tick, multirate_data(self.loops)
+        elif spec.loops == "tangent":
+            self.loops, self.low = make_tangent(*contacts, self.ratio, clock)
+            self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
+            tick, self._data = tangent_tick, tangent_data(self.loops)
         else:
             self.state = make_quasistatic(*contacts, clock=clock)
             state = self.state
@@ -71,6 +78,9 @@ class HapcoRig(OneLowLoop):
             )
             self.lock = PromptLock(self.low, self.ratio)
             tick, self._data = hapco_tick, tick_data(self.state)
+        self.solved = self.low.side if isinstance(self.low, TangentLoop) else self.state
+        """Whose engine solves the contacts: the servo's, or the slow loop's where the servo follows
+        tangents."""
         self._threads = start.threads
         self.servo: Servo = start.make_servo(
             tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
@@ -129,18 +139,21 @@ class HapcoRig(OneLowLoop):
         servo_run(self.servo, len(flags) - done)
 
     def problem(self) -> ContactProblem:
-        """The last tick's contact problem [m], [N], of all contacts found; InputError if there were none."""
-        e = self.state.engine
+        """The last tick's contact problem [m], [N], of all contacts found, or the slow loop's last one.
+
+        Raises InputError if there were none.
+        """
+        e = self.solved.engine
         n = int(e.contacts.count[0])
         if n == 0:
             raise InputError("nothing is in contact in this tick, so that it has no contact problem")
         w = np.empty((3 * n, 3 * n))
-        whole_matrix(Handle(self.state), w)
+        whole_matrix(Handle(self.solved), w)
         return ContactProblem(w, e.b[: 3 * n].copy(), e.contacts.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""
-        told = self.state.engine.solver.told
+        told = self.solved.engine.solver.told
         return {
             "sweeps used up": int(told["sweep_caps"][0]),
             "time used up": int(told["time_caps"][0]),
@@ -150,7 +163,7 @@ class HapcoRig(OneLowLoop):
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on contacts without room and on solves that stopped short."""
         solver, counts, found = self.spec.solver, self.counts(), []
-        if lost := int(self.state.engine.count["lost"][0]):
+        if lost := int(self.solved.engine.count["lost"][0]):
             found.append(f"{lost} contacts were dropped: capacity full.")
         if counts["sweeps used up"]:
             found.append(

@@ -20,7 +20,10 @@ class Hapco(System):
     """See System."""
 
     heading = "One body pressed on another, with friction at many contacts"
-    ticks = (f"{YIELDS}.surface", f"{PHYSICS}.hapco_servo", f"{PHYSICS}.hapco_multirate")
+    ticks = (
+        f"{YIELDS}.surface", f"{PHYSICS}.hapco_servo", f"{PHYSICS}.hapco_multirate",
+        f"{PHYSICS}.hapco_tangent",
+    )  # fmt: skip
     beside = ("palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing")
 
     def make_rig(self, spec: HapcoScene, start: Start) -> Rig:

@@ -106,10 +106,12 @@ class HapcoScene(BaseScene):
         "hapco",
         description="What computes the scene: two quasi-static bodies in contact, at the servo's rate.",
     )
-    loops: Literal["servo", "multirate"] = Field(
+    loops: Literal["servo", "multirate", "tangent"] = Field(
         "servo",
-        description="Where contacts are found and W is gathered: in the servo, or at the low rate, for "
-        "hundreds of contacts; contact.tolerance must then exceed the hand's way in two low periods.",
+        description="What the servo does: all; forces on the W of contacts that were found at the low rate "
+        "(multirate), for some hundred that bear; or it follows the tangents of forces solved at the low "
+        "rate (tangent), for hundreds that bear. contact.tolerance must then exceed the hand's way in two "
+        "low periods.",
     )
     mobile: MobileBody = Field(description="The body that the hand moves.")
     fixed: ElasticBody = Field(description="The body that it touches.")
@@ -124,4 +126,8 @@ class HapcoScene(BaseScene):
     def _two_names(self) -> "HapcoScene":
         if self.mobile.name == self.fixed.name:
             raise refuse("the mobile body has this name already; give each its own", "fixed", "name")
+        if self.loops == "tangent" and self.hold.mode != "direct":
+            raise refuse(
+                'loops = "tangent" needs a body that is where the hand is; use "direct"', "hold", "mode"
+            )
         return self

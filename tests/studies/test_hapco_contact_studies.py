@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from palpo.benchmarks.hapco import SCENES, STAGES, rig_of, time_stages, time_ticks, timed_path
+from palpo.benchmarks.hapco import SCENES, STAGES, time_stages, time_ticks, timed_path
+from palpo.benchmarks.hapco_bearing import bearing, rig_of, timed
 from palpo.config.load import load_scene
 from palpo.haptics.clock import make_scratch
 from palpo.physics.contact.problem import ContactProblem
@@ -178,6 +179,21 @@ def test_the_benchmark_meets_as_many_contacts_as_it_says(contacts):
     ns, met, residuals = timed_path(spec, path, rounds=1)
     assert met[:, 1].max() == 3 * contacts and met[:, 1].min() == 0
     assert (ns > 0).all() and (met[:, 0] > 0).any() and (residuals[met[:, 0] == 0] == 0.0).all()
+
+
+def test_ticks_of_each_kind_of_loops_are_timed_where_most_contacts_bear():
+    spec = load_scene("hapco-thousand", ["mobile.geometry.divisions=[5,2,5]",
+                                         "fixed.geometry.divisions=[8,3,8]", "rates.low_hz=50"])  # fmt: skip
+    deep = spec.device.path[0][2] - 3e-3
+    path = np.tile([0.0, deep, 0.0], (60, 1))
+    forces = []
+    for loops in ("servo", "multirate", "tangent"):
+        ns, force, bear = timed(rig_of(spec, path, loops), path)
+        assert (ns > 0).all() and bear[-1] > 0.8 * 36
+        forces.append(force[-1])
+    # at rest all are the solution's, but for friction's way there
+    np.testing.assert_allclose(forces[1:], [forces[0]] * 2, rtol=0.0, atol=0.02 * forces[0][1])
+    assert set(bearing({"p50": 1.0}, counts=())) == set()
 
 
 def test_a_tick_in_timed_stages_is_the_tick():

@@ -1,0 +1,183 @@
+"""HapCo where many contacts bear: what a tick costs in each kind of loops, and what following tangents errs
+by.
+
+The plate of `hapco-thousand`, with 121 vertices and with 441 of which nearly all bear. The hand is led
+along the scene's path. A tick is timed in lock-step, so that its frame is as late as its rate says; the
+force is compared with that of everything in one tick, with contacts found and solved at the same poses.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.runtime.hapco import HapcoRig
+from palpo.app.runtime.system import Start
+from palpo.benchmarks.timing import BARE, Figures, beside, microseconds, within
+from palpo.config.load import load_scene
+from palpo.config.schema.hapco import HapcoScene
+from palpo.haptics.backends.mock import FIRM, make_mock
+from palpo.haptics.clock import make_scratch, now_ns
+from palpo.haptics.device import DEVICES, Grip
+from palpo.haptics.limits import make_limits
+from palpo.haptics.workspace import make_workspace
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import OK, STATUS_CONTACTS
+from palpo.physics.kernels import kernel
+from palpo.physics.systems import hapco_multirate, hapco_tangent, hapco_tick
+from palpo.studies.runs import scene_path
+
+Floats = NDArray[np.float64]
+
+HAND = FIRM.stiffness
+"""Of a hand that holds a stylus firmly [N/m]."""
+COARSE = ("mobile.geometry.divisions=[10,2,10]", "fixed.geometry.divisions=[12,4,12]", "rates.low_hz=50")
+CASES: dict[int, tuple[tuple[str, ...], tuple[str, ...], int]] = {
+    121: (COARSE, ("servo", "multirate", "tangent"), 1),
+    441: ((), ("tangent",), 40),
+}
+"""By vertices: changes of the scene, the kinds of loops that are timed, and ticks from one full solution to
+the next."""
+DEPTH = 3e-3
+"""How deep the hand presses [m]: the scene's own path is for a hand that the tissue holds off."""
+TANGENT_US, ERROR = 100.0, 0.01
+"""Most time of a tick along tangents, and RMS of its force's error in shares of the peak."""
+
+
+def bearing(bare: Figures, counts: Sequence[int] = tuple(CASES), every: int = 1) -> Figures:
+    """Ticks with 121 and 441 contacts, most of which bear, and the error of those along tangents.
+
+    every: how many times as fast the hand goes along its path.
+    """
+    return {f"{n} vertices, most of which bear": _case(n, bare, every) for n in counts}
+
+
+def _case(vertices: int, bare: Figures, every: int) -> Figures:
+    changes, kinds, apart = CASES[vertices]
+    spec = load_scene("hapco-thousand", [*changes, "solver.tolerance=1e-4", "solver.time_cap=0"])
+    assert isinstance(spec, HapcoScene)
+    path = _pressed(spec)[::every]
+    figures: Figures = {"slow steps a second": spec.rates.low_hz}
+    for loops in kinds:
+        ns, force, bear = timed(rig_of(spec, path, loops), path)
+        touching = bear > 0
+        step = microseconds(ns[touching])
+        figures[loops] = {"contacts that bear": _spread(bear[touching]), "step us": step}
+        figures[loops]["step p50 us"] = beside(step["p50"], bare["p50"], BARE)
+        if loops == "tangent":
+            figures[loops]["target p50 us"] = within(step["p50"], TANGENT_US)
+            figures[loops]["error"] = _error(spec, path, force, apart)
+    return figures
+
+
+def rig_of(spec: HapcoScene, path: Floats, loops: str = "servo", hand: float = HAND) -> HapcoRig:
+    """The scene in lock-step with those loops, a simulated hand led along a path (n, 3) [m] in its axes.
+
+    hand: its stiffness [N/m]; its damping ratio is that of a hand of HAND.
+    """
+    spec, device = spec.model_copy(update={"loops": loops}), DEVICES[spec.device.model]
+    grip = Grip(hand, FIRM.damping * (hand / HAND) ** 0.5)
+    return HapcoRig(
+        spec,
+        Start(
+            lambda held: make_mock(device, path, grip=grip, dt=spec.rates.dt), make_workspace(),
+            make_limits(device.max_force, dt=spec.rates.dt),
+        ),
+    )  # fmt: skip
+
+
+def timed(rig: HapcoRig, path: Floats) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+    """Of a tick at each of positions (n, 3) [m]: its time [ns], its force (n, 3) [N], contacts that bear."""
+    ns, bear, force = np.zeros(len(path), np.int64), np.zeros(len(path), np.int64), np.zeros((len(path), 3))
+    ticks, state = _ticks_of(rig)
+    handle, port, done, scratch = Handle(state), rig.state.port, [0], make_scratch()
+
+    def advance(span: int) -> None:
+        k = slice(done[0], done[0] + span)
+        if ticks(handle, Handle(port), path[k], ns[k], force[k], bear[k], scratch) < span:
+            raise RuntimeError(f"a tick failed within {span} from {done[0]}")
+        done[0] += span
+
+    rig.lock.advance(len(path), advance)
+    return ns, force, bear
+
+
+def _ticks_of(rig: HapcoRig) -> tuple[Callable[..., int], Any]:
+    if rig.spec.loops == "tangent":
+        return time_tangent, rig.loops
+    return (time_multirate, rig.loops) if rig.spec.loops == "multirate" else (time_whole, rig.state)
+
+
+def _pressed(spec: HapcoScene) -> Floats:
+    """The scene's path, whose depth below the touch is DEPTH."""
+    path = scene_path(spec)
+    touch = float(spec.device.path[0][2]) - 2e-3
+    deepest = touch - path[:, 1].min()
+    below = path[:, 1] < touch
+    path[below, 1] = touch - (touch - path[below, 1]) * DEPTH / deepest
+    return path
+
+
+def _error(spec: HapcoScene, path: Floats, force: Floats, apart: int) -> Figures:
+    """Of forces along the path against full solutions at every so many of its ticks."""
+    truth = timed(rig_of(spec, path[::apart]), path[::apart])[1]
+    off, peak = np.linalg.norm(force[::apart] - truth, axis=1), np.linalg.norm(truth, axis=1).max()
+    rms = float(np.sqrt((off**2).mean()) / peak)
+    return {"RMS": within(rms, ERROR), "most": float(off.max() / peak), "peak N": float(peak)}
+
+
+def _spread(values: NDArray[np.int64]) -> Figures:
+    return {"median": int(np.median(values)), "most": int(values.max())}
+
+
+@kernel
+def _lead(port, position):
+    for i in range(3):
+        port.position[i] = position[i]
+
+
+@kernel
+def _book(port, force, bear, k):
+    for i in range(3):
+        force[k, i] = port.force[i]
+    bear[k] = port.status[STATUS_CONTACTS]
+
+
+@kernel
+def time_tangent(m, port, positions, ns, force, bear, scratch):
+    """Ticks along tangents at positions (n, 3), their times, forces and contacts; how many were well."""
+    for k in range(ns.shape[0]):
+        _lead(port, positions[k])
+        start = now_ns(scratch)
+        if hapco_tangent.tick(m) != OK:
+            return k
+        ns[k] = now_ns(scratch) - start
+        _book(port, force, bear, k)
+    return ns.shape[0]
+
+
+@kernel
+def time_multirate(m, port, positions, ns, force, bear, scratch):
+    """The same of ticks on the W of frames."""
+    for k in range(ns.shape[0]):
+        _lead(port, positions[k])
+        start = now_ns(scratch)
+        if hapco_multirate.tick(m) != OK:
+            return k
+        ns[k] = now_ns(scratch) - start
+        _book(port, force, bear, k)
+    return ns.shape[0]
+
+
+@kernel
+def time_whole(s, port, positions, ns, force, bear, scratch):
+    """The same of ticks that do everything."""
+    for k in range(ns.shape[0]):
+        _lead(port, positions[k])
+        start = now_ns(scratch)
+        if hapco_tick.tick(s) != OK:
+            return k
+        ns[k] = now_ns(scratch) - start
+        _book(port, force, bear, k)
+    return ns.shape[0]
