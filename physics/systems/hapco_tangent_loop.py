@@ -52,7 +52,7 @@ from palpo.physics.exchange.quasistatic_frame import (
 )
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import norm3, quat_difference, rotate_by
-from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_loop import ContactLoop
 from palpo.physics.systems.hapco_servo import Hold, make_servo
 from palpo.physics.systems.hapco_tangent import SLIDES, TangentServo, with_exchange

@@ -21,7 +21,7 @@ from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, WAITING
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems import hapco_tick as one_rate
-from palpo.physics.systems.hapco import Detection
+from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_loop import ContactLock
 from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
 from palpo.physics.systems.hapco_servo import tick_data as one_rate_data
