@@ -39,6 +39,8 @@ CASES: dict[int, tuple[tuple[str, ...], tuple[str, ...], int]] = {
 }
 """By vertices: changes of the scene, the kinds of loops that are timed, and ticks from one full solution to
 the next."""
+TOUCH = 0.016
+"""Height of the hand at which the plate touches [m]."""
 DEPTH = 3e-3
 """How deep the hand presses [m]: the scene's own path is for a hand that the tissue holds off."""
 TANGENT_US, ERROR = 100.0, 0.01
@@ -112,10 +114,8 @@ def _ticks_of(rig: HapcoRig) -> tuple[Callable[..., int], Any]:
 def _pressed(spec: HapcoScene) -> Floats:
     """The scene's path, whose depth below the touch is DEPTH."""
     path = scene_path(spec)
-    touch = float(spec.device.path[0][2]) - 2e-3
-    deepest = touch - path[:, 1].min()
-    below = path[:, 1] < touch
-    path[below, 1] = touch - (touch - path[below, 1]) * DEPTH / deepest
+    below, deepest = path[:, 1] < TOUCH, TOUCH - path[:, 1].min()
+    path[below, 1] = TOUCH - (TOUCH - path[below, 1]) * DEPTH / deepest
     return path
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from palpo.benchmarks.hapco import SCENES, STAGES, time_stages, time_ticks, timed_path
-from palpo.benchmarks.hapco_bearing import bearing, rig_of, timed
+from palpo.benchmarks.hapco_bearing import TOUCH, bearing, rig_of, timed
 from palpo.config.load import load_scene
 from palpo.haptics.clock import make_scratch
 from palpo.physics.contact.problem import ContactProblem
@@ -184,8 +184,7 @@ def test_the_benchmark_meets_as_many_contacts_as_it_says(contacts):
 def test_ticks_of_each_kind_of_loops_are_timed_where_most_contacts_bear():
     spec = load_scene("hapco-thousand", ["mobile.geometry.divisions=[5,2,5]",
                                          "fixed.geometry.divisions=[8,3,8]", "rates.low_hz=50"])  # fmt: skip
-    deep = spec.device.path[0][2] - 3e-3
-    path = np.tile([0.0, deep, 0.0], (60, 1))
+    path = np.tile([0.0, TOUCH - 1e-3, 0.0], (60, 1))
     forces = []
     for loops in ("servo", "multirate", "tangent"):
         ns, force, bear = timed(rig_of(spec, path, loops), path)
