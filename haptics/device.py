@@ -73,6 +73,9 @@ class DeviceSpec:
     """Force that its motors stand for ever [N]; infinite for one without motors."""
     thermal_time: float = 60.0
     """Time constant of the motors' windings [s]."""
+    bandwidth: float = 0.0
+    """Highest frequency of a vibration that a hand on it is given [Hz]; 0 for one that nobody holds. Makers
+    state none: 200 Hz is assumed where the servo calls the device itself, 100 Hz behind a service."""
 
 
 def stored_spec(stored: Mapping[str, Any]) -> DeviceSpec:

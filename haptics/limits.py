@@ -36,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.haptics.cues import CueParams, make_cues
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guard import GuardParams, make_guard
 from palpo.haptics.passivity import PassivityParams, make_passivity
@@ -68,6 +69,8 @@ AT_EDGE = 4096
 NEAR_LIMIT = 8192
 PASSIVATED = 16384
 POSE_HELD = 32768
+CUED = 65536
+MUTED = 131072
 FLAG_NAMES = {
     CLAMPED: "clamped to the device's force",
     RATE_LIMITED: "limited in rate",
@@ -85,6 +88,8 @@ FLAG_NAMES = {
     NEAR_LIMIT: "damped near the largest force",
     PASSIVATED: "damped by the passivity controller",
     POSE_HELD: "pose not plausible, the last one held",
+    CUED: "vibrates at a contact, slip, click or loss of suction",
+    MUTED: "vibrations and sounds switched off",
 }
 
 # Stop reasons
@@ -176,6 +181,7 @@ class LimitParams(NamedTuple):
     """Largest change of the torque in a tick [N m]."""
     continuous_force: float
     """Force [N] that the motors stand for ever; infinite has no thermal budget."""
+    cues: CueParams
     heating: float
     """Share of the way to its balance that the windings' temperature goes in a tick."""
 
@@ -261,11 +267,12 @@ def make_limits(
     guard: GuardParams | None = None,
     passivity: PassivityParams | None = None,
     motors: Motors = FORCE_ONLY,
+    cues: CueParams | None = None,
 ) -> LimitParams:
     """Limits from newtons, N/s and the seconds max_age and dt.
 
     ceiling None is max_force. hand_speed inf judges no pose. guard None guards nothing; passivity None
-    neither observes nor controls.
+    neither observes nor controls. cues None: no vibrations.
     Raises HapticsError on a force, rate, falling time or age that is not positive.
     """
     for name, value in (
@@ -302,6 +309,7 @@ def make_limits(
         max_torque=float(motors.max_torque),
         max_torque_step=float(motors.max_torque_rate * dt),
         continuous_force=float(motors.continuous_force),
+        cues=make_cues(dt=dt) if cues is None else cues,
         heating=float(dt / motors.thermal_time),
     )
 

@@ -4,17 +4,8 @@ import math
 import time
 from collections.abc import Callable
 
-from numba import typeof, types
-
 from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
-from palpo.haptics.servo import (
-    Servo,
-    ServoThread,
-    compile_servo,
-    finished_reason,
-    polled_loop,
-    polled_run,
-)
+from palpo.haptics.servo import Servo, ServoThread, finished_reason, poll_device
 from palpo.haptics.statistics import LATE
 from palpo.physics.exchange.handle import Handle
 
@@ -23,7 +14,7 @@ PATIENCE = 0.25
 
 
 class PolledThread(ServoThread):
-    """Runs `polled_loop`: what a device brings is two compiled functions and the handle that both are given.
+    """Runs a servo on a device that brings two compiled functions and the handle that both are given.
 
     read, write: addresses of C functions `int32 f(void *)`; data: what they are given. why: what became of a
     lost device, in words. said: what it has to say since last asked, and how often. The servo's device has
@@ -40,16 +31,10 @@ class PolledThread(ServoThread):
         said: Callable[[], dict[str, int]] = dict,
     ) -> None:
         super().__init__(servo)
-        self._read, self._write, self._data = read, write, data
+        self._data = data
+        poll_device(servo, read, write, data.address)
         self._why, self._said = why, said
         self._seen, self._silent = (0, math.inf), False
-
-    def _compile(self) -> None:
-        compile_servo(self.servo)
-        polled_loop.compile((typeof(self.servo), types.int64, types.int64, types.int64))
-
-    def _drive(self) -> None:
-        polled_loop(self.servo, self._read, self._write, self._data.address)
 
     @property
     def running(self) -> bool:
@@ -83,8 +68,3 @@ class PolledThread(ServoThread):
                 return False
             time.sleep(1e-3)
         return self._silent or super().join(timeout)
-
-
-def run_polled(servo: Servo, read: int, write: int, data: Handle, n: int) -> int:
-    """Lock-step: n ticks of a polled device without a clock, unless it stops; the ticks done."""
-    return int(polled_run(servo, read, write, data.address, n))

@@ -9,6 +9,7 @@ Step, in this order:
   call the tick, a C function of the system, which has failed until it says otherwise, and map its force back
     to the device;
   guard: the edge of the reach adds to the command, the dampers lay out what they take off once it is clamped;
+  cues: what has just happened is counted, and adds a short vibration (palpo.haptics.cues);
   limit, send, record the row, count.
 `servo_run` repeats it in lock-step without a clock; `servo_loop` paces it by absolute deadlines, without the
 GIL, until a stop has been asked for and the force has faded. Both call the same `servo_step`, so what a test
@@ -17,6 +18,9 @@ sees is what the hand gets.
 Several hands: a servo may lead others, each with a device, a workspace, limits, an account of energy and rows
 of its own. They make their part of each step beside its own, around the same tick, and none has a clock. What
 stops one hand stops all, in the same tick; they pause together.
+
+A device that is polled brings two C functions, which each step calls for each hand that has such a device:
+before all else to fill its port, and as the last act to send the force.
 
 Pause: while one is asked for the scene runs on under a falling gain; at zero the servo freezes. Frozen, it
 makes no tick and no row, its tick count stands, and it sends zero force; granted ticks are single steps at
@@ -37,6 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.clock import WAITER, end_waiting, make_scratch, now_ns, request_realtime, sleep_until
 from palpo.haptics.clutch import Clutch, follow_hand, make_clutch, slip, start_at_point, take_hold, take_start
+from palpo.haptics.cues import CueState, add_vibration, heed_events, make_cue_state
 from palpo.haptics.device import (
     DEVICE_ERRED,
     DEVICE_GONE,
@@ -55,7 +60,9 @@ from palpo.haptics.limits import (
     COUNT_NEAR_LIMIT,
     COUNT_POSE_HELD,
     COUNTERS,
+    CUED,
     DEVICE_LOST,
+    MUTED,
     NEAR_LIMIT,
     PASSIVATED,
     POSE_HELD,
@@ -137,8 +144,11 @@ CATCH_UP = 10
 """Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""
 
 # Control words: on one cache line what others ask of the servo, on another what it tells them
-_STOP, _EMERGENCY, _PAUSE, _GRANTED, _HOLD = 0, 1, 2, 3, 4
+_STOP, _EMERGENCY, _PAUSE, _GRANTED, _HOLD, _MUTE = 0, 1, 2, 3, 4, 5
 _REASON, _TICK, _FROZEN, _USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_LINE + 3
+
+_READ, _WRITE, _DATA = 0, 1, 2
+"""Entries of ServoState.polled."""
 
 
 class ServoState(NamedTuple):
@@ -179,6 +189,9 @@ class ServoState(NamedTuple):
     """Addresses of the servos of further hands that this one leads."""
     flags: NDArray[np.int64]
     """Those of the present step, shape (1,)."""
+    polled: NDArray[np.int64]
+    """Addresses of a device's two functions and of what they are given, 0 for none; shape (3,)."""
+    cues: CueState
 
 
 class Servo(Handle):
@@ -246,6 +259,8 @@ def make_servo(
         scratch=make_scratch(),
         beside=np.array([servo.address for servo in led], dtype=np.int64),
         flags=np.zeros(1, dtype=np.int64),
+        polled=np.zeros(3, dtype=np.int64),
+        cues=make_cue_state(1.0 / rate_hz),
     )
     state.limit_state.live[:2, LIVE_FORCE_SCALE] = place.force_scale
     servo = Servo(state)
@@ -282,6 +297,21 @@ def request_pause(servo, on):
 def hold_servo(servo, on):
     """Ask the servo on behalf of its device to fade and freeze, or to go on; one thread at a time."""
     store_release(servo.control, _HOLD, 1 if on else 0)
+
+
+@kernel
+def mute_servo(servo, on):
+    """Ask the servo, and those that it leads, to leave out vibrations, or not; any thread may."""
+    store_release(servo.control, _MUTE, 1 if on else 0)
+
+
+def poll_device(servo: Servo, read: int, write: int, data: int) -> None:
+    """Before the first tick: let the servo call a device's C functions `int32 f(void *)` in each step.
+
+    read: address of what fills `device_port` and the device's health. write: of what sends `sent` and
+    `turned`. data: what both are given; the caller keeps it alive.
+    """
+    servo.polled[:] = read, write, data
 
 
 @kernel
@@ -352,12 +382,19 @@ def _hear_stop(servo):
 
 
 @inlined
+def _led(servo, k):
+    return handle_like(servo, servo.beside[k])
+
+
+@inlined
 def _hear_pause(servo):
     """(whether a pause is asked for, whether a tick is granted)."""
     control = servo.control
     # in this order: whoever grants has asked for the pause before
     granted = load_acquire(control, _GRANTED)
     pausing, held = load_acquire(control, _PAUSE) != 0, load_acquire(control, _HOLD) != 0
+    for k in range(servo.beside.shape[0]):
+        held = held or load_acquire(_led(servo, k).control, _HOLD) != 0
     if not pausing:
         control[_USED] = granted
     return pausing or held, granted > control[_USED] and not held
@@ -390,11 +427,6 @@ def _read_device(servo, tick, late_ns):
     return flags
 
 
-@inlined
-def _led(servo, k):
-    return handle_like(servo, servo.beside[k])
-
-
 @kernel
 def _stand_still(servo, tick, late_ns):
     """A period of one frozen hand: zero force.
@@ -409,6 +441,37 @@ def _stand_still(servo, tick, late_ns):
 
 
 @inlined
+def _tell_end(servo):
+    """All hands' servos have stopped, and why."""
+    reason = stop_reason(servo.limit_state)
+    for k in range(servo.beside.shape[0]):
+        store_release(_led(servo, k).control, _REASON, reason)
+    store_release(servo.control, _REASON, reason)
+
+
+@inlined
+def _tell_frozen(servo, frozen):
+    """Whether all hands' servos stand still now; their devices look at their own."""
+    for k in range(servo.beside.shape[0]):
+        store_release(_led(servo, k).control, _FROZEN, frozen)
+    store_release(servo.control, _FROZEN, frozen)
+
+
+@kernel
+def _call_device(servo, which):
+    """Call one of the functions of a device that is polled."""
+    if servo.polled[which] != 0:
+        call_tick(servo.polled[which], servo.polled[_DATA])
+
+
+@inlined
+def _call_devices(servo, which):
+    _call_device(servo, which)
+    for k in range(servo.beside.shape[0]):
+        _call_device(_led(servo, k), which)
+
+
+@inlined
 def _rest(servo, late_ns):
     """A period of a frozen servo: zero force; returns True if a stop was asked for."""
     _stand_still(servo, servo.control[_TICK], late_ns)
@@ -417,7 +480,7 @@ def _rest(servo, late_ns):
     _stop_together(servo)
     done = _all_faded(servo)
     if done:
-        store_release(servo.control, _REASON, stop_reason(servo.limit_state))
+        _tell_end(servo)
     return done
 
 
@@ -510,14 +573,25 @@ def _take_in(servo, tick, frozen, waiting, late_ns):
         let_go(servo.limit_state, servo.energy.step)
 
 
+@inlined
+def _cue(servo, hand, muted):
+    """What has happened to what a hand holds, and its vibration; returns the flags."""
+    state, port, cues = servo.limit_state, servo.device_port, servo.limits.cues
+    silent = muted or state.gain[0] == 0.0
+    heed_events(servo.cues, cues, port, hand, largest_force(state), silent)
+    flags = CUED if add_vibration(servo.cues, cues, port.force) else 0
+    return flags | (MUTED if muted else 0)
+
+
 @kernel
-def _give_out(servo, pausing):
+def _give_out(servo, pausing, hand, muted):
     """One hand's part of a step after the tick: its force to its device, within its limits."""
     state = servo.limit_state
     slew_live(state, servo.limits, servo.workspace.force_scale, servo.port, servo.device.allowance[0])
     force_to_device(servo.workspace, force_scale_now(state), servo.port, servo.device_port)
     observe_torque(servo.energy, servo.device_port)
     servo.flags[0] |= _guard(servo)
+    servo.flags[0] |= _cue(servo, hand, muted)
     servo.flags[0] |= limit_force(state, servo.limits, servo.device_port, servo.sent, pausing)
     felt_torque(state, servo.turned)
     if device_write(servo.device, servo.sent) != DEVICE_OK:
@@ -525,12 +599,8 @@ def _give_out(servo, pausing):
 
 
 @kernel
-def servo_step(servo, late_ns, paced):
-    """One tick; returns True once a stop has been asked for and the force has faded.
-
-    A frozen servo makes none. late_ns: lateness [ns] of this tick. paced: 0 in lock-step, where the row's
-    times are zero so that recordings are bit-reproducible.
-    """
+def _step(servo, late_ns, paced):
+    """A step between asking the devices that are polled and telling them."""
     start = now_ns(servo.scratch)
     control, hands = servo.control, servo.beside.shape[0]
     frozen = control[_FROZEN] != 0
@@ -540,7 +610,7 @@ def servo_step(servo, late_ns, paced):
         if not granted:
             return _rest(servo, late_ns)
         control[_USED] += 1
-    tick = control[_TICK]
+    tick, muted = control[_TICK], load_acquire(control, _MUTE) != 0
     waiting = servo.port.status[STATUS_FLAGS] & WAITING != 0
     _take_in(servo, tick, frozen, waiting, late_ns)
     for k in range(hands):
@@ -548,8 +618,8 @@ def servo_step(servo, late_ns, paced):
     _stop_together(servo)
     _call_system(servo)
     for k in range(hands):
-        _give_out(_led(servo, k), pausing)
-    _give_out(servo, pausing)
+        _give_out(_led(servo, k), pausing, k + 1, muted)
+    _give_out(servo, pausing, 0, muted)
     step_ns = now_ns(servo.scratch) - start
     for k in range(hands):
         if servo.recording:
@@ -560,11 +630,24 @@ def servo_step(servo, late_ns, paced):
     statistics.counters[STEPS] += 1
     statistics.counters[STALE_STEPS] += is_stale(servo.port, servo.stale_age)
     count_duration(statistics, STEP, step_ns)
-    store_release(control, _FROZEN, 1 if pausing and _is_silent(servo) else 0)
+    _tell_frozen(servo, 1 if pausing and _is_silent(servo) else 0)
     store_release(control, _TICK, tick + 1)
     done = _all_faded(servo)
     if done:
-        store_release(control, _REASON, stop_reason(servo.limit_state))
+        _tell_end(servo)
+    return done
+
+
+@kernel
+def servo_step(servo, late_ns, paced):
+    """One tick; returns True once a stop has been asked for and the force has faded.
+
+    A frozen servo makes none. late_ns: lateness [ns] of this tick. paced: 0 in lock-step, where the row's
+    times are zero so that recordings are bit-reproducible.
+    """
+    _call_devices(servo, _READ)
+    done = _step(servo, late_ns, paced)
+    _call_devices(servo, _WRITE)
     return done
 
 
@@ -638,41 +721,6 @@ def servo_loop(servo):
 
 
 @kernel
-def polled_tick(servo, read, write, data, late_ns, paced):
-    """One tick of a device that is asked for its pose and told its force by C functions `int32 f(void *)`.
-
-    read and write: their addresses; data: what both are given. Read fills `device_port` and the device's
-    health; write sends `sent` and `turned`. True once a stop has been asked for and the force has faded.
-    """
-    call_tick(read, data)
-    done = servo_step(servo, late_ns, paced)
-    call_tick(write, data)
-    return done
-
-
-@kernel
-def polled_run(servo, read, write, data, n):
-    """Lock-step driver of a polled device: n ticks without a clock; those done."""
-    first = tick_count(servo)
-    for _ in range(n):
-        if finished_reason(servo) != RUNNING or polled_tick(servo, read, write, data, 0, 0):
-            break
-    return tick_count(servo) - first
-
-
-@kernel
-def polled_loop(servo, read, write, data):
-    """Real-time driver of a polled device, as `servo_loop`; returns the stop reason."""
-    deadline = now_ns(servo.scratch) + servo.period_ns
-    done = finished_reason(servo) != RUNNING
-    while not done:
-        late, deadline = _pace(deadline, servo.period_ns, servo.statistics, servo.scratch)
-        done = polled_tick(servo, read, write, data, late, 1)
-    end_waiting(servo.scratch)
-    return finished_reason(servo)
-
-
-@kernel
 def baseline_loop(n, period_ns, statistics, scratch):
     """n deadlines of the servo's clock with nothing in between: what the machine gives at best."""
     deadline = now_ns(scratch) + period_ns
@@ -721,6 +769,7 @@ def compile_servo(servo: Servo) -> None:
     request_stop.compile((own, types.int64))
     request_pause.compile((own, types.boolean))
     grant_ticks.compile((own, types.int64))
+    mute_servo.compile((own, types.boolean))
 
 
 @kernel

@@ -17,6 +17,7 @@ from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain import ChainModel, ChainState
 from palpo.physics.bodies.large_body import LargeTetBody
+from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, Surfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, Shape, join_shapes
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.high_state import CONSTRAINT_SUM, HOLD_REACTION
@@ -118,6 +119,22 @@ def _friction(spec: SceneSpec, scripted: bool) -> NDArray[np.float64]:
     return np.pad(np.array([[spec.mu(a, b) for b in names] for a in names]), (0, int(scripted)))
 
 
+def _surfaces(spec: SceneSpec) -> Surfaces:
+    """How bodies feel to what slides on them."""
+    names, found = [body.name for body in spec.bodies], make_surfaces(len(spec.surfaces))
+    for s, surface in enumerate(spec.surfaces):
+        found.body[s], found.where[s] = names.index(surface.body), EVERYWHERE
+        if surface.box is not None:
+            found.where[s] = BOX
+            found.lower[s], found.upper[s] = surface.box
+        if surface.sphere is not None:
+            found.where[s] = BALL
+            found.lower[s], found.upper[s] = surface.sphere.centre, surface.sphere.radius
+        found.wave[s] = 2.0 * np.pi / surface.pitch * np.array(surface.along)
+        found.texture[s], found.viscosity[s] = surface.texture, surface.viscosity
+    return found
+
+
 def _gains(hold: HoldSpec) -> tuple[float, float, float, float]:
     return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
 
@@ -215,5 +232,6 @@ def build_scene(spec: SceneSpec) -> Scene:
         ratios=[
             spec.rates.ratio_of(getattr(spec.bodies[member.number], "rate_hz", None)) for member in members
         ],
+        surfaces=_surfaces(spec),
         live=np.array(device_values(spec)),
     )

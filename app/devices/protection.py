@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from palpo.config.schema.scene import BaseScene
+from palpo.config.schema.snap import SnapScene
+from palpo.haptics.cues import make_cues
 from palpo.haptics.device import DEVICES, DeviceSpec
 from palpo.haptics.guard import make_guard
 from palpo.haptics.limits import Fades, LimitParams, Motors, buttons_mask, make_limits
@@ -32,9 +34,13 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
     safety, dt = spec.safety, spec.rates.dt
     device = device or DEVICES[spec.device.model]
     guard = make_guard(*device.reach, safety.edge_margin, safety.edge_stiffness, safety.saturation_damping)
+    wanted, max_rate = spec.cues, min(safety.max_rate, device.max_rate)
+    bandwidth = device.bandwidth if wanted.bandwidth is None else wanted.bandwidth
+    # only a connector clicks; elsewhere a force that falls at once is a hand that leaves
+    clicks = isinstance(spec, SnapScene)
     return make_limits(
         min(safety.max_force or device.max_force, device.max_force),
-        max_rate=min(safety.max_rate, device.max_rate),
+        max_rate=max_rate,
         max_age=safety.frame_age_limit,
         dt=dt,
         fades=Fades(safety.fade_in, safety.fade_out, safety.recovery, safety.emergency, safety.start_force),
@@ -45,4 +51,5 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
         motors=Motors(
             device.max_torque, continuous_force=device.continuous_force, thermal_time=device.thermal_time
         ),
+        cues=make_cues(bandwidth, device.max_force, max_rate, wanted.vibration, clicks, dt),
     )

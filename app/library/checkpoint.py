@@ -44,6 +44,7 @@ OWN = {
     ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
     ("PairSearch", "asked"), ("HighRate", "searches"), ("HighRate", "links"), ("HighRate", "helds"),
     ("LentClock", "address"), ("ServoState", "rows"), ("ServoState", "beside"),
+    ("ServoState", "polled"),
 }  # fmt: skip
 """Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""
 PLAIN = (bool, int, float, str, type(None))

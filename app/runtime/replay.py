@@ -43,6 +43,7 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import (
     DEVICE_LOST,
     EMERGENCY,
+    MUTED,
     NON_FINITE,
     PAUSING,
     POSE_HELD,
@@ -52,7 +53,14 @@ from palpo.haptics.limits import (
 )
 from palpo.haptics.plausible import HELD_TICKS
 from palpo.haptics.recording import Recording, read_recording
-from palpo.haptics.servo import grant_ticks, request_pause, request_stop, servo_run, start_servo_at
+from palpo.haptics.servo import (
+    grant_ticks,
+    mute_servo,
+    request_pause,
+    request_stop,
+    servo_run,
+    start_servo_at,
+)
 from palpo.physics.arithmetic import arithmetic
 from palpo.physics.exchange.port import WAITING
 
@@ -68,7 +76,7 @@ each step, which roundings decide where they are alike, and its click may be a t
 nearer by orders of magnitude."""
 MOVED_AND_FELT = ("p", "held_", "force_", "sent_")
 """Vectors that are compared so; counts, flags and residuals may differ by what one tick is early."""
-ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD
+ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD | MUTED
 """Flags by which a run tells what was asked of it, or happened to its device, from outside."""
 OWN = NON_FINITE | TICK_FAILED
 """Flags of a tick that stops the run by itself, and will again."""
@@ -312,6 +320,7 @@ class _Rerun:
             request_stop(servo, STOP_EMERGENCY)
         if asked & STOPPING:
             request_stop(servo)
+        mute_servo(servo, bool(asked & MUTED))
         request_pause(servo, bool(asked & PAUSING))
         if asked & PAUSING:
             # those that come before it froze need none; a resume drops the rest

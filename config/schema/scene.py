@@ -10,9 +10,11 @@ from pydantic import Field, PrivateAttr, model_validator
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Spec, choose, refuse
 from palpo.config.schema.body import BeamBody, Body, Place, QuasistaticBody, RigidBody, TetBody
+from palpo.config.schema.cues import Cues
 from palpo.config.schema.device import Device, Safety, Workspace
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.solver import Contact, Friction, Interface, Solver
+from palpo.config.schema.surface import Surface
 from palpo.config.schema.tool import FurtherTool, Hold, Tool
 from palpo.config.schema.units import Acceleration
 from palpo.config.schema.view import View
@@ -41,6 +43,7 @@ class BaseScene(Spec):
     device: Device = Field(Device(), description="The device and the simulated hand.")
     workspace: Workspace = Field(Workspace(), description="From the device's frame to the scene's.")
     safety: Safety = Field(Safety(), description="Limits on the force.")
+    cues: Cues = Field(Cues(), description="Vibrations and sounds.")
     view: View = Field(View(), description="The camera.")
 
     passivity: ClassVar[Literal["observe", "control"]] = "control"
@@ -77,6 +80,7 @@ class SceneSpec(BaseScene):
     contact: Contact = Field(Contact(), description="Detection of contacts.")
     friction: Friction = Field(Friction(), description="Coefficients of friction.")
     bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
+    surfaces: tuple[Surface, ...] = Field((), description="How bodies feel to what slides on them.")
     attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
     tool: Tool = Field(description="The body that the device holds.")
     tools: tuple[FurtherTool, ...] = Field(
@@ -160,6 +164,8 @@ class SceneSpec(BaseScene):
             yield ("attachments", i, "a", "body"), attachment.a.body
             if not isinstance(attachment, FrameAttachment):
                 yield ("attachments", i, "b", "body"), attachment.b.body
+        for i, surface in enumerate(self.surfaces):
+            yield ("surfaces", i, "body"), surface.body
         for i, pair in enumerate(self.friction.pairs):
             yield from ((("friction", "pairs", i, "bodies", j), name) for j, name in enumerate(pair.bodies))
         for i, names in enumerate(self.contact.ignore):

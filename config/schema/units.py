@@ -19,6 +19,7 @@ UNITS: dict[str, dict[str, float]] = {
     "frequency": {"Hz": 1.0, "kHz": 1e3, "1/s": 1.0},
     "angle": {"rad": 1.0, "deg": math.pi / 180.0},
     "speed": {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2},
+    "slowness": {"s/m": 1.0, "s/mm": 1e3},
     "acceleration": {"m/s^2": 1.0, "m/s2": 1.0},
     "force": {"N": 1.0, "mN": 1e-3},
     "force rate": {"N/s": 1.0, "N/ms": 1e3},
@@ -98,6 +99,7 @@ Time = Annotated[float, Quantity("time")]
 Frequency = Annotated[float, Quantity("frequency")]
 Angle = Annotated[float, Quantity("angle")]
 Speed = Annotated[float, Quantity("speed")]
+Slowness = Annotated[float, Quantity("slowness")]
 Acceleration = Annotated[float, Quantity("acceleration")]
 Force = Annotated[float, Quantity("force")]
 ForceRate = Annotated[float, Quantity("force rate")]

@@ -76,7 +76,7 @@ def spec_of(name: str, active_wrist: bool) -> DeviceSpec:
     """The figures of a device by its system's name, with torques only where its wrist has motors."""
     nominal = next((spec for word, spec in MODELS.items() if word in name.lower()), CAREFUL)
     torque = (nominal.max_torque or 0.2) if active_wrist else 0.0
-    return replace(nominal, name=name or nominal.name, max_torque=torque)
+    return replace(nominal, name=name or nominal.name, max_torque=torque, bandwidth=200.0)
 
 
 class Library:

@@ -33,7 +33,7 @@ from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import make_port
 from palpo.physics.kernels import callback, kernel
 
-INVERSE3 = DeviceSpec("Inverse3", 10.0, 2000.0, 0.02e-3, (0.3, 0.2, 0.2), 3, 0.15, 0.1)
+INVERSE3 = DeviceSpec("Inverse3", 10.0, 2000.0, 0.02e-3, (0.3, 0.2, 0.2), 3, 0.15, 0.1, bandwidth=100.0)
 """The maker's figures, which the service does not state; stiffness, mass and friction are careful guesses."""
 OPENING = 20.0
 """Seconds that the process may take to start and to find the device."""

@@ -279,6 +279,7 @@ class OpenHapticsDevice:
             workspace=sides if min(sides) > 0.0 else nominal.workspace,
             reach=_reach(found.max_workspace) or nominal.reach,
             continuous_force=lasting if lasting > 0.0 else LASTING[nominal.name],
+            bandwidth=200.0,
         )
 
     @property

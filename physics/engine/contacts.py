@@ -44,6 +44,7 @@ class Contacts(NamedTuple):
     frame: NDArray[np.float64]  # (c, 3, 3) rows n, t1, t2, world axes
     gap: NDArray[np.float64]  # (c,) [m] at the step's start, as the law sees it
     mu: NDArray[np.float64]  # (c,)
+    viscosity: NDArray[np.float64]  # (c,) [s/m] by which mu rises with the slip's speed
     restitution: NDArray[np.float64]  # (c,)
     anchored: NDArray[np.bool_]  # (c,) whether the detector has filled the next two
     offset: NDArray[np.float64]  # (c, 3) [m] slip since friction last gave way, world axes
@@ -57,7 +58,8 @@ def make_contacts(capacity: int) -> Contacts:
     return Contacts(
         np.zeros(2, np.int64), np.zeros(c, np.int64), np.zeros((c, 2), np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros((c, 2, 3)), np.zeros((c, 2, 3)), np.zeros((c, 3, 3)),
-        np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c, np.bool_), np.zeros((c, 3)), np.zeros((c, 3)),
+        np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c, np.bool_), np.zeros((c, 3)),
+        np.zeros((c, 3)),
         np.zeros(c, np.int32),
     )  # fmt: skip
 
@@ -75,7 +77,7 @@ def append(contacts, identity, first, second):
     contacts.count[0] = k + 1
     contacts.identity[k] = identity
     contacts.body[k, 0], contacts.body[k, 1] = first, second
-    contacts.mu[k] = contacts.restitution[k] = 0.0
+    contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = 0.0
     contacts.anchored[k] = False
     for i in range(3):
         contacts.offset[k, i] = contacts.force[k, i] = 0.0

@@ -4,8 +4,11 @@ Coulomb's law needs the tangential displacement since friction last gave way, no
 the offset from the contact's anchor: zero when the contact is made, unchanged by slip, which moves the anchor
 along, and otherwise whatever the solver left undone, so that a sticking contact returns to its anchor and
 never creeps. Force and offset are kept in the axes of body 2, which carries the anchor.
+
+How far it slipped in the last step is remembered, too: a surface may rub the more, the faster it slides.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +27,7 @@ class Memory(NamedTuple):
     body: NDArray[np.int32]  # (2, c, 2)
     force: NDArray[np.float64]  # (2, c, 3) on body 1 [N], axes of body 2
     offset: NDArray[np.float64]  # (2, c, 3) [m], axes of body 2
+    slipped: NDArray[np.float64]  # (2, c) [m] in that step
     back: NDArray[np.float64]  # (4,) scratch
 
 
@@ -32,7 +36,7 @@ def make_memory(capacity: int) -> Memory:
     c = capacity
     return Memory(
         np.zeros(3, np.int64), np.zeros((2, c), np.int64), np.zeros((2, c, 2), np.int32),
-        np.zeros((2, c, 3)), np.zeros((2, c, 3)), np.zeros(4),
+        np.zeros((2, c, 3)), np.zeros((2, c, 3)), np.zeros((2, c)), np.zeros(4),
     )  # fmt: skip
 
 
@@ -53,12 +57,16 @@ def _find(memory, contacts, c):
 
 
 @kernel
-def recall(memory, contacts, c, q):
-    """Force and offset of contact c, whose body 2 has the orientation q (4,); none if it is new."""
+def recall(memory, contacts, c, q, h):
+    """Force and offset of contact c, whose body 2 has the orientation q (4,); none if it is new.
+
+    Its friction rises by its viscosity times the speed of the slip in the last step of h [s].
+    """
     g, k = memory.count[2], _find(memory, contacts, c)
     if k >= 0:
         quat_rotate(q, memory.force[g, k], contacts.force[c])
         quat_rotate(q, memory.offset[g, k], contacts.offset[c])
+        contacts.mu[c] += contacts.viscosity[c] * memory.slipped[g, k] / h
 
 
 @kernel
@@ -79,10 +87,10 @@ def remember(memory, contacts, c, u, q):
     for i in range(4):
         back[i] = q[i] if i == 0 else -q[i]
     quat_rotate(back, contacts.force[c], memory.force[g, k])
+    sticks = contacts.status[c] == STICK
+    memory.slipped[g, k] = 0.0 if sticks else math.sqrt(u[1] * u[1] + u[2] * u[2])
     for i in range(3):
-        contacts.offset[c, i] = 0.0
-        if contacts.status[c] == STICK:
-            contacts.offset[c, i] = u[1] * frame[1, i] + u[2] * frame[2, i]
+        contacts.offset[c, i] = u[1] * frame[1, i] + u[2] * frame[2, i] if sticks else 0.0
     quat_rotate(back, contacts.offset[c], memory.offset[g, k])
 
 

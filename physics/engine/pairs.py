@@ -21,6 +21,7 @@ from palpo.physics.collision.proximity import (
     make_contacts,
     make_proximity_work,
 )
+from palpo.physics.collision.surface_feel import Surfaces, make_surfaces, surface_at
 from palpo.physics.collision.topology import Topology
 from palpo.physics.engine.contacts import FIND, append, detector
 from palpo.physics.engine.contract import (
@@ -88,6 +89,9 @@ class PairSearch(NamedTuple):
     seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
     partial: NDArray[np.bool_]  # (1,) whether pairs may name points that another loop's frame lacks
     depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
+    surfaces: Surfaces
+    rest: NDArray[np.float64]  # (p, 3) [m] of the points at rest
+    at: NDArray[np.float64]  # (3,) scratch
     work: ProximityWork
     found: Contacts
     last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
@@ -109,8 +113,9 @@ def make_pair_search(
     owner_of: NDArray[np.int32],
     partial: bool = False,
 ) -> PairSearch:
-    """A search that has found nothing yet; rest (p, 3): places of points that never move [m].
+    """A search that has found nothing yet, on surfaces without grooves and films (`PairSearch.surfaces`).
 
+    rest (p, 3): places of points that never move, or at rest [m].
     partial: whether pairs may name points of bodies of other low loops, whose frames may lack them.
     """
     p = capacity.points
@@ -119,6 +124,7 @@ def make_pair_search(
     return PairSearch(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
         np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]), np.zeros(1),
+        make_surfaces(), x.copy(), np.zeros(3),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
         Pairs(*(np.zeros(capacity.pairs, np.int32) for _ in range(3))), np.zeros(1, np.int64),
         np.zeros(capacity.pairs),
@@ -329,6 +335,26 @@ def frozen_contacts(s, f, h):
 
 
 @kernel
+def _feel(s, contacts, k, c):
+    """What the surfaces of both sides make of the friction of contact k, found as c."""
+    found, at = s.found, s.at
+    for side in range(2):
+        # a plane has no points: it is where the other side touches it
+        own = side if found.points[c, side, 0] >= 0 else 1 - side
+        places = s.rest if own == side else s.x
+        for i in range(3):
+            at[i] = 0.0
+        for j in range(3):
+            p = found.points[c, own, j]
+            if p >= 0:
+                for i in range(3):
+                    at[i] += found.weights[c, own, j] * places[p, i]
+        factor, viscosity = surface_at(s.surfaces, found.body[c, side], at)
+        contacts.mu[k] *= factor
+        contacts.viscosity[k] += viscosity
+
+
+@kernel
 def hand_over(s, contacts, h):
     """What was found, as the engine has contacts; a penetration is pushed out no faster than PUSH_SPEED.
 
@@ -343,6 +369,8 @@ def hand_over(s, contacts, h):
             continue
         s.depth[0] = max(s.depth[0], -found.gap[c] - s.skin[0])
         contacts.gap[k], contacts.mu[k] = max(found.gap[c], -PUSH_SPEED * h), found.mu[c]
+        if s.surfaces.body.shape[0] > 0:
+            _feel(s, contacts, k, c)
         for side in range(2):
             first = s.asked.first[one if side == 0 else two]
             for i in range(3):

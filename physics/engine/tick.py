@@ -338,7 +338,7 @@ def free_motion(e):
     for k in range(contacts.count[0]):
         body, row = contacts.body[k], 3 * (first + k)
         if not contacts.anchored[k]:
-            recall(e.memory, contacts, k, batch_of(e, body[1]).q[e.at[first + k, 1]])
+            recall(e.memory, contacts, k, batch_of(e, body[1]).q[e.at[first + k, 1]], e.step[0])
         relative(e, first + k, body, 0, away)
         for i in range(3):
             offset = contacts.gap[k]

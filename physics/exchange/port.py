@@ -11,8 +11,8 @@ from palpo.physics.kernels import inlined
 # Entries of Port.status
 STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3
 STATUS_CONTACTS, STATUS_ROWS, STATUS_REPLAYED, STATUS_FLAGS = 4, 5, 6, 7
-STATUS_STRETCH = 8
-STATUSES = 9
+STATUS_STRETCH, STATUS_FELT = 8, 9
+STATUSES = 10
 # Entries of Port.info; the held point and the constraint sum take three each
 INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
 # Entries of Port.live
@@ -26,6 +26,10 @@ WAITING, SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 1, 2, 4, 8, 1
 """Flags of a tick: the scene waited for a frame; the solver used up its sweeps, or its time; contacts did not
 fit the capacity; the solver's force grew past all measure, or was worse than the one at the start."""
 
+TOUCHES, SLIDES, SUCKS, FELT_BITS = 1, 2, 4, 3
+"""What a hand feels, in STATUS_FELT, FELT_BITS for each hand, the first one's lowest: what it holds touches
+something, slides on it, is held by suction."""
+
 
 class Port(NamedTuple):
     """Inputs and outputs of one tick; arrays, so that a C function reaches them by address.
@@ -36,8 +40,8 @@ class Port(NamedTuple):
     Outputs, written by the tick:
       force (3,) [N] and torque (3,) [N m], commanded, on the device's hand;
       status (STATUSES,) int64: status code (1 is well), id of the frame consumed, its age [ticks] since it
-        became visible, sweeps, active contacts, rows, replayed ticks, flags, and stretch: by how many ticks
-        frames come further apart than the scene asks;
+        became visible, sweeps, active contacts, rows, replayed ticks, flags, stretch: by how many ticks
+        frames come further apart than the scene asks, and what the hands feel;
       info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N];
       live (2,): what the operator has set for the device's side and a frame has brought: force scale [-] and
         largest force [N]; NaN leaves what the servo was made with.

@@ -263,7 +263,7 @@ def _searches(
         search = make_pair_search(
             scene.topology, scene.rest, mu, modal.frame, modal.control, capacity, numbers.skin,
             numbers.reach, asked, of_point, of_body, partial=len(modals) > 1,
-        )  # fmt: skip
+        )._replace(surfaces=scene.surfaces)  # fmt: skip
         detectors.append(Detector.bind(pair_detector, search))
         kept += [look for look in looks if look]
     return detectors, kept

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.collision.tracked_contacts import Tracked
+from palpo.physics.contact.laws import SLIP
 from palpo.physics.engine.contract import DONE, PLACE, Batch, Hand
 from palpo.physics.engine.tick import (
     Engine,
@@ -37,12 +38,15 @@ from palpo.physics.exchange.port import (
     INFO_SUM,
     NOT_FINITE,
     OK,
+    SLIDES,
     STATUS_CONTACTS,
+    STATUS_FELT,
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    TOUCHES,
     Port,
     end_tick,
 )
@@ -176,12 +180,13 @@ def pose(s):
 @kernel
 def feedback(s):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
-    port, e, hand, depth, active = s.port, s.engine, s.hand, 0.0, 0
+    port, e, hand, depth, active, slides = s.port, s.engine, s.hand, 0.0, 0, False
     if feel(e) != DONE or ask(e, MOBILE, PLACE, e.bodies.batch[MOBILE]) != DONE:
         return NOT_FINITE
     for k in range(e.contacts.count[0]):
         depth = max(depth, -e.u[3 * k])
         active += e.r[3 * k] > 0.0
+        slides = slides or (e.r[3 * k] > 0.0 and e.contacts.status[k] == SLIP)
     along, check = s.live[SET_STYLUS_FRICTION] / max(norm3(port.velocity), SLOW), 0.0
     for i in range(3):
         port.info[INFO_SUM + i] = hand.force[i]
@@ -194,6 +199,7 @@ def feedback(s):
     port.status[STATUS_SWEEPS] = e.solver.told[0].sweeps
     port.status[STATUS_CONTACTS], port.status[STATUS_ROWS] = active, 3 * e.contacts.count[0]
     port.status[STATUS_FRAME], port.status[STATUS_REPLAYED] = s.live_id[0], 0
+    port.status[STATUS_FELT] = (TOUCHES if active > 0 else 0) | (SLIDES if slides else 0)
     lost = CONTACTS_LOST if e.contacts.count[1] > 0 else 0
     port.status[STATUS_FLAGS] = e.solver.told[0].flags | lost
     return OK if check < 1e12 else NOT_FINITE

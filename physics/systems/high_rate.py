@@ -7,6 +7,7 @@ device's own scheduler.
 """
 
 from palpo.physics.arrays import copy
+from palpo.physics.contact.laws import SLIP
 from palpo.physics.engine.contract import AIM, BEGIN, DONE, POINT
 from palpo.physics.engine.frames import adopt, keep_yield, log_forces, see_yield
 from palpo.physics.engine.tick import ask_all, ask_held, end, equilibrium, feel, find, free_motion
@@ -16,20 +17,24 @@ from palpo.physics.exchange.constraint_frame import SET_HOLD, SET_LIVE, SET_SWEE
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import (
+    FELT_BITS,
     INFO_DEPTH,
     INFO_HELD,
     INFO_RESIDUAL,
     INFO_SUM,
     NOT_FINITE,
     OK,
+    SLIDES,
     STATUS_AGE,
     STATUS_CONTACTS,
+    STATUS_FELT,
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_STRETCH,
     STATUS_SWEEPS,
+    TOUCHES,
     end_tick,
 )
 from palpo.physics.kernels import inlined, kernel
@@ -145,14 +150,28 @@ def feed_back(held):
 
 
 @kernel
+def _felt(s, held):
+    """TOUCHES and SLIDES of what one hand holds."""
+    e, points, felt = s.engine, held.points, 0
+    first = e.joints.what.shape[0]
+    for k in range(points.count[0]):
+        c = points.block[k] - first
+        if 0 <= c < e.contacts.count[0] and e.r[3 * (first + c)] > 0.0:
+            felt |= TOUCHES | (SLIDES if e.contacts.status[c] == SLIP else 0)
+    return felt
+
+
+@kernel
 def feedback(s):
     """Force on each device's hand, and the numbers that go with it. Returns the tick's status."""
     port, e = s.port, s.engine
     if feel(e) != DONE:
         return NOT_FINITE
     well = True
+    port.status[STATUS_FELT] = 0
     for t in range(s.helds.shape[0]):
         well = feed_back(held_of(s, t)) and well
+        port.status[STATUS_FELT] |= _felt(s, held_of(s, t)) << (FELT_BITS * t)
     depth, active, first = 0.0, 0, e.joints.what.shape[0]
     for j in range(s.searches.shape[0]):
         depth = max(depth, handle_like(s.search, s.searches[j]).depth[0])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.collision.surface_feel import Surfaces, make_surfaces
 from palpo.physics.collision.topology import Topology
 from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.ahead import Ahead
@@ -164,6 +165,8 @@ class Scene:
     """Bodies at the servo's rate beside the tool; a low loop sees them where `rest` has their points."""
     ratios: list[int] = field(default_factory=list)
     """Of each member: servo steps in a period of its own low loop; without any, all have `numbers.ratio`."""
+    surfaces: Surfaces = field(default_factory=make_surfaces)
+    """How surfaces feel to what slides on them."""
     live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
     """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy
+from palpo.physics.contact.laws import SLIP
 from palpo.physics.dynamics.admittance import TARGET, plug_energy
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.handle import handle_like
@@ -24,12 +25,15 @@ from palpo.physics.exchange.port import (
     INFO_SUM,
     NOT_FINITE,
     OK,
+    SLIDES,
     STATUS_CONTACTS,
+    STATUS_FELT,
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    TOUCHES,
     Port,
     end_tick,
 )
@@ -157,11 +161,12 @@ def _steps(s):
 @kernel
 def _feedback(s, flags):
     """Force and moment on the hand, and the numbers that go with them."""
-    port, snap, depth, pressed = s.port, s.snap, 0.0, 0
+    port, snap, depth, pressed, slides = s.port, s.snap, 0.0, 0, False
     n = snap.engine.contacts.count[0]
     for k in range(n):
         depth = max(depth, -snap.search.found.gap[k])
         pressed += 1 if snap.engine.r[3 * k] > 0.0 else 0
+        slides = slides or (snap.engine.r[3 * k] > 0.0 and snap.engine.contacts.status[k] == SLIP)
     along = s.rail[1]
     pull = dot3(s.hand, along)
     for i in range(3):
@@ -172,6 +177,7 @@ def _feedback(s, flags):
         port.info[INFO_HELD + i] = snap.plug.motion.position[i]
     port.info[INFO_DEPTH] = depth
     port.status[STATUS_CONTACTS] = pressed
+    port.status[STATUS_FELT] = (TOUCHES if pressed > 0 else 0) | (SLIDES if slides else 0)
     port.status[STATUS_ROWS] = 3 * n
     port.status[STATUS_FRAME] = s.count[0].settings
     port.status[STATUS_REPLAYED] = 0

@@ -48,11 +48,14 @@ from palpo.physics.exchange.port import (
     OK,
     STATUS_AGE,
     STATUS_CONTACTS,
+    STATUS_FELT,
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    SUCKS,
+    TOUCHES,
     Port,
     end_tick,
     make_port,
@@ -69,6 +72,9 @@ from palpo.physics.suction.pressure import Gas
 
 LATEST = 2.0
 """Most steps for which the start velocities are followed when a frame is late."""
+
+HOLDS = 0.01
+"""Share of the atmosphere's pressure by which a cavity that holds is below it."""
 
 COUNTS = np.dtype(
     [(name, np.int64)
@@ -274,9 +280,12 @@ def _yield_handle(s, f):
 def _feedback(s, f):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
     port, frame, told, depth, active, check = s.port, s.frame, s.solver.told[0], 0.0, 0, 0.0
+    sucks = False
     for k in range(frame.size[f, 0]):
         depth = max(depth, -s.u[3 * k])
         active += s.x[3 * k] > 0.0
+    for k in range(frame.size[f, 1]):
+        sucks = sucks or s.air.pressure[k] < (1.0 - HOLDS) * frame.settings[f].atmosphere
     for i in range(3):
         port.force[i] = -s.pull[i]
         port.torque[i] = -s.pull[3 + i]
@@ -285,6 +294,7 @@ def _feedback(s, f):
         check += abs(port.force[i]) + abs(port.torque[i]) + abs(s.position[i])
     port.info[INFO_DEPTH] = depth
     port.status[STATUS_CONTACTS] = active
+    port.status[STATUS_FELT] = (TOUCHES if active > 0 else 0) | (SUCKS if sucks else 0)
     port.status[STATUS_ROWS] = 3 * frame.size[f, 0] + frame.size[f, 1]
     port.status[STATUS_FRAME] = s.counts[0].frame
     port.status[STATUS_REPLAYED] = 0

@@ -19,9 +19,17 @@ from palpo.haptics.backends.dhd_library import Library, candidates, load, spec_o
 from palpo.haptics.backends.dhd_tick import convert_pose, dhd_data, dhd_read, dhd_write, make_dhd_tick
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, Motors, make_limits
-from palpo.haptics.polled import run_polled
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import Servo, drain_rows, finished_reason, is_frozen, request_stop, tick_count
+from palpo.haptics.servo import (
+    Servo,
+    drain_rows,
+    finished_reason,
+    is_frozen,
+    poll_device,
+    request_stop,
+    servo_run,
+    tick_count,
+)
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.exchange.port import make_port
 from tests.libdhd.stand_in import FALCON, READING, SIGMA, fresh_stand_in
@@ -191,7 +199,9 @@ def test_without_a_clock_the_same_functions_give_the_same_forces_each_time(stand
         wall = wall_of()
         with DhdDevice() as device:
             tick = make_dhd_tick(wall.servo, [device.library.address(n) for n in dhd_names()], device.id)
-            run_polled(wall.servo, dhd_read.address, dhd_write.address, dhd_data(tick), 1000)
+            data = dhd_data(tick)
+            poll_device(wall.servo, dhd_read.address, dhd_write.address, data.address)
+            servo_run(wall.servo, 1000)
         found.append(stand_in.sent(SIGMA))
     assert len(found[0]) == 1000 and np.abs(found[0]).max() > 1.0
     # its spin, which the wall does not feel, is by the clock
