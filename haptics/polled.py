@@ -13,6 +13,26 @@ PATIENCE = 0.25
 """Seconds without a tick after which the device's library is taken for dead, as frames are for too old."""
 
 
+class Watch:
+    """Whether a servo still turns, which stands still with a device's library that does not return."""
+
+    words = f"the device has not answered for {PATIENCE:g} s: the force is not known, let go of it"
+
+    def __init__(self, servo: Servo) -> None:
+        self._servo, self._seen = servo, (0, math.inf)
+        self.gone = False
+        """Whether it has been silent once."""
+
+    @property
+    def silent(self) -> bool:
+        """Whether there was no period for PATIENCE, not even one in which a paused servo makes no tick."""
+        periods, now = int(self._servo.statistics.histograms[LATE].sum()), time.monotonic()
+        if periods != self._seen[0] or not periods:
+            self._seen = periods, now
+        self.gone = self.gone or now - self._seen[1] > PATIENCE
+        return self.gone
+
+
 class PolledThread(ServoThread):
     """Runs a servo on a device that brings two compiled functions and the handle that both are given.
 
@@ -34,27 +54,25 @@ class PolledThread(ServoThread):
         self._data = data
         poll_device(servo, read, write, data.address)
         self._why, self._said = why, said
-        self._seen, self._silent = (0, math.inf), False
+        self._watch = Watch(servo)
 
     @property
     def running(self) -> bool:
         """Whether the loop still turns."""
-        if not super().running:
-            return False
-        # also those periods in which a paused servo makes no tick
-        periods, now = int(self.servo.statistics.histograms[LATE].sum()), time.monotonic()
-        if periods != self._seen[0] or not periods:
-            self._seen = periods, now
-        self._silent = self._silent or now - self._seen[1] > PATIENCE
-        return not self._silent
+        return super().running and not self._watch.silent
 
     @property
     def reason(self) -> str:
         """Why the loop stopped, in words; a lost device says what became of it."""
-        if self._silent:
-            return f"the device has not answered for {PATIENCE:g} s: the force is not known, let go of it"
+        if self._watch.gone:
+            return self._watch.words
         reason = int(finished_reason(self.servo))
-        return (self._why() if reason == STOP_DEVICE_LOST else "") or REASONS[reason]
+        return (self.lost if reason == STOP_DEVICE_LOST else "") or REASONS[reason]
+
+    @property
+    def lost(self) -> str:
+        """What became of the device, in words, if it was lost."""
+        return self._why()
 
     def events(self) -> dict[str, int]:
         """What the device has to say since last asked, in words, and how often each came."""
@@ -67,4 +85,4 @@ class PolledThread(ServoThread):
             if time.monotonic() > end:
                 return False
             time.sleep(1e-3)
-        return self._silent or super().join(timeout)
+        return self._watch.gone or super().join(timeout)

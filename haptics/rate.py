@@ -6,7 +6,6 @@ so that small ones are fine and a released knob stands still although its zero d
 nothing for QUIET seconds is taken for released.
 """
 
-import math
 import threading
 import time
 from typing import NamedTuple, Protocol, Self
@@ -94,8 +93,23 @@ class RateThread(ServoThread):
     def start(self) -> Self:
         """Compile, start, and lead."""
         super().start()
-        self._leading.start()
+        self.accompany()
         return self
+
+    def accompany(self) -> None:
+        """Lead."""
+        self._leading.start()
+
+    def leave(self) -> None:
+        """Lead no longer."""
+        self._over.set()
+        if self._leading.is_alive():
+            self._leading.join()
+
+    @property
+    def lost(self) -> str:
+        """What became of the device, in words, if it was lost."""
+        return self._lost
 
     def _lead(self) -> None:
         device = self.servo.device
@@ -128,7 +142,5 @@ class RateThread(ServoThread):
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the end; False if the time [s] ran out."""
         ended = super().join(timeout)
-        self._over.set()
-        if self._leading.is_alive():
-            self._leading.join(math.inf if timeout is None else timeout)
+        self.leave()
         return ended

@@ -898,6 +898,17 @@ class ServoThread:
         """Why the loop stopped, in words; "running" until then."""
         return REASONS[finished_reason(self.servo)]
 
+    def accompany(self) -> None:
+        """Begin what leads this servo's hand, while the servo of another hand makes its steps."""
+
+    def leave(self) -> None:
+        """End that, once the other servo has ended."""
+
+    @property
+    def lost(self) -> str:
+        """What became of the device, in words, if it was lost."""
+        return ""
+
     def stop(self) -> None:
         """Ask the loop to fade and end; returns at once."""
         request_stop(self.servo)

@@ -26,8 +26,8 @@ def add_running(commands: Any) -> None:
     """The commands and their options."""
     run = commands.add_parser("run", help="run a scene")
     run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
-    run.add_argument("--device", default="auto",
-                     help="auto, or one of those that `palpo devices` lists")  # fmt: skip
+    run.add_argument("--device", action="append",
+                     help="auto, or one of those that `palpo devices` lists; once for each hand")  # fmt: skip
     run.add_argument("--device-name", metavar="NAME", help="which one, where there are several")
     run.add_argument("--unit", choices=("m", "mm"), default="m", help="of a foreign trajectory's positions")
     run.add_argument("--replay-scale", type=float, default=1.0, help="factor on a trajectory's lengths")
@@ -122,11 +122,13 @@ def _run(options: argparse.Namespace) -> int:
     progress = Progress()
     with progress.stage(LOADING):
         from palpo.app.runtime import session
+    first, *further = options.device or ("auto",)
     wanted = session.Options(
         options.scene,
         tuple(options.overrides),
-        options.device,
+        first,
         options.device_name,
+        tuple(further),
         options.unit,
         options.replay_scale,
         options.duration,

@@ -52,6 +52,7 @@ class ServoDriver(Protocol):
     """What calls the servo's step at its rate: a thread of our own, or a device's scheduler."""
 
     scheduler: str
+    servo: Servo
 
     @property
     def running(self) -> bool:

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Silent
-from palpo.app.devices.hands import Paths, further_hands
+from palpo.app.devices.hands import Paths, chosen, further_hands
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
-from palpo.app.devices.table import choose
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.checkpoint import Checkpoint, less, put, take
 from palpo.app.library.refusals import refusing
@@ -70,15 +69,15 @@ class Model:
         """The scene at rest, once more."""
         spec, paths = self.scene.spec, Paths()
         options = Options(self.scene.name, device="mock", lock_step=True)
-        hand = choose(options)
+        devices = chosen(spec, options, ())
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
-            device, path = hand.make(spec, held)
+            device, path = devices[0].make(spec, held)
             paths.add(path)
             return device
 
         limits = limits_of(spec, device_spec(spec))
-        others = further_hands(spec, options, paths)
+        others = further_hands(spec, devices, paths)
         rig = make_rig(
             spec, self.interface, device_at, workspace_of(spec), limits, threads=False, further=others
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ Watch = Callable[[SceneState], object]
 @single_threaded
 def run(
     scene: Scene | str | Path | Values,
-    device: str = "mock",
+    device: str | Sequence[str] = "mock",
     *,
     duration: float | None = None,
     lock_step: bool = False,
@@ -38,7 +38,8 @@ def run(
     """Run a scene on a device until its time is over, and say what was measured.
 
     scene: a Scene, or what `load` takes. device: "mock", the simulated hand that follows the scene's path,
-    "touch", or "replay:FILE", a recording or a table of a hand's motion. duration [s]: as long as the path
+    "touch", or "replay:FILE", a recording or a table of a hand's motion; several, one for each hand of the
+    scene, whose others are simulated. duration [s]: as long as the path
     if not given. lock_step: both rates in one thread without a clock, with a result that is bit-equal each
     time; else in real time. record: HDF5 file for all ticks, which `replay` takes. interface: as in
     `Scene.build`. watch: sees the scene while it runs, in this thread; an exception that it raises ends the
@@ -49,9 +50,10 @@ def run(
     every tick, [s], [m], [N].
     """
     wanted = load(scene)
+    first, *further = [device] if isinstance(device, str) else device
     options = session.Options(
-        wanted.name, device=device, duration=duration, lock_step=lock_step, interface=interface,
-        record=None if record is None else Path(record), baseline=False,
+        wanted.name, device=first, further=tuple(further), duration=duration, lock_step=lock_step,
+        interface=interface, record=None if record is None else Path(record), baseline=False,
     )  # fmt: skip
     made = session.Session(options, Progress() if progress else Silent(), wanted.spec)
     made.prepare()

@@ -53,8 +53,13 @@ def go_back(session: Session, kept: Kept) -> None:
     A real device is where the hand is now, and not where it was: what is remembered of its pose goes.
     """
     rig = session.rig
-    device, pose = rig.servo.device, rig.servo.pose
-    real = [*device, *pose] if session.choice.hardware else []
+    servos = (rig.servo, *rig.servo.led)
+    real = [
+        part
+        for choice, servo in zip(session.choices, servos, strict=False)
+        if choice.hardware
+        for part in (*servo.device, *servo.pose)
+    ]
     now = [(array, array.copy()) for array in real if hasattr(array, "copy")]
     put(kept.checkpoint, rig)
     for array, values in now:

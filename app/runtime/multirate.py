@@ -47,10 +47,11 @@ class MultirateRig:
         self._data = tick_data(self.high)
         self.led = [
             make_servo(
-                0, 0, held.port, at(held.port.position.copy()), limits_of(hand), workspace_of(hand),
-                rate_hz=spec.rates.servo_hz,
+                0, 0, held.port, own.at(held.port.position.copy()), limits_of(hand, own.spec),
+                workspace_of(hand), rate_hz=spec.rates.servo_hz,
+                start_at=held.port.position.copy() if own.rebased else None,
             )
-            for held, at, hand in zip(self.lock.side.held[1:], start.further, spec.hands[1:], strict=True)
+            for held, own, hand in zip(self.lock.side.held[1:], start.further, spec.hands[1:], strict=True)
         ]  # fmt: skip
         """The servos of the hands after the first."""
         self.servo: Servo = start.make_servo(

@@ -30,6 +30,7 @@ from palpo.app.visual.rest import rest_picture
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
+from palpo.physics.exchange.port import INFO_HELD
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, Hand, key_list
 from palpo.render.panel_state import Hint, Level, PanelState, Waiting
@@ -157,10 +158,11 @@ class Operator(Desk):
         self._waiting = True
         self.window.at_most(WAITING_HZ)
         while not ready.done():
-            self._status = session.choice.state or self.progress.words, "warn"
+            self._status = session.state or self.progress.words, "warn"
             self._frame(self._state)
             self._heed()
-            session.choice.given_up = self.closing
+            for choice in session.choices:
+                choice.given_up = self.closing
         self._waiting = False
         ready.result()
         return session
@@ -179,12 +181,17 @@ class Operator(Desk):
         self._show(session, session.visual.geometry, SceneState(session.visual.vertices.copy()))
         self._haunt(self._ghosts[session.options.ghost] if session.options.ghost else None)
         self._session, self._readings = session, Readings(session)
-        drives = session.choice.pointed
+        pointed = session.pointed
+        drives = pointed is not None
         self.controls.drives_tool, self.controls.follow = drives, None
-        self.controls.take_hold(session.rig.held, UPRIGHT)
+        led = pointed is not None and pointed is not session.rig.servo
+        self.controls.take_hold(
+            pointed.port.position.copy() if led and pointed else session.rig.held, UPRIGHT
+        )
         self.controls.follow = self._lead if drives else None
+        choice, _ = session.taught
         self._held = shape_of(session.visual.geometry, held_name(session.spec))
-        told = self._held is None or not session.choice.taking or session.choice.word in self._taught
+        told = self._held is None or not choice.taking or choice.word in self._taught
         self._taking = None if told else Taking(session.visual.geometry.length, drives)
         self._keeping = False
         self._status = self._said(session)
@@ -206,14 +213,15 @@ class Operator(Desk):
     def _lead(self, hand: Hand) -> None:
         """The mouse leads the simulated hand."""
         assert self._session is not None
-        servo = self._session.rig.servo
+        servo = self._session.pointed
+        assert servo is not None
         position = positions_to_device(servo.workspace, hand.position[None])[0]
         orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]
         send_target(servo.device, position, orientation, hand.buttons)
 
     def _resume(self, session: Session) -> None:
         """After a pause the mouse goes on from where the tool is."""
-        frozen, servo = is_frozen(session.rig.servo), session.rig.servo
+        frozen, servo = is_frozen(session.rig.servo), session.pointed or session.rig.servo
         if self._frozen and not frozen:
             self.controls.take_hold(servo.port.position.copy(), servo.port.orientation.copy())
         self._frozen = frozen
@@ -252,19 +260,22 @@ class Operator(Desk):
                 held = state.vertices[self._held.span]
                 controls.track(held, state.held_point, width / height)
         if self._taking is not None and not self._taking.done:
-            port, pointed = session.rig.servo.port, session.choice.pointed
+            choice, servo = session.taught
+            port, pointed = servo.port, choice.pointed
             self._taking.look(
                 controls.hand.position if pointed else port.position, pointed and controls.hand.grip
             )
             if self._taking.done:
-                self._taught.add(session.choice.word)
+                self._taught.add(choice.word)
 
     def _hint(self, session: Session, state: SceneState) -> Hint | None:
         """How to take the tool, until it was taken."""
         if self._taking is None or self._taking.done or session.paused:
             return None
-        title, *lines = session.choice.taking
-        at = state.held_point
+        choice, servo = session.taught
+        title, *lines = choice.taking
+        first = servo is session.rig.servo
+        at = state.held_point if first else servo.port.info[INFO_HELD : INFO_HELD + 3].copy()
         # two pictures have two such places
         one = np.isfinite(at).all() and not self.controls.overlays.side_by_side
         place = self._places(at[None])[0] if one else None
@@ -289,9 +300,9 @@ class Operator(Desk):
         readings.look()
         return replace(
             shown,
-            device=session.choice.title,
-            status=session.choice.state or shown.status,
-            status_level="warn" if session.choice.state else shown.status_level,
+            device=session.title,
+            status=session.state or shown.status,
+            status_level="warn" if session.state else shown.status_level,
             elapsed=readings.elapsed,
             paused=session.paused,
             frozen=readings.frozen,

@@ -34,7 +34,7 @@ from palpo.app.runtime.live import changed
 from palpo.app.runtime.rig import make_rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
-from palpo.app.runtime.system import DeviceAt, Rig
+from palpo.app.runtime.system import Further, Rig
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
@@ -229,16 +229,20 @@ class _Rerun:
         rig = make_rig(
             self.spec, self.kind, lambda _held: hand, workspace, limits, threads, further=others
         )  # fmt: skip
-        start = None if self.other else recorded_start(self.recording)
-        if start is not None:
-            start_servo_at(rig.servo, start)
+        if not self.other:
+            for k, servo in enumerate((rig.servo, *rig.servo.led), start=1):
+                start = recorded_start(self.recording, k)
+                if start is not None:
+                    start_servo_at(servo, start)
         return rig
 
-    def _hand(self, number: int) -> DeviceAt:
+    def _hand(self, number: int) -> Further:
         """The recorded device of a hand after the first."""
         spec = self.spec.hands[number - 1]
         recorded = make_recorded(self.recording, workspace_of(spec) if self.other else None, number)
-        return lambda _held: recorded
+        stored = () if self.other else self.recording.meta.get("further_specs", ())
+        own = stored_spec(stored[number - 2]) if len(stored) > number - 2 else None
+        return Further(lambda _held: recorded, own)
 
     def _asked(self) -> NDArray[np.int64]:
         """What was asked at each tick, as flags; another scene is asked only to stop."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from palpo.app.cli.progress import Progress, Silent
-from palpo.app.runtime.system import DeviceAt, Rig, Start
+from palpo.app.runtime.system import DeviceAt, Further, Rig, Start
 from palpo.app.systems.system import system_of
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import LimitParams
@@ -47,7 +47,7 @@ def make_rig(
     threads: bool,
     rebased: bool = False,
     progress: Progress | None = None,
-    further: Sequence[DeviceAt] = (),
+    further: Sequence[Further] = (),
 ) -> Rig:
     """A scene at rest, its servo on its device; further: the devices of the hands after the first."""
     start = Start(device_at, workspace, limits, kind, threads, rebased, progress or Silent(), further)

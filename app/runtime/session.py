@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import account
-from palpo.app.devices.device import ServoDriver, Speaking
-from palpo.app.devices.hands import Paths, further_hands
+from palpo.app.devices.device import Device, ServoDriver, Speaking
+from palpo.app.devices.hands import Paths, chosen, drive, further_hands, open_further
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
-from palpo.app.devices.table import choose
 from palpo.app.report.album import Album
 from palpo.app.report.outcome import (
     FAILED,
@@ -47,12 +46,13 @@ from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, s
 from palpo.app.runtime.system import Rig
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import VirtualDevice
+from palpo.haptics.device import DeviceSpec, VirtualDevice
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import columns_of
 from palpo.haptics.servo import (
+    Servo,
     finished_reason,
     grant_ticks,
     request_pause,
@@ -90,6 +90,8 @@ class Options:
     overrides: tuple[str, ...] = ()
     device: str = "auto"
     device_name: str | None = None
+    further: tuple[str, ...] = ()
+    """Devices of the hands after the first; simulated hands where none is named."""
     unit: str = "m"
     replay_scale: float = 1.0
     duration: float | None = None
@@ -122,8 +124,10 @@ class Session:
         self.export = ProblemExport(
             options.export, options.export_at, options.lock_step, self.spec.rates.servo_hz
         )
-        self.choice = choose(options)
+        self.choices = chosen(self.spec, options, options.further)
+        self.choice = self.choices[0]
         self.device = device_spec(self.spec)
+        self._figures: list[DeviceSpec] = []
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
         self.recorder: Recorder | None = None
@@ -132,6 +136,30 @@ class Session:
         self._broken = self._why = ""
         self._open = ExitStack()
         self._endings = Endings(self.end, lambda: finished_reason(self.rig.servo) != RUNNING)
+
+    @property
+    def title(self) -> str:
+        """The devices, for people."""
+        return " and ".join(choice.title for choice in self.choices)
+
+    @property
+    def state(self) -> str:
+        """What whoever holds a device should do or know now; empty while all is well."""
+        return next((choice.state for choice in self.choices if choice.state), "")
+
+    @property
+    def pointed(self) -> Servo | None:
+        """The servo of the hand that the window's pointer moves, if it does; once there is a rig."""
+        servos = (self.rig.servo, *self.rig.servo.led)
+        led = (servo for servo, choice in zip(servos, self.choices, strict=False) if choice.pointed)
+        return next(led, None)
+
+    @property
+    def taught(self) -> tuple[Device, Servo]:
+        """The device by which somebody takes a tool here, and its servo: the pointer, or the first."""
+        servos = (self.rig.servo, *self.rig.servo.led)
+        hands = list(zip(self.choices, servos, strict=False))
+        return next((hand for hand in hands if hand[0].pointed), hands[0])
 
     @property
     def notes(self) -> list[str]:
@@ -147,9 +175,12 @@ class Session:
             raise
 
     def _prepare(self) -> None:
-        with self.progress.stage("opening the device") if self.choice.hardware else nullcontext():
-            self.choice.heard = self.progress.say
+        hardware = any(choice.hardware for choice in self.choices)
+        with self.progress.stage("opening the device") if hardware else nullcontext():
+            for choice in self.choices:
+                choice.heard = self.progress.say
             self.device = self.choice.open(self.spec, self._open)
+            self._figures = open_further(self.spec, self.choices, self._open)
         compile_ahead(self.spec.system, self.progress)  # type: ignore[attr-defined]
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
@@ -159,7 +190,8 @@ class Session:
         if duration is not None:
             self.ticks = max(1, round(duration * rate))
         else:
-            self.ticks = ENDLESS if self.options.window or self.choice.live else path.ticks
+            live = any(choice.live for choice in self.choices)
+            self.ticks = ENDLESS if self.options.window or live else path.ticks
         warm = self._make()
         warm.warm_up(self.progress)
         self.names = tuple(warm.low.times.parts)
@@ -193,7 +225,7 @@ class Session:
         threads = not self.options.lock_step
         return make_rig(
             self.spec, self.kind, device_at, workspace, limits, threads, self.choice.rebased, progress,
-            further_hands(self.spec, self.options, paths),
+            further_hands(self.spec, self.choices, paths, self._figures),
         )  # fmt: skip
 
     def _pacers(self, warm: Rig) -> list[Pacer]:
@@ -226,6 +258,8 @@ class Session:
             "interface": self.kind,
             "device": self.choice.title,
             "device_spec": asdict(self.device),
+            "further_devices": [choice.title for choice in self.choices[1:]],
+            "further_specs": [asdict(figures) for figures in self._figures],
             "ticks": None if self.ticks == ENDLESS else self.ticks,
         }
 
@@ -301,7 +335,7 @@ class Session:
         # the slow loop gives the GIL up at every compiled call, and waits so long for it beside a busy thread
         sys.setswitchinterval(SWITCH)
         self.trace.start()
-        servo = self.choice.driver(rig.servo)
+        servo = drive(self.choices, rig.servo)
         try:
             launch(servo.start)
             launch(slow.start)
@@ -400,7 +434,7 @@ class Session:
         result: dict[str, Any] = {
             "title": self.spec.title,
             "scene": self.options.scene,
-            "device": self.choice.title,
+            "device": self.title,
             "interface": self.kind,
             "driver": "lock-step" if self.options.lock_step else "threads",
             "latency": rig.latency,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
-from palpo.haptics.device import VirtualDevice
+from palpo.haptics.device import DeviceSpec, VirtualDevice
 from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, make_servo
 from palpo.haptics.workspace import Workspace
@@ -23,6 +23,16 @@ from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
 """The device of a run, given where the tool's held point is at rest (3,) [m]."""
+
+
+class Further(NamedTuple):
+    """The device of a hand after the first, as a rig takes it."""
+
+    at: DeviceAt
+    spec: DeviceSpec | None = None
+    """Its figures; None are those of the scene's model."""
+    rebased: bool = False
+    """Whether its first position is taken as the tool's, wherever the hand is."""
 
 
 class Start(NamedTuple):
@@ -38,7 +48,7 @@ class Start(NamedTuple):
     rebased: bool = False
     """Whether the device's first position is taken as the held point's, wherever the hand is."""
     progress: Progress = Silent()
-    further: Sequence[DeviceAt] = ()
+    further: Sequence[Further] = ()
     """The devices of the hands after the first."""
 
     def make_servo(

@@ -282,9 +282,9 @@ def make_recorded(recording: Recording, workspace: Workspace | None = None, hand
     )
 
 
-def recorded_start(recording: Recording) -> NDArray[np.float64] | None:
-    """Scene point (3,) [m] that the first tick was mapped onto, None if the workspace's offset stood."""
-    columns = recording.columns
-    if not int(columns["flags"][0]) & CLUTCHED:
+def recorded_start(recording: Recording, hand: int = 1) -> NDArray[np.float64] | None:
+    """Scene point (3,) [m] that a hand's first tick was mapped onto, None if the workspace's offset stood."""
+    columns, which = recording.columns, "" if hand == 1 else f"_{hand}"
+    if not int(columns[f"flags{which}"][0]) & CLUTCHED:
         return None
-    return np.array([columns[name][0] for name in SCENE_COLUMNS[0]])
+    return np.array([columns[name + which][0] for name in SCENE_COLUMNS[0]])

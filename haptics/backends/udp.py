@@ -341,5 +341,9 @@ class SceneThread(PolledThread):
     def start(self) -> Self:
         """Compile, take what has come meanwhile, so that the hand is where it is now, then start."""
         self._compile()
-        self._channel.answered()
+        self.accompany()
         return super().start()
+
+    def accompany(self) -> None:
+        """Take what has come meanwhile."""
+        self._channel.answered()

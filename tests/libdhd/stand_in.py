@@ -47,6 +47,7 @@ def _loaded() -> ctypes.CDLL:
         "-Wextra",
         "-Werror",
         "-shared",
+        "-Wl,-Bsymbolic",
         "-fPIC",
         "-Wl,-soname,libdrd.so.3",
     ]

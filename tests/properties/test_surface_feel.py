@@ -45,7 +45,7 @@ def drag(force):
 
 def plane(**scene):
     """The same floor as an endless plane."""
-    floor, ball = BALL_ON_FLOOR["bodies"]
+    _floor, ball = BALL_ON_FLOOR["bodies"]
     return {"bodies": [{"name": "floor", "kind": "plane"}, ball]} | scene
 
 

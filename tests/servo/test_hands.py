@@ -9,6 +9,7 @@ from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.rig import make_rig
 from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.system import Further
 from palpo.config.load import ConfigError, load_scene, parse_scene
 from palpo.haptics.device import DEVICE_GONE
 from palpo.haptics.errors import HapticsError
@@ -77,7 +78,7 @@ class Hands:
         spec = parse_scene(text, "hands.toml", ())
         self.rig = make_rig(
             spec, "krylov", lambda _held: external(), workspace_of(spec), limits_of(spec), threads=False,
-            further=[lambda _held: external()],
+            further=[Further(lambda _held: external())],
         )  # fmt: skip
         self.servo = self.rig.servo
         self.other = self.servo.led[0]
