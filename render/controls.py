@@ -6,6 +6,7 @@ held point while a button or the grip key holds it; letting go leaves the tool w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Literal, NamedTuple
@@ -109,6 +110,8 @@ KEYS = (
     Key("u", Request("overlay", "rest"), "undeformed shape"),
     Key("v", Request("overlay", "forces"), "force vectors"),
     Key("p", Request("overlay", "contacts"), "contact points"),
+    Key("n", Request("overlay", "nearness"), "discs at contacts, and how far away what is held is"),
+    Key("m", Request("mute"), "vibrations and sounds at contact, slip and click on, off", "live"),
     Key("d", Request("overlay", "device"), "device, held point and the coupling between them"),
     Key("a", Request("overlay", "anaglyph"), "in depth, through red and cyan glasses"),
     Key("b", Request("overlay", "side_by_side"), "in depth, a picture for each eye"),
@@ -253,6 +256,15 @@ class Controls:
             self._change(position=recede(self.camera, self.hand.position, NOTCH * notches))
         else:
             self.camera, self._keeps = self.camera.zoom(ZOOM**notches), False
+
+    def glide(self, right: float, up: float, nearer: float, azimuth: float, elevation: float) -> None:
+        """Move the scene in the picture: to the right and up in its heights, nearer by a factor e^nearer.
+
+        azimuth, elevation [degrees]: by which the view goes around it.
+        """
+        if right or up or nearer:
+            self.camera, self._keeps = self.camera.pan(-right, -up).zoom(math.exp(nearer)), False
+        self.camera = self.camera.orbit(azimuth, elevation)
 
     def key(self, name: str, modifiers: Modifiers = PLAIN) -> None:
         """A key went down ("a", "1", "space", "f11" ...); with ctrl or alt, only escape is heeded."""

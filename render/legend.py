@@ -63,6 +63,9 @@ def legend_entries(
             n = int(np.count_nonzero(np.asarray(state.contact_state) == code))
             if n:
                 entries.append(Entry("dot", f"{name}  ({n})", palette.CONTACT[code]))
+    apart = float(np.linalg.norm(state.nearest[1] - state.nearest[0]))
+    if overlays.nearness and apart > 0.0:
+        entries.append(Entry("dot", f"{1e3 * apart:.1f} mm apart", palette.NEAR))
     if overlays.forces:
         pixels = height / (2 * camera.distance * np.tan(np.radians(camera.field_of_view) / 2))  # per metre
         em_per_newton = scale * pixels / em

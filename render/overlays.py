@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 # Sizes as fractions of the scene's length.
 POINT = 0.0075
+DISC = 0.018
 ARROW = 0.0034
 LONGEST_ARROW = 0.28
 
@@ -27,7 +28,8 @@ class Overlays:
     """Which of them are drawn; `force_scale` [m/N] None lets each picture choose a round one.
 
     `strain` colours the bodies by their strain where the frame has it; `rest` shows where they were at rest,
-    `ghost` the tool of a recording. `anaglyph` is for red and cyan glasses, `side_by_side` has a picture for
+    `ghost` the tool of a recording, `nearness` discs across the normals of contacts, and how far what is held
+    is from what it will touch. `anaglyph` is for red and cyan glasses, `side_by_side` has a picture for
     each eye.
     """
 
@@ -37,6 +39,7 @@ class Overlays:
     rest: bool = False
     strain: bool = False
     contacts: bool = True
+    nearness: bool = True
     forces: bool = True
     device: bool = True
     ghost: bool = True
@@ -81,6 +84,14 @@ def place_marks(geometry: SceneGeometry, state: SceneState, overlays: Overlays, 
         marks.balls(state.attachment_point, 1.1 * POINT * size, palette.ATTACHMENT)
     if overlays.contacts:
         marks.balls(state.contact_point, POINT * size, contact_colours(state))
+    if overlays.nearness:
+        if overlays.contacts and len(state.contact_normal) == len(state.contact_point):
+            marks.discs(state.contact_point, state.contact_normal, DISC * size, contact_colours(state))
+        start, end = state.nearest
+        apart = float(np.linalg.norm(end - start))
+        if apart > 0.0:
+            marks.dashes(start, end, 0.5 * ARROW * size, palette.NEAR, 5)
+            marks.discs(end, (start - end) / apart, DISC * size, palette.NEAR)
     if overlays.forces:
         marks.arrows(state.contact_point, scale * state.contact_force, ARROW * size, palette.FORCE)
         marks.arrows(state.held_point, scale * state.hand_force, 1.3 * ARROW * size, palette.HAND_FORCE)

@@ -36,6 +36,7 @@ FIXED = from_hex("#4a5568")
 REST = from_hex("#5a6b86")
 GHOST = from_hex("#8a4fb8")
 HINT = from_hex("#0a8484")
+NEAR = from_hex("#b0308f")
 
 GOOD, WARN, BAD = from_hex("#1c8f52"), from_hex("#c06a00"), from_hex("#c4202f")
 EMERGENCY = from_hex("#d3202f")

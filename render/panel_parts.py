@@ -41,6 +41,7 @@ FIXED = (
 )
 OVERLAY_WORDS = {
     "rest": "shape at rest",
+    "nearness": "discs, distance",
     "strain": "strain colours",
     "device": "device and hold",
     "side_by_side": "side by side",
@@ -277,7 +278,7 @@ class Parts:
             imgui.pop_style_color()
         imgui.same_line()
         self._asking.button("Picture", "screenshot", width)
-        width = (imgui.get_content_region_avail().x - 2 * gap) / 3
+        width = (imgui.get_content_region_avail().x - 3 * gap) / 4
         self._asking.button("Keep state", "keep", width)
         imgui.set_item_tooltip("Pause for a moment, and keep what the scene is like (k)")
         imgui.same_line()
@@ -288,6 +289,9 @@ class Parts:
         imgui.same_line()
         self._asking.button("Save scene", "save", width)
         imgui.set_item_tooltip("Write the scene with its present values into a TOML file (e)")
+        imgui.same_line()
+        self._asking.button("Unmute" if state.muted else "Mute", "mute", width)
+        imgui.set_item_tooltip("Vibrations and sounds at contact, slip and click, on or off (m)")
 
     def _view(self, overlays: Overlays) -> None:
         names = [f.name for f in fields(Overlays) if isinstance(getattr(overlays, f.name), bool)]

@@ -124,6 +124,7 @@ class PanelState:
     recording: bool = False
     emergency: bool = False
     recording_path: str = ""
+    muted: bool = False  # without vibrations and sounds
     kept: str = ""  # when the state was that can be gone back to
     force: float = float("nan")  # N, on the hand
     force_limit: float = float("nan")  # N, of the device

@@ -50,6 +50,11 @@ class Solids:
         self._along(ROD, start, neck, shaft, colour)
         self._along(CONE, start + neck, vector - neck, HEAD_RADIUS * shaft, colour)
 
+    def discs(self, centre: ArrayLike, normal: ArrayLike, radius: float, colour: ArrayLike) -> None:
+        """Flat discs at `centre` (n, 3) across a unit `normal` (n, 3), a twelfth of their radius thick."""
+        half = _points(normal) * radius / 24.0
+        self._along(ROD, _points(centre) - half, 2.0 * half, radius, colour)
+
     def dashes(
         self, start: ArrayLike, end: ArrayLike, radius: float, colour: ArrayLike, count: int = 9
     ) -> None:

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palpo.app.cli.log import KEPT, LARGEST, log_file
 from palpo.app.devices.device import Device
 from palpo.app.devices.table import DEVICES, kind_of, offered
 from palpo.app.runtime.machine import ask_realtime, cores, machine_info
@@ -240,6 +241,17 @@ def _recordings() -> Answer:
     return True, f"HDF5 {h5py.version.hdf5_version}; the present folder can be written"
 
 
+def _log() -> Answer:
+    path = log_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        return False, f"{path} cannot be written ({error.strerror}); set XDG_STATE_HOME to a folder of yours"
+    return True, f"{path}, {LARGEST // 1_000_000} MB, and {KEPT} older ones"
+
+
 ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
     ("cores", False, _cores),
     ("clock at 1 kHz", True, _clock),
@@ -251,4 +263,5 @@ ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
     ("panel", False, _panel),
     *((kind.label, False, _of(kind)) for kind in DEVICES if kind.label),
     ("recordings", False, _recordings),
+    ("log", False, _log),
 )

@@ -8,16 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from palpo.app.cli.computing import add_computing
+from palpo.app.cli.log import LOG, begin_log, end_log
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import BAD_INPUT, FAILED, account, check_file, chosen_of, is_refusal
-from palpo.app.cli.running import add_running, launch
+from palpo.app.cli.running import add_camera, add_running, launch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; status 0, 1 for what does not hold, 2 for bad input, 3 for a failed run or program."""
     options = _parser().parse_args(arguments)
+    begin_log(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(options.command(options))
+        status = int(options.command(options))
+        LOG.info("status %d", status)
+        return status
     except KeyboardInterrupt:
         print("palpo: interrupted", file=sys.stderr)
         return 130
@@ -26,8 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        refused = is_refusal(error)
+        LOG.error("%s", error, exc_info=not refused)
         print(f"palpo: {account(error)}", file=sys.stderr)
-        return BAD_INPUT if is_refusal(error) else FAILED
+        return BAD_INPUT if refused else FAILED
+    finally:
+        end_log()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -35,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="palpo", description="Feel deformable bodies: a stiff tool at 1 kHz, soft bodies at 50 Hz."
     )
     parser.set_defaults(command=_launch, headless=False, lock_step=False)
+    add_camera(parser)
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", description="without one: choose a scene in a window"
     )

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from palpo.app.cli.log import LOG
+
 WIDTH = 46
 
 
@@ -40,7 +42,9 @@ class Progress:
             except BaseException:
                 self.console.print()
                 raise
-        self.console.print(f"{time.perf_counter() - start:6.1f} s", style="dim")
+        seconds = time.perf_counter() - start
+        LOG.info("%s: %.1f s", what, seconds)
+        self.console.print(f"{seconds:6.1f} s", style="dim")
 
     def come_to(self, share: float) -> None:
         """This share of the present stage is done, from 0 to 1: told where there is a terminal."""
@@ -49,6 +53,7 @@ class Progress:
 
     def say(self, words: str) -> None:
         """One line."""
+        LOG.info("%s", words)
         self.console.print(words, soft_wrap=True)
 
 

@@ -14,6 +14,7 @@ from palpo.app.cli.refusal import Refusal, check_file, check_folder
 
 if TYPE_CHECKING:
     from palpo.app.report.outcome import Outcome
+    from palpo.app.runtime.knob import Knob
     from palpo.app.runtime.operator import Operator
 
 DEMO, DEMO_REPORT = "wire", Path("out") / "demo"
@@ -45,6 +46,7 @@ def add_running(commands: Any) -> None:
     run.add_argument("--lock-step", action="store_true", help="both rates in one thread, without a clock")
     run.add_argument("--interface", help="krylov, paper, extrapolated, or monolithic with --lock-step")
     _outputs(run)
+    add_camera(run)
     run.set_defaults(command=_run)
 
     demo = commands.add_parser(
@@ -63,6 +65,7 @@ def add_running(commands: Any) -> None:
     replay.add_argument("--ghost", type=Path, metavar="RECORDING",
                         help="with --window: the tool of another recording beside it")  # fmt: skip
     _outputs(replay)
+    add_camera(replay)
     replay.set_defaults(command=_replay)
 
     film = commands.add_parser("film", help="draw a recording as a film, MP4 or GIF")
@@ -82,6 +85,22 @@ def add_running(commands: Any) -> None:
     hand.add_argument("--device-name", metavar="NAME", help="which one, where there are several")
     hand.add_argument("--duration", type=float, metavar="S", help="end after so many seconds")
     hand.set_defaults(command=_hand)
+
+
+def add_camera(command: argparse.ArgumentParser) -> None:
+    """The option that names what turns the view of a window."""
+    command.add_argument("--camera", metavar="DEVICE", default=argparse.SUPPRESS,
+                         help="spacemouse or gamepad: it turns the view of the window")  # fmt: skip
+
+
+def _knob(options: argparse.Namespace) -> Knob | None:
+    """What turns the view of a window, if something was named."""
+    word = getattr(options, "camera", None)
+    if word is None:
+        return None
+    from palpo.app.runtime.knob import open_knob
+
+    return open_knob(word)
 
 
 def _outputs(command: argparse.ArgumentParser) -> None:
@@ -183,7 +202,7 @@ def _operator(options: argparse.Namespace, progress: Progress) -> Operator | Non
     try:
         from palpo.app.runtime.operator import Operator
 
-        return Operator(progress)
+        return Operator(progress, _knob(options))
     except RenderUnavailable as missing:
         progress.say(f"headless: {missing}")
         return None
@@ -209,7 +228,7 @@ def _view(options: argparse.Namespace, progress: Progress) -> int:
         raise Refusal(f"--window with --scene {options.scene}: a window shows a recording as it was")
     with progress.stage(LOADING):
         from palpo.app.runtime.viewer import Viewer
-    with Viewer(options.file, progress, options.ghost) as viewer:
+    with Viewer(options.file, progress, options.ghost, _knob(options)) as viewer:
         done = viewer.run()
     _finish(options, done, progress)
     return done.status

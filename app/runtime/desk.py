@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,6 +19,7 @@ from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
+from palpo.app.runtime.knob import Knob
 from palpo.app.runtime.reel import Ghost
 from palpo.physics.exchange.snapshot import SceneState, make_geometry
 from palpo.render import palette
@@ -32,6 +34,8 @@ from palpo.render.window import Window
 WIDTH, HEIGHT = 1280, 800
 SAID = 6
 """Messages that the panel keeps."""
+LONGEST = 0.1
+"""Most seconds between two pictures for which a knob turns the view."""
 GIVING_WAY = 4
 """Niceness of the thread that draws."""
 
@@ -61,8 +65,10 @@ class Told(Progress):
 class Desk:
     """Someone at a window. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, knob: Knob | None = None) -> None:
+        """knob: what turns the view beside the pointer; it is closed with the window."""
         self.progress = Told(progress)
+        self._knob, self._framed = knob, time.perf_counter()
         self.panel = Panel()
         self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
         self.controls = Controls(Camera())
@@ -80,10 +86,25 @@ class Desk:
 
     def __exit__(self, *_: object) -> None:
         self.window.close()
+        if self._knob is not None:
+            self._knob.close()
 
     # ---- one frame
 
+    def _glide(self) -> None:
+        """Let the knob turn the view; say once that it was lost."""
+        now, knob = time.perf_counter(), self._knob
+        seconds, self._framed = now - self._framed, now
+        if knob is None:
+            return
+        knob.turn(self.controls, min(seconds, LONGEST))
+        if knob.lost:
+            self._say(knob.lost)
+            knob.close()
+            self._knob = None
+
     def _frame(self, state: SceneState) -> None:
+        self._glide()
         asked: list[Request] = []
         self.window.frame(
             state,

@@ -22,10 +22,13 @@ from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking
 from palpo.app.runtime.keeping import Kept, go_back, keep, scene_text
+from palpo.app.runtime.knob import Knob
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.reel import Ghost, reel_of
 from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.sound import Ears, Mixer, Speaker, speaker
 from palpo.app.visual.held import held_name, shape_of, swept
+from palpo.app.visual.nearness import Nearness
 from palpo.app.visual.rest import rest_picture
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import is_frozen
@@ -48,12 +51,17 @@ WAITING_HZ = 5.0
 class Operator(Desk):
     """Someone at the window. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, knob: Knob | None = None) -> None:
         # threads that begin in it keep their priority when this one gives way
         self._launcher = ThreadPoolExecutor(1, "launcher")
         self._launcher.submit(int).result()
         give_way()
-        super().__init__(progress)
+        super().__init__(progress, knob)
+        self._mixer = Mixer()
+        self._ears = Ears(self._mixer)
+        self._speaker: Speaker | None = None
+        self._deaf, self._muted = "", False
+        """Why there are no sounds, and whether none are wanted."""
         self._frozen = False
         self.next: Options | None = None
         """What to run after the present session."""
@@ -66,6 +74,7 @@ class Operator(Desk):
         self._readings: Readings | None = None
         self._held: Drawable | None = None
         """The shape that the hand holds."""
+        self._nearness: Nearness | None = None
         self._taking: Taking | None = None
         self._taught: set[str] = set()
         """Devices with which somebody took a tool."""
@@ -81,6 +90,8 @@ class Operator(Desk):
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
         self._launcher.shutdown()
+        if self._speaker is not None:
+            self._speaker.close()
 
     # ---- one session after another
 
@@ -191,9 +202,17 @@ class Operator(Desk):
         self.controls.follow = self._lead if drives else None
         choice, _ = session.taught
         self._held = shape_of(session.visual.geometry, held_name(session.spec))
+        self._nearness = None if self._held is None else Nearness(session.visual.geometry, self._held)
         told = self._held is None or not choice.taking or choice.word in self._taught
         self._taking = None if told else Taking(session.visual.geometry.length, drives)
         self._keeping = False
+        self._ears.forget()
+        if session.spec.cues.sound and self._speaker is None and not self._deaf:
+            self._speaker, self._deaf = speaker(self._mixer)
+            if self._deaf:
+                self._say(self._deaf)
+        if self._muted:
+            session.mute(True)
         self._status = self._said(session)
 
     def _said(self, session: Session) -> tuple[str, Level]:
@@ -243,6 +262,8 @@ class Operator(Desk):
         self._state = state
         self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
+        if self._speaker is not None and session.spec.cues.sound:
+            self._ears.listen(session.rig.servo)
         if self._keeping:
             self._keep(session)
         self._look(session, state, fresh)
@@ -254,6 +275,8 @@ class Operator(Desk):
     def _look(self, session: Session, state: SceneState, fresh: bool) -> None:
         """Turn the view to what there is to see, and see whether the tool was taken."""
         controls, (width, height) = self.controls, self.window.scene_size
+        if self._nearness is not None and controls.overlays.nearness:
+            self._nearness.look(state)
         if fresh:
             controls.keep(near_points(self._geometry, state), width / height)
             if self._held is not None:
@@ -308,6 +331,7 @@ class Operator(Desk):
             frozen=readings.frozen,
             light=readings.light(),
             recording=session.recorder is not None and session.recorder.error is None,
+            muted=self._muted,
             kept="" if self._kept is None else f"{self._kept.seconds:.1f} s",
             recording_path=str(session.recorder.path) if session.recorder else "",
             force=readings.force(),
@@ -360,6 +384,10 @@ class Operator(Desk):
                 path = named("scene", self._session.options.scene, "toml")
                 path.write_text(scene_text(self._session.spec), "utf-8")
                 self._say(f"scene {path}")
+            case "mute" if session is not None:
+                self._muted = not self._muted
+                session.mute(self._muted)
+                self._say(f"vibrations and sounds are {'off' if self._muted else 'on'}")
             case "step" if session is not None and session.paused:
                 session.step_once()
             case "record" if session is not None:

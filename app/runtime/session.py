@@ -55,6 +55,7 @@ from palpo.haptics.servo import (
     Servo,
     finished_reason,
     grant_ticks,
+    mute_servo,
     request_pause,
     request_stop,
     servo_baseline,
@@ -294,6 +295,10 @@ class Session:
         """Fade the force and stop the scene's time, or go on."""
         self.paused = on
         request_pause(self.rig.servo, on)
+
+    def mute(self, on: bool) -> None:
+        """Leave out vibrations and sounds, or not."""
+        mute_servo(self.rig.servo, on)
 
     def step_once(self) -> int:
         """One low period, as long as it is now, of a scene whose time stands still; its ticks."""

@@ -13,8 +13,10 @@ from palpo.app.cli.progress import Progress
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk
+from palpo.app.runtime.knob import Knob
 from palpo.app.runtime.reel import Reel, reel_of
 from palpo.app.visual.held import shape_of
+from palpo.app.visual.nearness import Nearness
 from palpo.physics.exchange.snapshot import SceneState
 from palpo.render.controls import Controls, key_list
 from palpo.render.panel_state import PanelState, Timeline, Waiting
@@ -27,12 +29,15 @@ COLUMNS = 400
 class Viewer(Desk):
     """Somebody who looks at a recording. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, recording: Path, progress: Progress, ghost: Path | None = None) -> None:
+    def __init__(
+        self, recording: Path, progress: Progress, ghost: Path | None = None, knob: Knob | None = None
+    ) -> None:
         """ghost: another recording, whose tool is shown beside."""
-        super().__init__(progress)
+        super().__init__(progress, knob)
         self._beside = ghost
         self.recording, self.now, self.speed, self.playing = recording, 0.0, 1.0, False
         self._reel: Reel | None = None
+        self._nearness: Nearness | None = None
         self._curve = np.zeros(0), np.zeros(0)
 
     def run(self) -> Outcome:
@@ -64,6 +69,8 @@ class Viewer(Desk):
     def _open(self, reel: Reel) -> None:
         self._reel, self._geometry = reel, reel.done.geometry
         self._curve = reel.force(COLUMNS)
+        shape = shape_of(self._geometry, reel.tool)
+        self._nearness = None if shape is None else Nearness(self._geometry, shape)
         camera = camera_of(self._geometry, reel.states, reel.done.view, WIDTH / HEIGHT)
         # above the timeline
         share = self.panel.below
@@ -78,6 +85,8 @@ class Viewer(Desk):
         state, (width, height) = reel.at(self.now), self.window.scene_size
         self.controls.keep(near_points(self._geometry, state), width / height)
         shape = shape_of(self._geometry, reel.tool)
+        if self._nearness is not None and self.controls.overlays.nearness:
+            self._nearness.look(state)
         if shape is not None:
             self.controls.track(state.vertices[shape.span], state.held_point, width / height)
         self._frame(state)

@@ -178,6 +178,10 @@ class SceneState:
     patch: Floats = field(default_factory=lambda: np.zeros((0, 3, 3)))
     patch_scalar: Floats = field(default_factory=lambda: np.zeros(0))
     published_ns: int = 0
+    contact_normal: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    """Of the surface that is touched, (n, 3); NaN where nobody has looked, as in `nearest`."""
+    nearest: Floats = field(default_factory=lambda: np.full((2, 3), np.nan))
+    """Where what is held, and what it has not touched yet, are nearest to each other [m]."""
 
     def copy(self) -> SceneState:
         """A frame that stays as it is when its slot is written again."""
