@@ -11,7 +11,7 @@ from palpo.config.schema.material import Material, library
 from palpo.config.schema.rates import Rates
 from palpo.physics.mesh.connectors.registry import generate
 
-SHIPPED = ["beams", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
+SHIPPED = ["beams", "grooves", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
 QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]

@@ -283,6 +283,7 @@ CHANGES = {
     "recording": True,
     "emergency": True,
     "recording_path": "run.h5",
+    "muted": True,
     "kept": "3.2 s",
     "force": 3.2,
     "force_limit": 7.9,
