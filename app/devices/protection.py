@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from palpo.config.schema.scene import BaseScene
-from palpo.config.schema.snap import SnapScene
 from palpo.haptics.cues import make_cues
 from palpo.haptics.device import DEVICES, DeviceSpec
 from palpo.haptics.guard import make_guard
@@ -36,8 +35,6 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
     guard = make_guard(*device.reach, safety.edge_margin, safety.edge_stiffness, safety.saturation_damping)
     wanted, max_rate = spec.cues, min(safety.max_rate, device.max_rate)
     bandwidth = device.bandwidth if wanted.bandwidth is None else wanted.bandwidth
-    # only a connector clicks; elsewhere a force that falls at once is a hand that leaves
-    clicks = isinstance(spec, SnapScene)
     return make_limits(
         min(safety.max_force or device.max_force, device.max_force),
         max_rate=max_rate,
@@ -51,5 +48,5 @@ def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:
         motors=Motors(
             device.max_torque, continuous_force=device.continuous_force, thermal_time=device.thermal_time
         ),
-        cues=make_cues(bandwidth, device.max_force, max_rate, wanted.vibration, clicks, dt),
+        cues=make_cues(bandwidth, device.max_force, max_rate, wanted.vibration, spec.clicks, dt),
     )

@@ -49,6 +49,9 @@ class BaseScene(Spec):
     passivity: ClassVar[Literal["observe", "control"]] = "control"
     """Mode of `safety.passivity` where a scene leaves it open; a body with inertia can throw the hand."""
 
+    clicks: ClassVar[bool] = False
+    """Whether a force that falls at once is a click; elsewhere it is a hand that leaves."""
+
     _origin: Origin | None = PrivateAttr(None)
 
     @property

@@ -362,6 +362,7 @@ class SnapScene(BaseScene):
         "it belongs to another system; a snap scene has [connector] and [admittance]",
     )
 
+    clicks: ClassVar[bool] = True
     system: Literal["snap"] = Field(
         "snap", description="What computes the scene: a plug that clicks into an elastic socket."
     )

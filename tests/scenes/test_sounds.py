@@ -9,7 +9,7 @@ import pytest
 from palpo.app.runtime import sound
 from palpo.app.runtime.sound import MISSING, RATE, TONES, VOICES, VOLUME, Ears, Mixer, sound_of, speaker
 from palpo.haptics.cues import CLICK, CONTACT, KINDS
-from palpo.haptics.limits import make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.physics.exchange.port import STATUS_FELT, TOUCHES
 from tests.servo.hand import external, move
 from tests.servo.wall import make_wall
@@ -66,7 +66,7 @@ def test_what_a_servo_counts_is_heard_once_and_not_what_was_before():
         def play(self, kind, strength):
             self.played.append((kind, strength))
 
-    wall = make_wall(external(), 0.0, limits=make_limits(1.0, fade_in=0.0))
+    wall = make_wall(external(), 0.0, limits=make_limits(1.0, fades=AT_ONCE))
 
     def touch():
         wall.port.status[STATUS_FELT] = 0

@@ -16,7 +16,7 @@ from palpo.haptics.cues import (
     burst,
     make_cues,
 )
-from palpo.haptics.limits import CUED, MUTED, make_limits
+from palpo.haptics.limits import AT_ONCE, CUED, MUTED, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.servo import mute_servo
 from palpo.physics.exchange.port import FELT_BITS, SLIDES, STATUS_FELT, SUCKS, TOUCHES
@@ -29,7 +29,7 @@ LONG = round(APART / STEP) + 1
 
 def limits_with(bandwidth=200.0, clicks=False, **more):
     cues = make_cues(bandwidth, MAX, RATE, clicks=clicks)
-    return make_limits(MAX, RATE, fade_in=0.0, cues=cues, passivity=make_passivity("observe"), **more)
+    return make_limits(MAX, RATE, fades=AT_ONCE, cues=cues, passivity=make_passivity("observe"), **more)
 
 
 def wall_of(limits=None, stiffness=0.0):
