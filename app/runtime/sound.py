@@ -9,8 +9,11 @@ as what was hit, rubbed or pulled off rings. It goes out through miniaudio, wher
 """
 
 import importlib
+import os
+import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,12 +112,14 @@ class Speaker:
 
     def __init__(self, mixer: Mixer) -> None:
         library: Any = importlib.import_module("miniaudio")
-        self._device = library.PlaybackDevice(
-            output_format=library.SampleFormat.FLOAT32, nchannels=1, sample_rate=RATE, buffersize_msec=BUFFER
-        )
         source = self._source(mixer)
         next(source)
-        self._device.start(source)
+        with _hushed():
+            self._device = library.PlaybackDevice(
+                output_format=library.SampleFormat.FLOAT32, nchannels=1, sample_rate=RATE,
+                buffersize_msec=BUFFER,
+            )  # fmt: skip
+            self._device.start(source)
 
     @staticmethod
     def _source(mixer: Mixer) -> Generator[bytes | Samples, int, None]:
@@ -135,4 +140,21 @@ def speaker(mixer: Mixer) -> tuple[Speaker | None, str]:
     except ImportError:
         return None, MISSING
     except Exception as error:  # the library's own, which is not there to be named
-        return None, f"there are no sounds: {str(error).strip() or type(error).__name__}"
+        why = str(error.args[0] if error.args else type(error).__name__).strip()
+        return None, f"there are no sounds: no sound card can be opened ({why})"
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Without what the system's sound library writes to standard error where it finds no card."""
+    if sys.platform == "win32":
+        yield
+        return
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -95,11 +95,14 @@ def test_without_the_library_or_a_card_one_sentence_says_so(monkeypatch):
 
     class NoCard:
         def __init__(self, **_):
-            raise RuntimeError("failed to init device")
+            raise RuntimeError("failed to init device", -401)
 
     library = types.SimpleNamespace(PlaybackDevice=NoCard, SampleFormat=types.SimpleNamespace(FLOAT32=5))
     monkeypatch.setitem(sys.modules, "miniaudio", library)
-    assert speaker(Mixer()) == (None, "there are no sounds: failed to init device")
+    assert speaker(Mixer()) == (
+        None,
+        "there are no sounds: no sound card can be opened (failed to init device)",
+    )
 
 
 def test_the_card_asks_for_samples_and_gets_them(monkeypatch):
