@@ -22,9 +22,10 @@ class Solids:
         self._rows: dict[str, list[Floats]] = {BALL: [], ROD: [], CONE: [], CUBE: []}
 
     def rows(self, shape: str) -> NDArray[np.float32]:
-        """All marks of one shape, (n, COLUMNS); marks with a number that is not finite are left out."""
-        rows = np.concatenate([np.zeros((0, COLUMNS)), *self._rows[shape]])
-        return rows[np.isfinite(rows).all(axis=1)].astype(np.float32)
+        """All marks of one shape, (n, COLUMNS); one with a number that no picture can hold is left out."""
+        with np.errstate(over="ignore"):
+            rows = np.concatenate([np.zeros((0, COLUMNS)), *self._rows[shape]]).astype(np.float32)
+        return rows[np.isfinite(rows).all(axis=1)]
 
     def balls(self, centre: ArrayLike, radius: float, colour: ArrayLike) -> None:
         """Balls of `radius` [m] at `centre` (n, 3); colour (3,) or (n, 3)."""

@@ -59,11 +59,13 @@ from palpo.physics.exchange.port import (
     OK,
     STATUS_AGE,
     STATUS_CONTACTS,
+    STATUS_FELT,
     STATUS_FLAGS,
     STATUS_FRAME,
     STATUS_REPLAYED,
     STATUS_ROWS,
     STATUS_SWEEPS,
+    TOUCHES,
     end_tick,
 )
 from palpo.physics.exchange.quasistatic_frame import (
@@ -239,6 +241,7 @@ def _feel(m, f, cut):
     port.info[INFO_DEPTH], port.info[INFO_RESIDUAL] = 0.0, cut
     port.status[STATUS_SWEEPS] = port.status[STATUS_REPLAYED] = 0
     port.status[STATUS_CONTACTS], port.status[STATUS_ROWS] = active, 3 * n
+    port.status[STATUS_FELT] = TOUCHES if active > 0 else 0
     port.status[STATUS_FRAME] = s.live_id[0]
     port.status[STATUS_FLAGS] = CONTACTS_LOST if frame.count[f, 1] > 0 else 0
     return OK if check < 1e12 else NOT_FINITE

@@ -11,6 +11,7 @@ from palpo.render.overlays import Overlays
 from palpo.render.pace import Pace
 from palpo.render.pointer import BALL, compose, recede, slide, trackball
 from palpo.render.requests import Request
+from tests.scenes.sight import ray
 
 WIDTH, HEIGHT = 1280, 800
 POINT = np.array([0.03, 0.05, -0.02])
@@ -70,8 +71,8 @@ def test_a_drag_that_begins_beside_the_tool_keeps_its_distance():
 def test_the_plane_that_faces_the_camera_meets_the_line_of_sight_through_the_pixel():
     moved = slide(CAMERA, POINT, 130.0, -70.0, HEIGHT)
     x, y = CAMERA.project(POINT, WIDTH, HEIGHT)[0] + [130.0, -70.0]
-    ray = CAMERA.ray(x, y, WIDTH, HEIGHT)
-    met = CAMERA.eye + ray * CAMERA.depth(POINT) / -(ray @ CAMERA.axes[2])
+    sight = ray(CAMERA, x, y, WIDTH, HEIGHT)
+    met = CAMERA.eye + sight * CAMERA.depth(POINT) / -(sight @ CAMERA.axes[2])
     np.testing.assert_allclose(moved, met, atol=1e-12)
 
 

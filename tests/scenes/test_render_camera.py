@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from palpo.render.camera import STANDARD_VIEWS, Camera
+from tests.scenes.sight import ray
 
 WIDTH, HEIGHT = 640, 400
 CLOUD = np.random.default_rng(7).uniform(-1, 1, (200, 3)) * [0.30, 0.05, 0.12] + [1.0, -2.0, 0.5]
@@ -38,9 +39,9 @@ def test_a_ray_through_a_pixel_meets_the_point_seen_there():
     camera = Camera((0.1, 0.2, 0.3), 0.9, 50.0, 20.0)
     point = np.array([0.15, 0.12, 0.41])
     x, y = camera.project([point], WIDTH, HEIGHT)[0]
-    ray = camera.ray(x, y, WIDTH, HEIGHT)
-    np.testing.assert_allclose(np.cross(ray, point - camera.eye), 0, atol=1e-12)
-    assert ray @ (point - camera.eye) > 0
+    sight = ray(camera, x, y, WIDTH, HEIGHT)
+    np.testing.assert_allclose(np.cross(sight, point - camera.eye), 0, atol=1e-12)
+    assert sight @ (point - camera.eye) > 0
 
 
 @pytest.mark.parametrize(
