@@ -1,8 +1,9 @@
 """Contacts of points with a rigid solid, from its signed distance (002, IV-A): what may touch in this step.
 
 Points are interpolated on the surfaces of other bodies, the *probes*, in the solid's frame. Distance and
-normal are asked at the step's start, of those points alone that could come near: a distance changes no
-faster than its point moves, so that where it was asked last bounds it now.
+normal are asked at the step's start and once in a step, of those points alone that could come near: a
+distance changes no faster than its point moves, so that where it was asked last bounds it now. No point moves
+further than a corner of its facet, so that facets are dismissed as a whole.
 
 Without contact forces a bent body would leap millimetres in the step, and all of its points with it. So a
 point becomes a contact where the motion that is *foreseen*, under the newest forces, would bring it nearer
@@ -107,57 +108,107 @@ def _foreseen(s):
 
 
 @kernel
-def _interpolate(s, probe):
-    """Candidate points of a probe: where they are, and how they close in under the forces foreseen."""
-    c, nodes, weights, first = s.candidates, probe.points.nodes, probe.points.weights, probe.first
+def _carry_over(s, probe):
+    """Nodes of a probe in the solid's frame, and how they close in under the forces foreseen."""
     x, drift, turn, origin = probe.nodes.x, probe.drift, s.solid.axes, s.solid.pose.x[0]
-    position, local, closing, along, about = (
-        c.position,
-        c.local,
-        c.closing,
-        s.solid.drift[0],
-        s.solid.drift[1],
-    )
-    for j in range(nodes.shape[0]):
-        p0, p1, p2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for a in range(3):
-            w, m = weights[j, a], nodes[j, a]
-            p0 += w * x[m, 0]
-            p1 += w * x[m, 1]
-            p2 += w * x[m, 2]
-            u0 += w * drift[m, 0]
-            u1 += w * drift[m, 1]
-            u2 += w * drift[m, 2]
-        k = first + j
-        position[k, 0], position[k, 1], position[k, 2] = p0, p1, p2
-        p0, p1, p2 = p0 - origin[0], p1 - origin[1], p2 - origin[2]
-        u0 -= along[0] + about[1] * p2 - about[2] * p1
-        u1 -= along[1] + about[2] * p0 - about[0] * p2
-        u2 -= along[2] + about[0] * p1 - about[1] * p0
+    local, closing, along, about = probe.local, probe.closing, s.solid.drift[0], s.solid.drift[1]
+    for m in range(drift.shape[0]):
+        p0, p1, p2 = x[m, 0] - origin[0], x[m, 1] - origin[1], x[m, 2] - origin[2]
+        u0 = drift[m, 0] - along[0] - about[1] * p2 + about[2] * p1
+        u1 = drift[m, 1] - along[1] - about[2] * p0 + about[0] * p2
+        u2 = drift[m, 2] - along[2] - about[0] * p1 + about[1] * p0
         for i in range(3):
-            local[k, i] = turn[0, i] * p0 + turn[1, i] * p1 + turn[2, i] * p2
-            closing[k, i] = turn[0, i] * u0 + turn[1, i] * u1 + turn[2, i] * u2
+            local[m, i] = turn[0, i] * p0 + turn[1, i] * p1 + turn[2, i] * p2
+            closing[m, i] = turn[0, i] * u0 + turn[1, i] * u1 + turn[2, i] * u2
+
+
+@kernel
+def _is_far(probe, f, margin):
+    """Whether no point of facet f could come within the margin in this step."""
+    corner, place, local, closing = probe.facets.corner, probe.facets.place, probe.local, probe.closing
+    moved, way = 0.0, 0.0
+    for a in range(3):
+        m, own, ahead = corner[f, a], 0.0, 0.0
+        for i in range(3):
+            own += (local[m, i] - place[f, a, i]) ** 2
+            ahead += closing[m, i] ** 2
+        moved, way = max(moved, own), max(way, ahead)
+    return probe.facets.least[f] - moved**0.5 > margin + way**0.5
+
+
+@kernel
+def _look_at(s, probe, f):
+    """Points of facet f, and which of them could come within the margin."""
+    c, margin, facets, nodes, weights = (
+        s.candidates,
+        s.settings[0].margin,
+        probe.facets,
+        probe.points.nodes,
+        probe.points.weights,
+    )
+    local, asked, told, closing, close = c.local, c.asked, c.told, c.closing, c.close
+    place, velocity, least = probe.local, probe.closing, np.inf
+    for q in range(facets.start[f], facets.start[f + 1]):
+        j = facets.point[q]
+        k, moved, way = probe.first + j, 0.0, 0.0
+        m0, m1, m2 = nodes[j, 0], nodes[j, 1], nodes[j, 2]
+        w0, w1, w2 = weights[j, 0], weights[j, 1], weights[j, 2]
+        for i in range(3):
+            p = w0 * place[m0, i] + w1 * place[m1, i] + w2 * place[m2, i]
+            u = w0 * velocity[m0, i] + w1 * velocity[m1, i] + w2 * velocity[m2, i]
+            local[k, i], closing[k, i] = p, u
+            moved += (p - asked[k, i]) ** 2
+            way += u * u
+        bound = told[k] - moved**0.5
+        least = min(least, bound)
+        close[k] = bound <= margin + way**0.5
+    facets.least[f] = least
+    for a in range(3):
+        for i in range(3):
+            facets.place[f, a, i] = place[facets.corner[f, a], i]
 
 
 @kernel
 def _find_near(s, probe, count):
     """Candidates that could come within the margin in this step, after `count` of other probes."""
-    c, margin = s.candidates, s.settings[0].margin
-    local, asked, told, closing, near, where = c.local, c.asked, c.told, c.closing, c.near, c.where
+    margin, close, near, facets = s.settings[0].margin, s.candidates.close, s.candidates.near, probe.facets
+    first, last = probe.first, probe.first + probe.points.nodes.shape[0]
+    _carry_over(s, probe)
     probe.near[0] = count
-    for k in range(probe.first, probe.first + probe.points.nodes.shape[0]):
-        moved, way = 0.0, 0.0
-        for i in range(3):
-            moved += (local[k, i] - asked[k, i]) ** 2
-            way += closing[k, i] ** 2
-        if told[k] - moved**0.5 > margin + way**0.5:
-            continue
-        near[count] = k
-        for i in range(3):
-            where[count, i] = local[k, i]
-        count += 1
+    for k in range(first, last):
+        close[k] = False
+    for f in range(facets.corner.shape[0]):
+        if not _is_far(probe, f, margin):
+            _look_at(s, probe, f)
+    # in their own order, by which equals are chosen: nodes before what lies between
+    for k in range(first, last):
+        if close[k]:
+            near[count] = k
+            count += 1
     probe.near[1] = count
     return count
+
+
+@kernel
+def _ask_distances(s, near):
+    """Of the near candidates (near,) that have moved since they were asked: they move once in a step."""
+    c, count = s.candidates, 0
+    local, asked, told, normal = c.local, c.asked, c.told, c.normal
+    for j in range(near):
+        k = c.near[j]
+        still = local[k, 0] == asked[k, 0] and local[k, 1] == asked[k, 1] and local[k, 2] == asked[k, 2]
+        if still and told[k] > -np.inf:
+            continue
+        c.asking[count] = k
+        for i in range(3):
+            c.where[count, i] = local[k, i]
+        count += 1
+    evaluate(s.field, c.where, count, c.gap, c.way, s.scratch)
+    for j in range(count):
+        k = c.asking[j]
+        told[k] = c.gap[j]
+        for i in range(3):
+            asked[k, i], normal[k, i] = c.where[j, i], c.way[j, i]
 
 
 @inlined
@@ -191,18 +242,15 @@ def _activate(s, probe):
     c, count, margin, correction = s.candidates, 0, s.settings[0].margin, s.settings[0].correction
     for j in range(probe.near[0], probe.near[1]):
         k = c.near[j]
-        c.told[k] = c.gap[j]
-        for i in range(3):
-            c.asked[k, i] = c.where[j, i]
-        n = c.normal[j]
+        n = c.normal[k]
         if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
             continue  # beyond the distance's band
-        c.ahead[k] = min(c.ahead[k], _seen_gap(c.gap[j], correction) + dot3(n, c.closing[k]))
+        c.ahead[k] = min(c.ahead[k], _seen_gap(c.told[k], correction) + dot3(n, c.closing[k]))
         if c.ahead[k] < margin and _touched(s, probe, k, n):
             probe.active[count] = j
-            probe.depth[count] = c.gap[j]
+            probe.depth[count] = c.told[k]
             for i in range(3):
-                probe.where[count, i] = c.where[j, i]
+                probe.where[count, i] = c.local[k, i]
             count += 1
     return count
 
@@ -210,24 +258,26 @@ def _activate(s, probe):
 @kernel
 def _add_contact(s, contacts, probe, j):
     """A contact at near candidate j, from that candidate's own force on; its number, -1 for none."""
-    c, i, settings = s.candidates, s.candidates.near[j], s.settings[0]
+    c, i, settings, origin = s.candidates, s.candidates.near[j], s.settings[0], s.solid.pose.x[0]
     k = append(contacts, i, probe.body, s.solid.body)
     if k < 0:
         return k
     found = s.found.count[0]
-    s.found.candidate[found], s.found.gap[found] = i, c.gap[j]
+    s.found.candidate[found], s.found.gap[found] = i, c.told[i]
     s.found.count[0] += 1
-    contacts.gap[k] = _seen_gap(c.gap[j], settings.correction)
+    contacts.gap[k] = _seen_gap(c.told[i], settings.correction)
     contacts.mu[k], contacts.restitution[k] = settings.friction, settings.restitution
     contacts.anchored[k] = True
+    matvec3(s.solid.axes, c.local[i], c.position[i])
     for d in range(3):
+        c.position[i, d] += origin[d]
         contacts.slots[k, 0, d] = probe.points.nodes[i - probe.first, d]
         contacts.weights[k, 0, d] = probe.points.weights[i - probe.first, d]
         contacts.slots[k, 1, d], contacts.weights[k, 1, d] = 0, 1.0 if d == 0 else 0.0
-        contacts.arm[k, 1, d] = c.position[i, d] - s.solid.pose.x[0, d]
+        contacts.arm[k, 1, d] = c.position[i, d] - origin[d]
         contacts.force[k, d] = c.force[i, d]
     frame = contacts.frame[k]
-    matvec3(s.solid.axes, c.normal[j], frame[0])
+    matvec3(s.solid.axes, c.normal[i], frame[0])
     tangent_basis(frame[0], frame[1], frame[2])
     return k
 
@@ -280,12 +330,11 @@ def find(s, contacts, h):
         s.begun[0] = True
     if not _foreseen(s):
         return NOT_FINITE
-    c, near = s.candidates, 0
+    near = 0
     for k in range(s.probes.size):
         probe = _probe(s, k)
-        _interpolate(s, probe)
         near = _find_near(s, probe, near)
-    evaluate(s.field, c.where, near, c.gap, c.normal, s.scratch)
+    _ask_distances(s, near)
     s.found.first[0], s.found.count[0], s.active[0] = contacts.count[0], 0, 0
     for k in range(s.probes.size):
         probe = _probe(s, k)

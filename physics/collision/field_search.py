@@ -11,7 +11,7 @@ from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance
 from palpo.physics.collision.near_band import everywhere
 from palpo.physics.collision.signed_distance import no_exact_distance
-from palpo.physics.collision.surface_points import SurfacePoints
+from palpo.physics.collision.surface_points import SurfacePoints, facets_of, surface_points, ways_along
 from palpo.physics.engine.contract import ROTATION, Batch, Body, make_batch
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.yields.fixed import FIXED, make_fixed
@@ -28,6 +28,16 @@ probe, chosen by k-means, 0 for every touching point; share of a penetration tha
 which takes half of it away in a step at restitution 1 [-]; mu and eps of the contacts."""
 
 
+class Facets(NamedTuple):
+    """m triangles that share a probe's candidates out: none of their points moves further than a corner."""
+
+    corner: NDArray[np.int64]  # (m, 3) nodes
+    start: NDArray[np.int64]  # (m + 1,) where the points of each begin
+    point: NDArray[np.int64]  # (N,) these
+    place: NDArray[np.float64]  # (m, 3, 3) corners in the solid's frame when its points were looked at [m]
+    least: NDArray[np.float64]  # (m,) what none of their distances was below then [m]
+
+
 class Probe(NamedTuple):
     """One body of k surface nodes and N candidate points between them."""
 
@@ -35,8 +45,11 @@ class Probe(NamedTuple):
     body: int  # its number
     points: SurfacePoints
     ways: NDArray[np.int64]  # (N, k, 2) of palpo.physics.collision.surface_points.ways_along
+    facets: Facets
     first: int  # of its candidates among those of all probes
     nodes: Batch  # (k,) where they are at the step's start, and how they move
+    local: NDArray[np.float64]  # (k, 3) these in the solid's frame [m]
+    closing: NDArray[np.float64]  # (k, 3) motion foreseen, relative to the solid [m], its frame
     drift: NDArray[np.float64]  # (k, 3) T (v+ + eps v) as it was foreseen when contacts were found last [m]
     clusters: Clusters
     near: NDArray[np.int64]  # (2,) first of its near candidates, and that of the next probe
@@ -56,18 +69,21 @@ class Solid(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The N points of all probes at the step's start."""
+    """The N points of all probes at the step's start; of facets that are far away, when they were near."""
 
-    position: NDArray[np.float64]  # (N, 3) [m]
+    position: NDArray[np.float64]  # (N, 3) of contacts [m]
     local: NDArray[np.float64]  # (N, 3) in the solid's frame [m]
     closing: NDArray[np.float64]  # (N, 3) motion foreseen, relative to the solid [m], its frame
     ahead: NDArray[np.float64]  # (N,) least gap that is foreseen in this step [m]
     asked: NDArray[np.float64]  # (N, 3) where in the solid's frame the distance was asked last [m]
     told: NDArray[np.float64]  # (N,) and what it was [m]
-    near: NDArray[np.int64]  # (N,) candidates whose distance is asked in this step
+    normal: NDArray[np.float64]  # (N, 3) and the normal, out of the solid, in its frame
+    close: NDArray[np.bool_]  # (N,) whether it could come within the margin in this step
+    near: NDArray[np.int64]  # (N,) those that could
+    asking: NDArray[np.int64]  # (N,) those of them whose distance is not known yet
     where: NDArray[np.float64]  # (N, 3) these in the solid's frame [m]
     gap: NDArray[np.float64]  # (N,) their distance to the solid [m]
-    normal: NDArray[np.float64]  # (N, 3) out of the solid, in its frame
+    way: NDArray[np.float64]  # (N, 3) and its normal
     force: NDArray[np.float64]  # (N, 3) of the last step [N], world axes: where the next one starts
 
 
@@ -96,22 +112,26 @@ class FieldContacts(NamedTuple):
     begun: NDArray[np.bool_]  # (1,) whether it has looked for contacts in this step
 
 
-def make_probe(
-    body: Body, number: int, points: SurfacePoints, first: int, ways: NDArray[np.int64] | None = None
-) -> Probe:
-    """A body whose points are the nodes, and whose candidates come after `first` others.
+def make_probe(body: Body, number: int, x: NDArray, triangles: NDArray, spacing: float, first: int) -> Probe:
+    """A body whose points are the nodes x (k, 3) [m], and whose candidates come after `first` others.
 
-    number: of the body among the engine's. ways: that leave each point along the surface, of `ways_along`;
-    without them, points are touched from any side.
+    number: of the body among the engine's. triangles (m, 3): of its surface, on which the candidates lie.
+    Raises InputError as `surface_points`.
     """
-    ways = np.zeros((len(points.nodes), 1, 2), np.int64) if ways is None else ways
+    points = surface_points(x, triangles, spacing)
+    of, ways, m = facets_of(triangles, points), ways_along(triangles, points), len(triangles)
+    order = np.argsort(of, kind="stable")
+    facets = Facets(
+        np.ascontiguousarray(triangles, np.int64), np.searchsorted(of[order], np.arange(m + 1)), order,
+        np.zeros((m, 3, 3)), np.full(m, -np.inf),
+    )  # fmt: skip
     size, nodes = len(points.nodes), body.kind.points(body.state)
     batch = make_batch(nodes)
     batch.count[0] = nodes
     batch.slots[:, 0], batch.weights[:, 0] = np.arange(nodes), 1.0
     return Probe(
-        _addresses(body), number, points, ways, first, batch, np.zeros((nodes, 3)),
-        make_clusters(MOST_CLUSTERS, size),
+        _addresses(body), number, points, ways, facets, first, batch, np.zeros((nodes, 3)),
+        np.zeros((nodes, 3)), np.zeros((nodes, 3)), make_clusters(MOST_CLUSTERS, size),
         np.zeros(2, np.int64), np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size),
     )  # fmt: skip
 
@@ -131,15 +151,15 @@ def make_field_contacts(
     The settings are the caller's to fill.
     """
     n = sum(len(handle.state.active) for handle in probes)
-    position, local, closing, asked, where, normal, force = (np.zeros((n, 3)) for _ in range(7))
+    position, local, closing, asked, where, normal, way, force = (np.zeros((n, 3)) for _ in range(8))
     one, candidate = [np.zeros(1, np.int64) for _ in range(3)], np.zeros(capacity, np.int64)
     return FieldContacts(
         probes[0].state, np.array([handle.address for handle in probes], np.int64), solid, field,
         make_scratch(),
         np.zeros(1, SETTINGS),
         Candidates(
-            position, local, closing, np.zeros(n), asked, np.full(n, -np.inf), np.zeros(n, np.int64), where,
-            np.zeros(n), normal, force,
+            position, local, closing, np.zeros(n), asked, np.full(n, -np.inf), normal, np.zeros(n, np.bool_),
+            np.zeros(n, np.int64), np.zeros(n, np.int64), where, np.zeros(n), way, force,
         ),
         Found(one[0], one[1], candidate, np.zeros(capacity)), one[2], np.zeros(1, np.bool_),
     )  # fmt: skip
@@ -154,6 +174,7 @@ def smallest_field_contacts() -> FieldContacts:
     field = DistanceField(
         EXACT, everywhere(np.zeros((1, 3))), no_exact_distance(), no_grid_distance(), no_learned_distance()
     )
-    points = SurfacePoints(np.zeros((1, 3), np.int64), np.zeros((1, 3)))
-    body = FIXED.bind(make_fixed(np.zeros((1, 3))))
-    return make_field_contacts([Handle(make_probe(body, 0, points, 0))], make_solid(body, 1), field, 1)
+    corners = np.eye(3)
+    body, one = FIXED.bind(make_fixed(corners)), np.array([[0, 1, 2]])
+    probe = make_probe(body, 0, corners, one, 2.0, 0)
+    return make_field_contacts([Handle(probe)], make_solid(body, 1), field, 1)

@@ -57,6 +57,15 @@ def surface_points(x: NDArray[np.float64], triangles: NDArray[np.integer], spaci
     return SurfacePoints(np.array(nodes, np.int64), np.array(weights, np.float64))
 
 
+def facets_of(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:
+    """The first triangle (n,) that holds each point, of those that it was interpolated on."""
+    holds: dict[int, list[int]] = {}
+    for t, corners in enumerate(triangles.tolist()):
+        for v in corners:
+            holds.setdefault(v, []).append(t)
+    return np.array([min(set.intersection(*(set(holds[v]) for v in p))) for p in points.nodes.tolist()])
+
+
 def ways_along(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:
     """Pairs of vertices (n, k, 2) whose differences span the directions that leave each point on the surface.
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.collision.distance_field import DistanceField, exact_field
 from palpo.physics.collision.field_contacts import field_contacts_detector
 from palpo.physics.collision.field_search import FieldContacts, make_field_contacts, make_probe, make_solid
-from palpo.physics.collision.surface_points import surface_points, ways_along
 from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import Hand, make_hand
@@ -88,10 +87,9 @@ class SnapModel:
         self.probes, first = [], 0
         for i, part in enumerate(connector.prongs):
             triangles = np.searchsorted(part.contact, part.contact_triangles)
-            points = surface_points(self.prongs[i].model.rest, triangles, numerics.spacing)
-            ways = ways_along(triangles, points)
-            self.probes.append(Handle(make_probe(bodies[i], i, points, first, ways)))
-            first += len(points.nodes)
+            rest = self.prongs[i].model.rest
+            self.probes.append(Handle(make_probe(bodies[i], i, rest, triangles, numerics.spacing, first)))
+            first += len(self.probes[-1].state.active)
         solid = make_solid(bodies[-1], len(self.prongs))
         search = make_field_contacts(self.probes, solid, field, capacity)
         search.settings["margin"] = numerics.margin

@@ -167,14 +167,24 @@ def test_no_candidate_that_is_not_asked_is_near():
     """The bound by the last answer and the way since leaves out no point within the margin."""
     made = model()
     push, c = Insertion(made, SPEED), made.state.search.candidates
-    skipped = 0
+    skipped = known = 0
     for _ in range(20):
         push.run(push.target + 0.6e-3)
-        asked = c.near[: made.probes[-1].state.near[1]]
-        left = np.setdiff1d(np.arange(c.gap.size), asked)
+        near = c.near[: made.probes[-1].state.near[1]]
+        left = np.setdiff1d(np.arange(c.gap.size), near)
         skipped += left.size
-        assert signed_distance(field(), c.local[left])[0].min() > made.numerics.margin
-    assert skipped > 10 * c.gap.size
+        solid = made.state.search.solid
+        place = np.concatenate(
+            [np.einsum("na,nai->ni", p.points.weights, p.nodes.x[p.points.nodes])
+             for p in (probe.state for probe in made.probes)]
+        )  # fmt: skip
+        local = (place - solid.pose.x[0]) @ solid.axes
+        assert signed_distance(field(), local[left])[0].min() > made.numerics.margin
+        if near.size:  # they are where they are, and their distance is that of this place
+            known += near.size
+            np.testing.assert_allclose(c.local[near], local[near], atol=1e-15)
+            assert np.array_equal(signed_distance(field(), c.local[near])[0], c.told[near])
+    assert skipped > 10 * c.gap.size and known > c.gap.size
 
 
 def test_detection_is_repeated_in_the_click_and_prongs_do_not_leap_through_the_plug():
