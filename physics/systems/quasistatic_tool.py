@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import ChainModel, ChainState, rigid_model
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.systems.hold import Hold
-from palpo.physics.yields.chain import Chain, make_chain
 
 if TYPE_CHECKING:
+    from palpo.physics.systems.hold import Hold
+    from palpo.physics.yields.chain import Chain
     from palpo.physics.yields.surface import Surface
 
 
@@ -48,6 +48,8 @@ def held_surface(
 
     gravity (3,) and hold are the scene's own, which an operator may change; capacity: points of a batch.
     """
+    # compiled stages, which a picture at rest does without
+    from palpo.physics.yields.chain import make_chain
     from palpo.physics.yields.surface import COUPLED, HELD, make_surface
 
     surface = make_surface(tool.body, capacity, HELD if hold.direct[0] == 1 else COUPLED)

@@ -316,8 +316,8 @@ def test_an_exported_problem_is_the_servos_own_and_its_force_solves_it(tmp_path)
     session = Session(replace(BLOCK, export=path, export_at=0.3, duration=0.3))
     session.prepare()
     held = []
-    take = session._take_problem
-    session._take_problem = lambda: (take(), held.append(session.rig.state.engine.r.copy()))
+    take = session.export.take
+    session.export.take = lambda rig: (take(rig), held.append(rig.state.engine.r.copy()))
     done = session.run()
     assert done.result["export"] == f"{path}: 16 contacts at 0.3 s"
     problem = read_problem(path)
