@@ -1,7 +1,5 @@
 """The independent insertion, the scenes that it judges, and the bases that keep a socket's compliance."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -17,12 +15,11 @@ from palpo.studies.snap_models import STEP, Model, build, case_of, exact_distanc
 from palpo.studies.snap_models import shipped as shipped_case
 
 
-def clicked(kind: str, finer: int = 1) -> tuple[Click, Click]:
-    """Of a scene as it is shipped, but for its step, and of its reference."""
+def clicked(kind: str) -> tuple[Click, Click]:
+    """Of a scene as it is shipped, and of its reference."""
     case = shipped_case(kind)
-    numerics = replace(case.numerics, step=case.numerics.step / finer)
-    made = SnapModel(case.connector, numerics, exact_distance(case.connector))
-    series = insert(made)
+    made = SnapModel(case.connector, case.numerics, exact_distance(case.connector))
+    series, finer = insert(made), round(STEP / case.numerics.step)
     force = push_force(series, case.connector)
     time = STEP * np.arange(1, len(force) + 1)
     told = snap_reference.reference(kind, case.connector, case.numerics)
@@ -30,21 +27,14 @@ def clicked(kind: str, finer: int = 1) -> tuple[Click, Click]:
     return click(time, force, travel, back), click(told.time, told.force, told.travel, back)
 
 
-@pytest.mark.parametrize("kind", ["two-prong", "lan"])
-def test_a_scene_clicks_within_a_step_of_the_reference_and_as_hard(kind):
-    """One step, and 5% of the peak, are what the models are to reach (002, V-C: 10% against a sensor)."""
+@pytest.mark.parametrize(("kind", "within"), [("two-prong", 0.05), ("lan", 0.05), ("buckle", 0.10)])
+def test_a_scene_clicks_within_a_step_of_the_reference_and_as_hard(kind, within):
+    """A millisecond, and 5% of the peak; 10%, as the paper's models against a sensor (002, V-C), where the
+    step itself decides by some percent."""
     scene, told = clicked(kind)
     assert scene.latched and told.latched
     assert abs(scene.release - told.release) < 1.5 * STEP
-    assert scene.peak == pytest.approx(told.peak, rel=0.05)
-
-
-def test_the_buckle_clicks_with_the_reference_at_a_quarter_of_the_step():
-    """At a whole one roundings decide whether its arms hold on to the plug's corners for six steps more."""
-    scene, told = clicked("buckle", finer=4)
-    assert scene.latched and told.latched
-    assert abs(scene.release - told.release) < 1.5 * STEP
-    assert scene.peak == pytest.approx(told.peak, rel=0.08)
+    assert scene.peak == pytest.approx(told.peak, rel=within)
 
 
 def test_the_reference_of_the_two_prongs_peaks_at_the_force_of_the_paper():
