@@ -23,6 +23,7 @@ KEPT = 1_200_000
 REPORTED = (
     "tick", "time_s", "px", "py", "pz", "force_x", "force_y", "force_z", "sent_x", "sent_y", "sent_z",
     "depth", "held_x", "held_y", "held_z", "contacts", "flags", "residual", "sweeps",
+    "tick_flags",
 )  # fmt: skip
 """Columns that a result and its report are made from: 9 MB a minute."""
 

@@ -16,6 +16,7 @@ from palpo.haptics.passivity import ENERGY, MODES
 from palpo.haptics.servo import is_frozen, tick_count
 from palpo.haptics.statistics import LATE, MISSED, STALE_STEPS
 from palpo.physics.exchange.durations import percentile_us
+from palpo.physics.exchange.port import WAITING
 from palpo.physics.exchange.snapshot import SceneState
 from palpo.render.panel_state import Knob, Light, LoopReading, Plot, Reading
 from palpo.render.window import Window
@@ -57,12 +58,14 @@ class Readings:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._servo, self._slow, self._waited, self._missed = (_Counter() for _ in range(4))
+        self._servo, self._slow, self._missed = (_Counter() for _ in range(3))
         self._beside = [_Counter() for _ in session.slow.beside]
         self._histogram = np.zeros(0)
         self._late = float("nan")
         self._looked = self._judged = 0.0
         self._columns: Columns = session.trace.latest(1)
+        self._waiting = np.zeros(0, bool)
+        self._waited, self._last_tick = 0, -1.0
         # a control keeps its range: one that followed its value would run away under the pointer
         self._ranges = {live.key: (live.lower, live.upper) for live in live_keys(session.spec)}
         self._knobs: dict[str, tuple[Knob, ...]] = {}
@@ -76,7 +79,6 @@ class Readings:
         self._slow.see(session.slow.steps)
         for loop, seen in zip(session.slow.beside, self._beside, strict=True):
             seen.see(loop.steps)
-        self._waited.see(session.rig.waited)
         self._missed.see(int(statistics.counters[MISSED]))
         if now - self._judged > 2 * WINDOW:
             seen = statistics.histograms[LATE].copy()
@@ -85,6 +87,11 @@ class Readings:
             self._histogram, self._judged = seen, now
         if now - self._looked > RENEWED:
             self._columns = session.trace.latest(round(SPAN * session.spec.rates.servo_hz))
+            # by rows, which are whole: the rig's own counts are of a tick that is being made, too
+            self._waiting = self._columns["tick_flags"].astype(int) & WAITING != 0
+            new = self._columns["tick"] > self._last_tick
+            self._waited += int(np.count_nonzero(self._waiting & new))
+            self._last_tick = float(max((self._last_tick, *self._columns["tick"][-1:])))
             self._looked = now
 
     def light(self) -> Light:
@@ -96,7 +103,7 @@ class Readings:
             Signs(
                 flags=int(flags) if np.isfinite(flags) else 0,
                 paused=session.paused,
-                waited=self._waited.new,
+                waited=int(np.count_nonzero(self._waiting[max(0, len(self._waiting) - self._servo.new) :])),
                 ticks=self._servo.new,
                 late=self._missed.new,
                 slower="" if pacer.rung == pacer.rungs[0] else pacer.words(),
@@ -150,7 +157,7 @@ class Readings:
         servo, spec = session.rig.servo, cast(Any, session.spec)
         stale = int(servo.statistics.counters[STALE_STEPS])
         residual, tolerance = _last(columns, "residual"), spec.solver.tolerance
-        lost, waited = int(state.counters[3]), session.rig.waited
+        lost, waited = int(state.counters[3]), self._waited
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
             Reading("deepest penetration", f"{1e3 * _last(columns, 'depth'):.3f} mm"),
@@ -158,7 +165,7 @@ class Readings:
         )
         solver = (
             Reading("sweeps", f"{_last(columns, 'sweeps'):.0f}"),
-            Reading("residual", f"{residual:.1e}", "warn" if residual > tolerance else "good"),
+            Reading("residual", f"{residual:.1e}" if residual else "0", "warn" if residual > tolerance else "good"),
             *(
                 Reading(name, f"{count}", "warn" if count else "plain")
                 for name, count in session.rig.counts().items()

@@ -2,12 +2,15 @@
 
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from palpo.app.runtime.health import CAUSES, Signs, light
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.session import Options, Session
 from palpo.haptics.limits import CLAMPED, EMERGENCY, FADING, FLAG_NAMES, STALE
+from palpo.haptics.servo import servo_run
+from palpo.physics.exchange.snapshot import SceneState
 
 SOUND = Signs(ticks=1000, rates="the hand 1000 Hz")
 GRAVE = {"plain": 0, "good": 0, "warn": 1, "bad": 2}
@@ -71,3 +74,40 @@ def test_a_recording_that_stops_puts_its_light_out(tmp_path):
     finally:
         assert not session.run().status
     assert any("no room" in words for words in session.notes)
+
+
+def test_only_whole_ticks_that_waited_are_told(monkeypatch):
+    for name in ("WINDOW", "RENEWED"):
+        monkeypatch.setattr(f"palpo.app.runtime.readings.{name}", 0.0)
+    session = Session(Options("probe", ("rates.adapt=false",), device="mock", baseline=False, window=True))
+    session.prepare()
+    rig, readings = session.rig, Readings(session)
+
+    def told(ticks):
+        servo_run(rig.servo, ticks)
+        session.trace.take()
+        readings.look()
+        state = SceneState(np.zeros((0, 3)), counters=np.zeros(4, int))
+        said = {one.label: one.text for one in readings.groups(state)["exchange"]}
+        return said["ticks waited for a frame"], readings.light()
+
+    assert session.slow.first()
+    count, light = told(rig.ratio)
+    assert count == "0" and light.word != "waiting"
+    # as it is found in the middle of a tick, and when a tick ends between two looks
+    for torn in (1, -1):
+        rig.high.counts.calls[0] += torn
+        readings.look()
+        count, light = told(0)
+        assert count == "0" and light.word != "waiting"
+        rig.high.counts.calls[0] -= torn
+    # nobody brings the next frame
+    for _ in range(50 * rig.ratio):
+        count, light = told(1)
+        if int(count):
+            break
+    assert int(count) == rig.waited == 1
+    assert light.word == "waiting" and "stood still for 1 of the last 1 " in light.sentence
+    count, light = told(0)
+    assert count == "1" and light.word != "waiting"
+    rig.low.close()
