@@ -89,6 +89,18 @@ def test_a_surface_holds_within_its_region_and_the_last_of_several_does():
     assert drag(force)[outside] == pytest.approx(MU + 1.0 * SPEED, rel=1e-2)
 
 
+def test_a_round_surface_ends_at_its_radius():
+    spot = {"body": "floor", "viscosity": 2.5, "sphere": {"centre": [0, 0, 0], "radius": 0.01}}
+    force, held, _ = dragged(surfaces=[spot])
+    inside, outside = held[:, 0] < 0.0095, held[:, 0] > 0.0105
+    inside[:300] = False
+    # the ball takes up its new speed as in the drag's start
+    outside &= np.arange(len(held)) > 900
+    assert inside.any() and outside.any()
+    assert drag(force)[inside] == pytest.approx(MU + 2.5 * SPEED, rel=1e-3)
+    assert drag(force)[outside] == pytest.approx(MU, rel=1e-2)
+
+
 def test_the_hand_pays_for_all_of_it():
     whole = {"body": "ball", "feedback": "reaction", "hold": {"stiffness": 500, "damping": 1}}
     for surface in ({"viscosity": 10.0}, {"texture": 1.0, "pitch": 0.002}):

@@ -120,9 +120,11 @@ def test_devices_are_found_by_serial_number_or_name_and_closed_again(stand_in):
         assert (first.spec().max_force, first.spec().max_torque) == (20.0, 0.4)
         assert (second.spec().max_force, second.spec().max_torque) == (8.0, 0.0)
         assert stand_in.gravity(SIGMA) and stand_in.watchdog(SIGMA) == 160
+        assert stand_in.force(SIGMA) and stand_in.force(FALCON)
     with DhdDevice("falcon") as named:
         assert named.serial == 77
     assert not stand_in.open(SIGMA) and not stand_in.open(FALCON)
+    assert not stand_in.force(SIGMA) and not stand_in.force(FALCON)
     assert find() == (True, "ready: sigma.7 1234, 20 N, 0.4 N m")
     assert stand_in.illegal() == 0
 

@@ -63,6 +63,21 @@ def test_a_pointer_takes_nothing_unless_it_grips_and_counts_from_where_it_grippe
     assert taking.done
 
 
+def test_a_pointer_that_lets_go_begins_anew():
+    taking, far = Taking(1.0, grips=True), np.array([1.0, 0.0, 0.0])
+    for place, grip in ((np.zeros(3), True), (far, False), (far, True)):
+        taking.look(place, grip)
+        assert not taking.done
+
+
+def test_the_way_of_a_hand_counts_whose_place_is_written_over():
+    taking, place = Taking(1.0, grips=False), np.zeros(3)
+    taking.look(place, False)
+    place[0] = 1.0
+    taking.look(place, False)
+    assert taking.done
+
+
 def test_a_device_that_tells_no_place_takes_nothing():
     taking = Taking(1.0, grips=False)
     for x in (np.nan, 1.0, np.nan):

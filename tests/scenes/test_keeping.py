@@ -74,6 +74,26 @@ def test_what_goes_on_from_a_kept_state_is_what_went_on_there(scene):
             loop.low.close()
 
 
+@pytest.mark.parametrize("real", [True, False])
+def test_a_real_device_stays_where_the_hand_is_and_a_simulated_one_goes_back(monkeypatch, real):
+    first, second = prepared("wire"), prepared("wire")
+    drive(first, 300)
+    freeze(first)
+    kept = keep(first, first.options)
+    drive(second, 900)
+    monkeypatch.setattr(second.choice, "hardware", real, raising=False)
+    servo = second.rig.servo
+    parts = [part for part in (*servo.device, *servo.pose) if isinstance(part, np.ndarray)]
+    before = [part.copy() for part in parts]
+    go_back(second, kept)
+    stays = all(np.array_equal(was, now, equal_nan=True) for was, now in zip(before, parts, strict=True))
+    assert stays == real
+    assert tick_count(servo) < 900
+    for session in (first, second):
+        for loop in session.slow.loops:
+            loop.low.close()
+
+
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_saved_scene_is_the_one_with_its_present_values(scene, tmp_path):
     spec = load_scene(scene, ("friction.default=0.123",))
@@ -92,3 +112,15 @@ def test_the_meshes_of_a_saved_scene_are_found_from_any_folder(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     again = parse_scene(scene_text(told), Path("elsewhere") / "scene.toml")
     assert Path(again.fixed.geometry.path).samefile(tmp_path / "here" / "body.msh")
+
+
+def test_a_network_of_a_saved_scene_is_found_from_any_folder(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "plug.npz").touch()  # read when the scene is built
+    text = load_scene("snap").origin.text
+    told = parse_scene(
+        text, tmp_path / "here" / "scene.toml", ('collision.distance={kind="learned", weights="plug.npz"}',)
+    )
+    monkeypatch.chdir(tmp_path)
+    again = parse_scene(scene_text(told), Path("elsewhere") / "scene.toml")
+    assert Path(again.collision.distance.weights).samefile(tmp_path / "here" / "plug.npz")

@@ -46,6 +46,18 @@ def test_of_a_rod_it_is_that_of_its_skin():
     assert np.linalg.norm(state.nearest[1] - state.nearest[0]) == pytest.approx(0.003, rel=1e-9)
 
 
+def test_it_begins_at_what_is_held_where_a_face_of_that_hangs_over_a_corner_of_another():
+    held = np.array([[-0.05, 0.02, -0.05], [0.0, 0.02, 0.1], [0.05, 0.02, -0.05]])
+    spike = np.array([[0.0, 0.018, 0.0], [0.01, 0.0, 0.0], [-0.01, 0.0, 0.01], [-0.01, 0.0, -0.01]])
+    faces = np.array([[0, 2, 1], [0, 3, 2], [0, 1, 3], [1, 2, 3]], np.int32)
+    tool = Drawable("tool", "surface", 0, 3, np.array([[0, 1, 2]], np.int32))
+    vertices = np.vstack([held, spike])
+    geometry = make_geometry([tool, Drawable("spike", "surface", 3, 4, faces)], vertices)
+    state = SceneState(vertices)
+    Nearness(geometry, tool).look(state)
+    assert state.nearest == pytest.approx(np.array([[0.0, 0.02, 0.0], [0.0, 0.018, 0.0]]), abs=1e-12)
+
+
 def test_far_away_and_once_it_is_touched_there_is_none():
     geometry, state, nearness = scene(RADIUS + 1e-3)
     far = scene(RADIUS + 2.0 * NEAR * geometry.length)

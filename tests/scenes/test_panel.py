@@ -372,6 +372,24 @@ def test_the_moment_stands_where_its_share_of_the_run_is(desk):
         assert np.flatnonzero(dark).mean() == pytest.approx(now / 4.0 * (right - left), abs=2)
 
 
+def test_the_force_stands_where_its_share_of_the_run_is(desk):
+    force = np.array([0.0, 2.0, 1.0, 0.0])
+
+    def pictured(force):
+        line = RECORDED.timeline._replace(seconds=np.arange(4.0), force=force)
+        image = picture(desk, replace(RECORDED, timeline=line))
+        left, top, right, bottom = map(int, desk.panel.places["seek"])
+        return image[top + 2 : bottom - 2], left, right
+
+    (risen, left, right), (flat, _, _) = pictured(force), pictured(0.0 * force)
+    higher = (np.abs(risen - flat).sum(axis=2) > 20).sum(axis=0)
+    columns = np.flatnonzero(higher)
+    assert [columns[0], columns[-1]] == pytest.approx([left + s * (right - left) for s in (0.25, 0.75)], abs=2)
+    # the height is the force's
+    middles = [round(left + s * (right - left)) for s in (0.375, 0.625)]
+    assert higher[middles[0]] == pytest.approx(2 * higher[middles[1]], abs=3)
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_part_of_the_state_is_seen(desk, name):
     changed = picture(desk, replace(STATE, **{name: CHANGES[name]}))

@@ -57,6 +57,31 @@ def test_many_sounds_stay_within_full_scale():
     assert np.abs(mixer.take(4000)).max() <= 1.0
 
 
+def test_of_too_many_the_oldest_end():
+    mixer = Mixer()
+    for _ in range(VOICES + 3):
+        mixer.play(CONTACT, 0.1)
+    mixer.play(CLICK, 0.5)
+    wanted = 0.5 * sound_of(CLICK)[:400] + (VOICES - 1) * 0.1 * sound_of(CONTACT)[:400]
+    assert mixer.take(400) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_each_hand_is_heard():
+    def hand(*led):
+        cues = types.SimpleNamespace(counts=np.zeros(len(KINDS), int), strength=np.full(len(KINDS), 0.5))
+        return types.SimpleNamespace(cues=cues, led=led)
+
+    second = hand()
+    first = hand(second)
+    for one in (first, second):
+        mixer = Mixer()
+        ears = Ears(mixer)
+        ears.listen(first)
+        one.cues.counts[CLICK] += 1
+        ears.listen(first)
+        assert mixer.take(100) == pytest.approx(0.5 * sound_of(CLICK)[:100])
+
+
 def test_what_a_servo_counts_is_heard_once_and_not_what_was_before():
     class Heard(Mixer):
         def __init__(self):

@@ -72,6 +72,14 @@ def test_it_vibrates_no_faster_than_the_device_and_no_more_than_its_share():
             assert 0.5 * SHARE * MAX < np.abs(wave).max() <= SHARE * MAX
 
 
+@pytest.mark.parametrize("rate", [20.0, 60.0])
+def test_a_vibration_takes_half_of_the_change_that_a_tick_allows(rate):
+    cues = make_cues(200.0, MAX, rate)
+    for kind in range(len(KINDS)):
+        steps = np.abs(np.diff(cues.waves[kind, : cues.lasts[kind]], prepend=0.0, append=0.0))
+        assert steps.max() == pytest.approx(0.5 * rate * STEP, rel=1e-12)
+
+
 def test_a_contact_is_felt_once_and_told_by_a_flag():
     wall = wall_of()
     rows = contact(wall, 200)
