@@ -7,6 +7,7 @@ loops where the system can be told so: on a machine without a graphics card it w
 
 from __future__ import annotations
 
+import textwrap
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,8 @@ RUNNING = "running"
 SHOWN_FIRST = "a simulated hand shows it, then it is yours"
 YOURS = "yours: drag with the left button"
 """What stands in the panel while a demo runs."""
+ABOUT = 76
+"""Letters in a line that says what a scene is, at most."""
 WAITING_HZ = 5.0
 """Pictures a second, at most, until the loops run: what compiles needs the processor."""
 
@@ -292,7 +295,7 @@ class Operator(Desk):
                 self._taught.add(choice.word)
 
     def _hint(self, session: Session, state: SceneState) -> Hint | None:
-        """How to take the tool, until it was taken."""
+        """What the scene is and how to take the tool, until it was taken."""
         if self._taking is None or self._taking.done or session.paused:
             return None
         choice, servo = session.taught
@@ -302,6 +305,9 @@ class Operator(Desk):
         # two pictures have two such places
         one = np.isfinite(at).all() and not self.controls.overlays.side_by_side
         place = self._places(at[None])[0] if one else None
+        about = textwrap.wrap(session.spec.description, ABOUT)
+        if about:
+            title, lines = session.spec.title, [*about, f"{title}: {lines[0]}", *lines[1:]]
         return Hint(title, tuple(lines), None if place is None else (float(place[0]), float(place[1])))
 
     def _panel_state(self, state: SceneState) -> PanelState:

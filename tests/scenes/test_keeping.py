@@ -119,8 +119,8 @@ def test_a_network_of_a_saved_scene_is_found_from_any_folder(tmp_path, monkeypat
     (tmp_path / "here" / "plug.npz").touch()  # read when the scene is built
     text = load_scene("snap").origin.text
     told = parse_scene(
-        text, tmp_path / "here" / "scene.toml", ('collision.distance={kind="learned", weights="plug.npz"}',)
+        text, tmp_path / "here" / "scene.toml", ('distance={kind="learned", weights="plug.npz"}',)
     )
     monkeypatch.chdir(tmp_path)
     again = parse_scene(scene_text(told), Path("elsewhere") / "scene.toml")
-    assert Path(again.collision.distance.weights).samefile(tmp_path / "here" / "plug.npz")
+    assert Path(again.distance.weights).samefile(tmp_path / "here" / "plug.npz")

@@ -138,6 +138,14 @@ def test_a_slip_is_felt_after_sticking_and_not_while_it_slides_on():
     assert counts(wall)[SLIP] == 1
 
 
+def test_what_slides_on_after_a_moment_in_the_air_never_stuck():
+    wall = wall_of()
+    moment = round(0.5 * (STUCK + APART) / STEP)
+    for bits, ticks in ((TOUCHES | SLIDES, LONG), (0, moment), (TOUCHES | SLIDES, LONG)):
+        feel(wall, bits, ticks)
+    assert counts(wall)[SLIP] == 0
+
+
 def test_the_loss_of_suction_is_felt_and_its_beginning_is_not():
     wall = wall_of()
     feel(wall, TOUCHES, LONG)
