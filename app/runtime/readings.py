@@ -165,7 +165,9 @@ class Readings:
         )
         solver = (
             Reading("sweeps", f"{_last(columns, 'sweeps'):.0f}"),
-            Reading("residual", f"{residual:.1e}" if residual else "0", "warn" if residual > tolerance else "good"),
+            Reading(
+                "residual", f"{residual:.1e}" if residual else "0", "warn" if residual > tolerance else "good"
+            ),
             *(
                 Reading(name, f"{count}", "warn" if count else "plain")
                 for name, count in session.rig.counts().items()

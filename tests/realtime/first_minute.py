@@ -50,6 +50,8 @@ def live(person: Person, folder: Path) -> None:
     person.look(10)
     person.shoot(folder, "hint")
     person.seen["hinted"] = not operator._taking.done
+    hint = operator._hint(person.session, operator._state)
+    person.seen["told"] = [hint.title, *hint.lines]
     person.act("key", "o")
     person.until(lambda: person.session.recorder is not None, "a recording")
     old = person.session

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from palpo.app.cli.main import main
+from palpo.app.devices.mouse import Mouse
 from palpo.config.load import load_scene
 from palpo.render import palette
 from tests.realtime.xserver import acted, display  # noqa: F401  (a fixture)
@@ -37,9 +38,14 @@ def test_the_cards_are_pictures_and_stand_over_everything(minute):
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 1000
 
 
-def test_words_and_a_ring_say_how_to_take_the_tool_until_it_was_taken(minute):
+def test_words_and_a_ring_say_what_it_is_and_how_to_take_the_tool_until_it_was_taken(minute):
     seen, folder = minute
     assert seen["hinted"] and seen["taken"]
+    spec, device = load_scene("snap"), Mouse.taking
+    assert seen["told"][0] == spec.title
+    told = " ".join(seen["told"][1:])
+    assert told.startswith(spec.description)
+    assert all(words in told for words in device)
     # the colour bar in the legend below has such a colour too, and so has a bent socket
     words, after = (like(folder, name, palette.HINT)[:550] for name in ("hint", "clicked"))
     assert words.sum() > 500

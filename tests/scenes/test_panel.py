@@ -384,7 +384,9 @@ def test_the_force_stands_where_its_share_of_the_run_is(desk):
     (risen, left, right), (flat, _, _) = pictured(force), pictured(0.0 * force)
     higher = (np.abs(risen - flat).sum(axis=2) > 20).sum(axis=0)
     columns = np.flatnonzero(higher)
-    assert [columns[0], columns[-1]] == pytest.approx([left + s * (right - left) for s in (0.25, 0.75)], abs=2)
+    assert [columns[0], columns[-1]] == pytest.approx(
+        [left + s * (right - left) for s in (0.25, 0.75)], abs=2
+    )
     # the height is the force's
     middles = [round(left + s * (right - left)) for s in (0.375, 0.625)]
     assert higher[middles[0]] == pytest.approx(2 * higher[middles[1]], abs=3)
