@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from palpo.app.cli import main as cli
+from palpo.app.cli import running
 from palpo.app.cli.summary import print_places
 from palpo.render.offscreen import EglContext, RenderUnavailable
 from tests.realtime.xserver import display  # noqa: F401  (a fixture)
@@ -32,8 +33,8 @@ def test_without_a_screen_the_report_holds_an_animation_and_the_places_are_told(
 
 def test_the_demo_is_reported_below_out_unless_told_otherwise():
     options = cli._parser().parse_args(["demo"])
-    assert options.report == cli.DEMO_REPORT
-    assert options.duration == cli.SHOWN
+    assert options.report == running.DEMO_REPORT
+    assert options.duration == running.SHOWN
 
 
 def test_where_nothing_can_be_drawn_the_page_is_told_and_why(tmp_path, capsys):
