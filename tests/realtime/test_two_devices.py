@@ -131,7 +131,8 @@ def lent(scene, hid):
 
     lender = threading.Thread(target=lend, daemon=True)
     lender.start()
-    options = Options(scene, device="spacemouse", further=(f"remote:{port}",), baseline=False, duration=1.0)
+    # the lent hand waits for half a second, and pays into its channel before it leads far
+    options = Options(scene, device="spacemouse", further=(f"remote:{port}",), baseline=False, duration=2.2)
     session = Session(options)
     session.prepare()
     ports = [servo.device_port for servo in (session.rig.servo, *session.rig.servo.led)]
