@@ -8,7 +8,7 @@ import pytest
 
 from palpo.app.cli.hand import lend_hand
 from palpo.app.cli.progress import Silent
-from palpo.app.devices.hands import chosen
+from palpo.app.devices.hands import Together, chosen
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, Session, run
@@ -151,6 +151,30 @@ def test_a_remote_hand_and_a_spacemouse_lead_a_tool_each(hid, scene):
             break
     assert done.status == FINISHED, done.result["exit_reason"]
     assert hand.well and hand.ticks > 300 and min(moved) > 1e-3
+
+
+def test_what_several_devices_say_is_counted_together_and_all_are_left():
+    left = []
+
+    class Driver:
+        servo, scheduler = None, ""
+
+        def __init__(self, name, **said):
+            self.name, self.said = name, said
+
+        def events(self):
+            return self.said
+
+        def join(self, timeout):
+            return True
+
+        def leave(self):
+            left.append(self.name)
+
+    first, *others = Driver("a", held=2), Driver("b", held=3, hot=1), Driver("c", hot=4)
+    together = Together(first, others)
+    assert together.events() == {"held": 5, "hot": 5}
+    assert together.join(0.0) and left == ["b", "c"]
 
 
 def test_what_cannot_stand_second_is_refused_in_words(scene):
