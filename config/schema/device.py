@@ -126,6 +126,6 @@ class Safety(Spec):
     passivity: Literal["off", "observe", "control"] | None = Field(
         None,
         description="Account of the energy handed to the user: none, kept, or held down by damping; without "
-        "it, held down where bodies have inertia, kept where they are quasi-static.",
+        "it, held down where bodies have inertia or forces are followed along tangents, else kept.",
     )
     passivity_damping: Damping = Field(5.0, gt=0, description="Largest damping of the passivity controller.")

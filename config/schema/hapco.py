@@ -101,7 +101,6 @@ class HapcoScene(BaseScene):
         "it belongs to a multi-rate scene; a hapco scene has [mobile] and [fixed]",
     )
 
-    passivity: ClassVar[Literal["observe", "control"]] = "observe"
     system: Literal["hapco"] = Field(
         "hapco",
         description="What computes the scene: two quasi-static bodies in contact, at the servo's rate.",
@@ -121,6 +120,11 @@ class HapcoScene(BaseScene):
     solver: HapcoSolver = Field(HapcoSolver(), description="Contact solver.")
     stylus: Stylus = Field(Stylus(), description="Compensation of the stylus.")
     zoom: Zoom = Field(Zoom(), description="Reduction of the hand's motion near contact.")
+
+    @property
+    def passivity(self) -> Literal["observe", "control"]:
+        """See BaseScene; from one frame's tangents to the next a rubbing hand may gain energy."""
+        return "control" if self.loops == "tangent" else "observe"
 
     @model_validator(mode="after")
     def _two_names(self) -> "HapcoScene":

@@ -46,13 +46,15 @@ class BaseScene(Spec):
     cues: Cues = Field(Cues(), description="Vibrations and sounds.")
     view: View = Field(View(), description="The camera.")
 
-    passivity: ClassVar[Literal["observe", "control"]] = "control"
-    """Mode of `safety.passivity` where a scene leaves it open; a body with inertia can throw the hand."""
-
     clicks: ClassVar[bool] = False
     """Whether a force that falls at once is a click; elsewhere it is a hand that leaves."""
 
     _origin: Origin | None = PrivateAttr(None)
+
+    @property
+    def passivity(self) -> Literal["observe", "control"]:
+        """Mode of `safety.passivity` where a scene leaves it open; a body with inertia can throw the hand."""
+        return "control"
 
     @property
     def hands(self) -> tuple["BaseScene", ...]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from palpo.app.devices.protection import limits_of
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, run
 from palpo.config.load import ConfigError, load_scene
@@ -259,6 +260,15 @@ def test_the_compiled_function_takes_this_servo_only():
     assert tick_data(m).address and tangent_tick.address
     with pytest.raises(TypeError, match="tangent servo"):
         tick_data(m._replace(count=m.count["calls"].astype(float)))
+
+
+def test_the_port_s_controller_holds_down_what_tangents_of_frames_may_give():
+    """From one frame to the next they need not be passive; a whole solution in each tick is."""
+    along = load_scene("hapco-16", ["loops=tangent"])
+    assert limits_of(along).passivity.mode == limits_of(load_scene("wire")).passivity.mode
+    assert limits_of(along).passivity.mode != limits_of(load_scene("hapco-16")).passivity.mode
+    free = load_scene("hapco-16", ["loops=tangent", "safety.passivity=observe"])
+    assert limits_of(free).passivity.mode == limits_of(load_scene("hapco-16")).passivity.mode
 
 
 @pytest.mark.parametrize("lock_step", [True, False])
