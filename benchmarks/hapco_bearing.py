@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.hapco import HapcoRig
-from palpo.app.runtime.system import Start
+from palpo.app.runtime.rigs import Start
+from palpo.app.systems.hapco.rig import HapcoRig
 from palpo.benchmarks.timing import BARE, Figures, beside, microseconds, within
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene

@@ -9,8 +9,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.scene import build_scene
 from palpo.app.runtime.session import Options, Session
+from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.timing import Figures, microseconds
 from palpo.config.load import load_scene
 from palpo.config.schema.solver import Interface

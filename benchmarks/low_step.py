@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.scene import build_scene
 from palpo.app.report.outcome import distribution
+from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.mujoco_block import MujocoBlock, mujoco
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
 from palpo.config.load import parse_scene

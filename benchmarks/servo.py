@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.timing import (
     BARE,
     STAGES,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.snap import SnapRig
-from palpo.app.runtime.system import Start
+from palpo.app.runtime.rigs import Start
+from palpo.app.systems.snap.rig import SnapRig
 from palpo.benchmarks.timing import BARE, Figures, bare_loop_us, beside, microseconds, within
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene

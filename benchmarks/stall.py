@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.rig import check_kind, make_rig
-from palpo.app.runtime.system import Rig
+from palpo.app.runtime.rigs import Rig
+from palpo.app.systems.system import check_kind, make_rig
 from palpo.benchmarks.timing import Figures
 from palpo.config.load import load_scene
 from palpo.haptics.device import EXTERNAL, make_virtual_device

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.suction import SuctionBuild, build
 from palpo.app.report.outcome import distribution
+from palpo.app.systems.suction.build import SuctionBuild, build
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
 from palpo.config.load import load_scene
 from palpo.config.schema.suction import SuctionScene

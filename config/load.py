@@ -11,19 +11,9 @@ from typing import Any, Union
 from pydantic import TypeAdapter, ValidationError
 
 from palpo.config.schema.base import choose
-from palpo.config.schema.hapco import HapcoScene
-from palpo.config.schema.scene import BaseScene, Key, Origin, SceneSpec
-from palpo.config.schema.snap import SnapScene
-from palpo.config.schema.suction import SuctionScene
+from palpo.config.schema.scene import Key, Origin
+from palpo.config.systems import all_systems, foreign_key, system_told
 from palpo.config.toml import write_toml
-
-SYSTEMS: dict[str, type[BaseScene]] = {
-    "multirate": SceneSpec,
-    "hapco": HapcoScene,
-    "snap": SnapScene,
-    "suction": SuctionScene,
-}
-"""The specification of each system's scenes, by its name; a scene's tables say which (`system_told`)."""
 
 CARDS = Path(__file__).parent / "scenes" / "cards"
 """Where each shipped scene has its small picture, NAME.png."""
@@ -46,7 +36,7 @@ def shipped_tables() -> dict[str, dict[str, Any]]:
 def load_scene(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Any:
     """A shipped scene by name, or a user's TOML file by path; raises ConfigError.
 
-    A SceneSpec, or the specification of another system (SYSTEMS) that its tables belong to.
+    The specification is that of the system that its tables belong to (palpo.config.systems).
     Each override is "key=value", such as "bodies.wire.material.youngs_modulus=2 GPa".
     """
     path = _find(str(name_or_path))
@@ -77,29 +67,16 @@ def scene_tables(origin: Origin) -> dict[str, Any]:
     return data
 
 
-def system_told(tables: dict[str, Any]) -> Any:
-    """The system of a scene: what the key `system` says, else the one that most of its keys belong to alone.
-
-    Tables with no such key are those of a multi-rate scene.
-    """
-    if "system" in tables:
-        return tables["system"]
-    fields = {name: set(scene.model_fields) for name, scene in SYSTEMS.items()}
-
-    def own(name: str) -> int:
-        others = set[str]().union(*(keys for other, keys in fields.items() if other != name))
-        return len((fields[name] - others) & tables.keys())
-
-    return max(SYSTEMS, key=own)
-
-
 def _validated(data: dict[str, Any], origin: Origin) -> Any:
     path = origin.path
     system = system_told(data)
-    if system not in list(SYSTEMS):
-        raise ConfigError(f"{path.name}: system = {_toml(system)}: {choose(system, SYSTEMS)}")
+    if system not in list(all_systems()):
+        raise ConfigError(f"{path.name}: system = {_toml(system)}: {choose(system, all_systems())}")
+    if foreign := foreign_key(data, system):
+        key, said = foreign
+        raise ConfigError(f"{path.name}: {key}{_shown(data[key])}: {said}")
     try:
-        scene = SYSTEMS[system].model_validate(data, context={"folder": str(path.parent)})
+        scene = all_systems()[system].model_validate(data, context={"folder": str(path.parent)})
     except ValidationError as error:
         raise ConfigError(f"{path.name}: {_sentence(error, data)}") from None
     scene._origin = origin
@@ -116,7 +93,7 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
 
 def json_schema() -> dict[str, Any]:
     """JSON schema of a scene file, of any system."""
-    every: Any = Union[tuple(SYSTEMS.values())]  # noqa: UP007
+    every: Any = Union[tuple(all_systems().values())]  # noqa: UP007
     return TypeAdapter(every).json_schema()
 
 
@@ -234,12 +211,17 @@ def _sentence(error: ValidationError, data: dict[str, Any]) -> str:
         said = _WORDS[kind].format(least=context.get("min_length"), most=context.get("max_length"), **context)
     else:
         said = first["msg"]
-    shown = "" if value is _ABSENT or isinstance(value, dict) else f" = {_toml(value)}"
+    shown = _shown(value)
     joint = " " if re.match(r"is |has |does |starts |equals ", said) else ": "
     return f"{path or 'the scene'}{shown}{joint}{said}"
 
 
 _ABSENT = object()
+
+
+def _shown(value: Any) -> str:
+    """What stands behind a key in a refusal; nothing where it is a table."""
+    return "" if value is _ABSENT or isinstance(value, dict) else f" = {_toml(value)}"
 
 
 def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from palpo.config.load import SYSTEMS, list_scenes
+from palpo.config.load import list_scenes
 from palpo.config.schema.base import kind_of
 from palpo.config.schema.material import Material, library
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.units import UNITS, Quantity, in_words
+from palpo.config.systems import SYSTEMS
 
 PREFACE = """\
 # Scenes
@@ -36,8 +37,9 @@ Items of lists go by their number from 0, bodies by their name too: `friction.pa
 
 What computes a scene follows from what stands in it: `[mobile]` and `[fixed]` are a HapCo scene's,
 `[connector]` a snap scene's, `[[cups]]` and `[partner]` a suction scene's, all else is a multi-rate
-scene's. The key `system`, `multirate`, `hapco`, `snap` or `suction`, may say so too. They share many
-keys; keys of one system only come last.
+scene's. The key `system`, `multirate`, `hapco`, `snap` or `suction`, may say so too; a key of another
+system is refused, with what made the scene one of its own. They share many keys; keys of one system
+only come last. Packages can bring further systems (CONTRIBUTING.md).
 
 This page is written by `make docs` from the specifications in `config/schema`; a test compares the
 two.

@@ -32,8 +32,8 @@ from rich.table import Table
 from scipy.optimize import brentq
 from scipy.signal import butter, sosfiltfilt
 
-from palpo.app.build.hapco import build_bodies, detection_of
 from palpo.app.cli.progress import Silent
+from palpo.app.systems.hapco.build import build_bodies, detection_of
 from palpo.benchmarks.hapco import timed_path
 from palpo.benchmarks.hapco_bearing import HAND, rig_of
 from palpo.config.load import load_scene

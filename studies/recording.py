@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from palpo.app.visual.scene import Visual
+from palpo.app.systems.multirate.picture import Visual
 from palpo.config.load import load_scene
 from palpo.haptics.backends.replay import place, read_trajectory, resample
 from palpo.haptics.path import waypoint_path

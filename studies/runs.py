@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.path import waypoint_path

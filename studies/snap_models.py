@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.snap import known_networks, numerics_of, sampled_field
-from palpo.app.build.snap_connector import connector_of
+from palpo.app.systems.snap.build import known_networks, numerics_of, sampled_field
+from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import FilesConnector, SnapScene
 from palpo.physics.collision.distance_field import DistanceField, exact_field, learned_field

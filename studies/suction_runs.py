@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from palpo.app.build.suction import build
+from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
 from palpo.physics.suction.contacts import COUNT

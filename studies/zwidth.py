@@ -25,7 +25,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import list_scenes, load_scene, parse_scene
 from palpo.config.schema.device import Hand
 from palpo.config.schema.scene import SceneSpec

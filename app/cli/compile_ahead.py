@@ -21,10 +21,9 @@ import numpy as np
 
 from palpo.app.cli.progress import Progress
 from palpo.app.systems.system import find_system
-from palpo.config.load import SYSTEMS
+from palpo.config.systems import all_systems
 from palpo.physics.kernels import cache_home, compiled_share, machine_name, source_digest
 
-APP = Path(__file__).resolve().parents[1]
 LANES = ("tick", "loops")
 LOOK = 0.25
 """Seconds between two looks at the processes."""
@@ -33,7 +32,7 @@ LOOK = 0.25
 def compile_ahead(system: str, progress: Progress) -> None:
     """Fill the cache with what a system needs, unless that was done before for these very sources."""
     home = cache_home()
-    if home is None or system not in SYSTEMS:
+    if home is None or system not in all_systems():
         return
     done = home / f"{system}-{_generation(system)}.compiled"
     if done.exists():
@@ -71,12 +70,12 @@ def _lanes(system: str) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def _source(system: str) -> Path:
     """The file that imports all that a system runs."""
-    return APP / "runtime" / f"{system}.py"
+    return find_system(system).folder / "rig.py"
 
 
 def _generation(system: str) -> str:
     """What the compiled code of a system depends on, as a digest."""
-    sources = _source(system), APP / f"systems/{system}.py", APP / "cli/compile_ahead.py"
+    sources = _source(system), find_system(system).folder / "__init__.py", Path(__file__)
     digests = [source_digest(path) for path in sources]
     return hashlib.sha256(" ".join([*digests, machine_name()]).encode()).hexdigest()[:20]
 

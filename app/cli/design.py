@@ -16,11 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from palpo.app.build.snap import field_of, numerics_of
-from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal, account, is_refusal
 from palpo.app.cli.sweep import Axis, axis_of
+from palpo.app.systems.snap.build import field_of, numerics_of
+from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
 from palpo.physics.mesh.connectors.registry import KINDS

@@ -90,11 +90,11 @@ def _scenes(options: argparse.Namespace) -> int:
 
 def _compile(options: argparse.Namespace) -> int:
     from palpo.app.cli.compile_ahead import compile_ahead
-    from palpo.config.load import SYSTEMS
+    from palpo.config.systems import all_systems
 
-    chosen = options.system or list(SYSTEMS)
+    chosen = options.system or list(all_systems())
     for system in chosen:
-        chosen_of(system, SYSTEMS, "system")
+        chosen_of(system, all_systems(), "system")
     progress = Progress()
     for system in chosen:
         compile_ahead(system, progress)

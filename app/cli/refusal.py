@@ -5,6 +5,7 @@ What is no bad input is an error of the program: it is told as one, and its trac
 import os
 import tempfile
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def check_file(path: Path, key: str) -> None:
         path.unlink()
 
 
-def chosen_of(name: str, known: dict[str, Any], what: str) -> Any:
+def chosen_of(name: str, known: Mapping[str, Any], what: str) -> Any:
     """The entry of that name; Refusal with those that there are."""
     if name not in known:
         there = ", ".join(known) or "none in this version"

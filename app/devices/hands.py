@@ -14,7 +14,7 @@ from palpo.app.devices.device import Asked, Device, ServoDriver, Speaking
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.protection import device_spec
 from palpo.app.devices.table import choose
-from palpo.app.runtime.system import DeviceAt, Further
+from palpo.app.runtime.rigs import DeviceAt, Further
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import DEVICE_OK, DeviceSpec, VirtualDevice
 from palpo.haptics.errors import HapticsError

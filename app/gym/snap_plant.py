@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.app.build.snap import model_of
-from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.progress import Silent
 from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.drawn import known_only, require
-from palpo.app.visual.snap import SnapVisual
+from palpo.app.systems.snap.build import model_of
+from palpo.app.systems.snap.connector import connector_of
+from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import FilesConnector, SnapScene
 from palpo.physics.errors import InputError

@@ -3,7 +3,8 @@
 A rig is a graph of objects that end in arrays and plain numbers. `take` walks it and names each array by the
 attributes that lead to it; `put` walks another rig by the same names. What two places share, whole or as a
 view, they share again afterwards. Nothing is pickled: a file holds arrays and a tree of names, and of Python
-only classes of Palpo and sparse matrices are made from it, without running any of their code.
+only classes of Palpo, of packages that bring a system, and sparse matrices are made from it, without running
+any of their code.
 
 What a rig is made of and no run changes is kept as the other rig has it: scenes, functions, worker threads,
 clocks, pictures. An object of another kind is an error of the program and not left out in silence.
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from palpo.app.cli.progress import Silent
+from palpo.config.systems import brought
 from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
@@ -38,7 +40,7 @@ KEPT = (
 )  # fmt: skip
 """Kinds of objects that no run changes, or that say nothing of the scene's state."""
 KNOWN = ("palpo.", "scipy.sparse.")
-"""Modules of the objects that are walked through."""
+"""Modules of the objects that are walked through, beside those of packages that bring a system."""
 OWN = {
     ("SnapState", "prongs"), ("FieldContacts", "probes"), ("Probe", "address"), ("Solid", "address"),
     ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
@@ -141,7 +143,7 @@ class _Taker:
             return {"dict": [[_key(k, path), self.told(v, f"{path}.{k}")] for k, v in value.items()]}
         if isinstance(value, slice):
             return {"slice": [value.start, value.stop, value.step]}
-        if type(value).__module__.startswith(KNOWN):
+        if _known(type(value).__module__):
             fields = {k: self.told(v, f"{path}.{k}") for k, v in vars(value).items()}
             return {"object": fields, "class": _word(type(value))}
         raise TypeError(f"{path}: a {type(value).__name__} cannot be told as arrays and numbers")
@@ -319,6 +321,12 @@ def _key(key: Any, path: str) -> Any:
     return key
 
 
+def _known(module: str) -> bool:
+    """Whether objects of a module's classes are walked through."""
+    packages = {entry.module.partition(".")[0] for entry in brought().values()}
+    return module.startswith(KNOWN) or module.partition(".")[0] in packages
+
+
 def _word(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
@@ -326,7 +334,7 @@ def _word(kind: type) -> str:
 def _class(word: str) -> type:
     """The class of that name, of ours or a sparse matrix; ValueError for any other."""
     module, _, name = word.partition(":")
-    if module.startswith(KNOWN):
+    if _known(module):
         kind: Any = importlib.import_module(module)
         for part in name.split("."):
             kind = getattr(kind, part, None)

@@ -13,7 +13,7 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.devices.hands import Paths
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.refusals import refusing
-from palpo.app.runtime.system import Rig
+from palpo.app.runtime.rigs import Rig
 from palpo.haptics.limits import REASONS, RUNNING
 from palpo.haptics.row import COLUMNS, NAMES
 from palpo.haptics.servo import drain_rows, finished_reason, servo_lead, servo_run, tick_count

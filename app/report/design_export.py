@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.design import scene_of
+from palpo.app.systems.snap.connector import connector_of
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.runtime.rigs import Rig
 from palpo.app.runtime.slow_loop import SlowLoop
-from palpo.app.runtime.system import Rig
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.view import View
 from palpo.haptics.limits import STOPPING

@@ -6,7 +6,8 @@ import numpy as np
 from PIL import Image
 
 from palpo.app.systems.system import find_system
-from palpo.config.load import CARDS, SYSTEMS, shipped_tables, system_told
+from palpo.config.load import CARDS, shipped_tables
+from palpo.config.systems import SYSTEMS, system_told
 from palpo.render.panel_state import Card
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from palpo.app.report.outcome import FAILED
-from palpo.app.runtime.system import Rig
+from palpo.app.runtime.rigs import Rig
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.servo import tick_count
 from palpo.physics.contact.io import write_fclib

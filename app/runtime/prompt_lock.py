@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from palpo.app.runtime.system import LowLoop
+from palpo.app.runtime.rigs import LowLoop
 
 
 class PromptLock:

@@ -31,10 +31,10 @@ from palpo.app.report.outcome import (
 )
 from palpo.app.report.trace import Trace
 from palpo.app.runtime.live import changed
-from palpo.app.runtime.rig import make_rig
+from palpo.app.runtime.rigs import Further, Rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
-from palpo.app.runtime.system import Further, Rig
+from palpo.app.systems.system import make_rig
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start

@@ -41,9 +41,9 @@ from palpo.app.runtime.machine import LIBRARIES, version
 from palpo.app.runtime.notes import Notes
 from palpo.app.runtime.pacing import Pacer, adapts, rungs_of
 from palpo.app.runtime.problem_export import ProblemExport
-from palpo.app.runtime.rig import check_kind, make_rig
+from palpo.app.runtime.rigs import Rig
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, step_times
-from palpo.app.runtime.system import Rig
+from palpo.app.systems.system import check_kind, make_rig
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import DeviceSpec, VirtualDevice

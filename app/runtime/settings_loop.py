@@ -19,7 +19,7 @@ Publish = Callable[[Any, int], None]
 
 
 class SettingsLoop:
-    """The slow loop's work (palpo.app.runtime.system.LowLoop): `values` to the servo.
+    """The slow loop's work (palpo.app.runtime.rigs.LowLoop): `values` to the servo.
 
     control: of the settings' triple buffer. ticks, lost: the servo's counts of ticks done, and of contacts
     that found no room.

@@ -23,7 +23,7 @@ import numpy as np
 from palpo.app.cli.refusal import account
 from palpo.app.runtime.live import SLEW, changed, way_to
 from palpo.app.runtime.pacing import Pacer, Rung
-from palpo.app.runtime.system import Rig
+from palpo.app.runtime.rigs import Rig
 from palpo.haptics.limits import RUNNING
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import Column

@@ -1,23 +1,37 @@
-"""What a system of scenes brings to the program beside its specification; each is a file of this folder."""
+"""What a system of scenes brings to the program beside its specification; each is a folder here."""
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from palpo.config.schema.scene import BaseScene
+from palpo.config.systems import brought
+from palpo.haptics.errors import HapticsError
+
 if TYPE_CHECKING:
+    from palpo.app.cli.progress import Progress
     from palpo.app.runtime.live import Live
-    from palpo.app.runtime.system import Rig, Start
+    from palpo.app.runtime.rigs import DeviceAt, Further, Rig, Start
     from palpo.app.visual.rest import Shapes
+    from palpo.haptics.limits import LimitParams
+    from palpo.haptics.workspace import Workspace
 
 YIELDS, ENGINE, PHYSICS = "palpo.physics.yields", "palpo.physics.engine", "palpo.physics.systems"
 """Rooms of what is compiled ahead."""
+NO_INTERFACE = "none"
+"""Kind of a system that has no interface between two rates."""
 
 
 class System(ABC):
     """One system. Its module is imported by itself, so what compiles is imported within the methods."""
 
+    scene: type[BaseScene]
+    """Specification of its scenes."""
     heading: str
     """Of its scenes in the launcher."""
     interfaces: tuple[str, ...] = ()
@@ -26,6 +40,11 @@ class System(ABC):
     """Modules whose import compiles its ticks."""
     beside: tuple[str, ...] = ()
     """Modules of what the tick calls by address, so that it can be compiled beside the kinds of bodies."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its package lies: `rig.py` there imports all that it runs."""
+        return Path(str(sys.modules[type(self).__module__].__file__)).resolve().parent
 
     @abstractmethod
     def make_rig(self, spec: Any, start: Start) -> Rig:
@@ -52,8 +71,9 @@ class System(ABC):
 
 
 def find_system(name: str) -> System:
-    """The system of this name, which is one of palpo.config.load.SYSTEMS."""
-    found = import_module(f"palpo.app.systems.{name}").SYSTEM
+    """The system of this name, which is one of palpo.config.systems.all_systems."""
+    outside = brought().get(name)
+    found = outside.load() if outside else import_module(f"palpo.app.systems.{name}").SYSTEM
     assert isinstance(found, System)
     return found
 
@@ -61,3 +81,46 @@ def find_system(name: str) -> System:
 def system_of(spec: Any) -> System:
     """The system of a scene."""
     return find_system(spec.system)
+
+
+def check_kind(spec: Any, kind: str | None, lock_step: bool) -> str:
+    """The kind of interface that a run of this scene uses; HapticsError for one that cannot be."""
+    interfaces = system_of(spec).interfaces
+    if not interfaces:
+        if kind is not None:
+            raise HapticsError(
+                f"--interface {kind}: the kinds are those of the multi-rate system; leave it out of a "
+                f"{spec.system} scene"
+            )
+        return NO_INTERFACE
+    chosen = kind or str(spec.interface.kind)
+    if chosen not in interfaces:
+        raise HapticsError(f"--interface {chosen}: choose one of {', '.join(interfaces)}")
+    if chosen == "monolithic" and not lock_step:
+        raise HapticsError(
+            "--interface monolithic: every body at the servo's rate is no real-time run; add --lock-step"
+        )
+    return chosen
+
+
+def make_rig(
+    spec: Any,
+    kind: str,
+    device_at: DeviceAt,
+    workspace: Workspace,
+    limits: LimitParams,
+    threads: bool,
+    rebased: bool = False,
+    progress: Progress | None = None,
+    further: Sequence[Further] = (),
+) -> Rig:
+    """A scene at rest, its servo on its device; further: the devices of the hands after the first.
+
+    Only now is the system's own code imported: its servo is compiled on import, which the first time takes
+    minutes for all of them.
+    """
+    from palpo.app.cli.progress import Silent
+    from palpo.app.runtime.rigs import Start
+
+    start = Start(device_at, workspace, limits, kind, threads, rebased, progress or Silent(), further)
+    return system_of(spec).make_rig(spec, start)

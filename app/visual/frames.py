@@ -14,7 +14,7 @@ from palpo.physics.exchange.snapshot import COUNTERS, SceneGeometry, SceneState,
 
 
 class Frames:
-    """What every system's picture shares (palpo.app.runtime.system.Picture).
+    """What every system's picture shares (palpo.app.runtime.rigs.Picture).
 
     strain: whether frames carry the bodies' strain, where a system knows it. timed: whether they carry the
     clock of their publication, which a run in lock-step must not. Any thread may set them. follows: whether

@@ -44,3 +44,9 @@ def plate(body: PlaneBody, solid: Floats) -> Floats:
     centre = 0.5 * (lower + upper)
     centre -= normal * (normal @ (centre - np.array(body.point)))
     return plane_corners(centre, normal, PLATE * float(np.linalg.norm(upper - lower)))
+
+
+def rotate(q: Floats, points: Floats) -> Floats:
+    """Points (n, 3) turned by the unit quaternion q (w, x, y, z)."""
+    t = 2.0 * np.cross(q[1:], points)
+    return points + q[0] * t + np.cross(q[1:], t)

@@ -1,6 +1,6 @@
 """Scenes of HapCo: one quasi-static body, moved by the hand, against another."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -95,11 +95,6 @@ class Zoom(Spec):
 
 class HapcoScene(BaseScene):
     """A HapCo scene: two quasi-static bodies, their contact forces computed at the servo's rate."""
-
-    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("bodies", "tool", "interface", "attachments"),
-        "it belongs to a multi-rate scene; a hapco scene has [mobile] and [fixed]",
-    )
 
     system: Literal["hapco"] = Field(
         "hapco",

@@ -69,13 +69,8 @@ class BaseScene(Spec):
         return self._origin
 
 
-_HAPCO = "it belongs to a hapco scene, which has [mobile] and [fixed] and no [[bodies]]"
-
-
 class SceneSpec(BaseScene):
     """A multi-rate scene: bodies, what joins them, the tool, and how all of it is computed."""
-
-    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(("mobile", "fixed", "hold", "zoom", "stylus"), _HAPCO)
 
     system: Literal["multirate"] = Field(
         "multirate", description="What computes the scene: bodies at two rates that an interface joins."

@@ -357,11 +357,6 @@ class SnapSolver(Spec):
 class SnapScene(BaseScene):
     """A snap scene: a connector, how its plug is held, and how all of it is computed."""
 
-    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("bodies", "tool", "interface", "attachments", "mobile", "fixed", "cups", "partner"),
-        "it belongs to another system; a snap scene has [connector] and [admittance]",
-    )
-
     clicks: ClassVar[bool] = True
     system: Literal["snap"] = Field(
         "snap", description="What computes the scene: a plug that clicks into an elastic socket."

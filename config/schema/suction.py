@@ -455,11 +455,6 @@ class SuctionSolver(Spec):
 class SuctionScene(BaseScene):
     """A suction scene: cups, what moves them, and the body they are set on."""
 
-    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("bodies", "tool", "interface", "attachments", "mobile", "fixed"),
-        "it belongs to another system; a suction scene has [[cups]] and [partner]",
-    )
-
     system: Literal["suction"] = Field(
         "suction",
         description="What computes the scene: cups that stick by the pressure of the air they shut in.",

@@ -155,7 +155,7 @@ def make_multirate(
 
 
 class ContactLoop:
-    """The slow loop's work (palpo.app.runtime.system.LowLoop): the frame at the newest equilibrium.
+    """The slow loop's work (palpo.app.runtime.rigs.LowLoop): the frame at the newest equilibrium.
 
     values: settings of the next frame, shape (SETTINGS,). ratio: servo ticks in a low period of the scene.
     """

@@ -154,7 +154,7 @@ def _symmetric(a: Floats) -> Floats:
 
 
 class SuctionLoop:
-    """The slow loop's work (palpo.app.runtime.system.LowLoop).
+    """The slow loop's work (palpo.app.runtime.rigs.LowLoop).
 
     settings (1,) of VALUES of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
     held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from palpo.app.systems.system import System, find_system
-from palpo.config.load import SYSTEMS
+from palpo.config.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_ONE_SYSTEM = {"app/cli/design.py", "app/gym/snap_plant.py", "app/gym/suction.py"}
@@ -20,7 +20,9 @@ FORK = re.compile(
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_system_is_found_by_its_name_and_has_a_rig(name):
     assert isinstance(find_system(name), System)
-    assert (ROOT / f"app/runtime/{name}.py").is_file(), "compiling ahead reads what a system's rig imports"
+    assert find_system(name).scene is SYSTEMS[name]
+    rig = find_system(name).folder / "rig.py"
+    assert rig.is_file(), "compiling ahead reads what a system's rig imports"
 
 
 def test_no_other_file_forks_by_the_system_of_a_scene():

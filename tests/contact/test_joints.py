@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
 from palpo.physics.collision.proximity import POINT_PLANE
 from palpo.physics.systems.lock_step import LockStep

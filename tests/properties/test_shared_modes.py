@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
 from palpo.physics.systems.candidates import shared_out
 from palpo.physics.systems.lock_step import LockStep

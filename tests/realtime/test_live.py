@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from palpo.app.build.scene import build_scene
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.live import change_text, changed, live_keys, way_to
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, Session
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.limits import FADING, PAUSING, RATE_LIMITED
 from palpo.haptics.recording import read_recording
@@ -106,7 +106,7 @@ def test_what_cannot_be_changed_is_refused_in_words(text, said):
 def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
     spec = load_scene("probe", TOUCHING)
     lock = LockStep(build_scene(spec), "krylov", "none")
-    from palpo.app.build.scene import change_scene
+    from palpo.app.systems.multirate.build import change_scene
     from palpo.physics.systems.high_rate import run_ticks
 
     def ticks(n):

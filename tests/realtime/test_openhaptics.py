@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import cfunc, njit, types
 
-from palpo.app.runtime.multirate import MultirateRig
-from palpo.app.runtime.system import Start
+from palpo.app.runtime.rigs import Start
+from palpo.app.systems.multirate.rig import MultirateRig
 from palpo.config.load import load_scene
 from palpo.haptics.backends import foreign, openhaptics_library, openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find

@@ -172,9 +172,10 @@ clamped = [{ nodes = [0, 1, 2] }]
 REFUSED_HAPCO = [
     ("system=hapcoo", 'system = "hapcoo": did you mean "hapco"?'),
     ("system=3", 'system = 3: choose "multirate", "hapco", "snap" or "suction"'),
-    ("system=multirate", "mobile: unknown key; it belongs to a hapco scene"),
-    ("bodies=[]", "bodies = []: unknown key; it belongs to a multi-rate scene; a hapco scene has [mobile]"),
-    ("tool={}", "it belongs to a multi-rate scene"),
+    ("system=multirate", "mobile: unknown key; it belongs to a scene of hapco, and system = "),
+    ("bodies=[]", 'bodies = []: unknown key; it belongs to a scene of multirate, and system = "hapco" makes'),
+    ("tool={}", "tool: unknown key; it belongs to a scene of multirate"),
+    ("gas={}", "gas: unknown key; it belongs to a scene of suction"),
     ("mobile.fixed=[]", "mobile.fixed = []: unknown key; nodes that follow the hand or stay where they are"),
     ("fixed.contact=[]", "fixed.contact = []: unknown key"),
     ("mobile.mass=1", "mobile.mass = 1: unknown key; a quasi-static body has the density of its material"),

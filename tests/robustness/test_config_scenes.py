@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from palpo.config.load import SYSTEMS, json_schema, list_scenes, load_scene, parse_scene, scene_tables
+from palpo.config.load import json_schema, list_scenes, load_scene, parse_scene, scene_tables
 from palpo.config.schema.material import Material, library
 from palpo.config.schema.rates import Rates
+from palpo.config.systems import SYSTEMS
 from palpo.physics.mesh.connectors.registry import generate
 
 SHIPPED = ["beams", "grooves", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]

@@ -4,10 +4,10 @@ from importlib import import_module
 
 import pytest
 
-from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.refusal import Refusal
-from palpo.app.runtime.rig import check_kind
 from palpo.app.runtime.session import Options, Session
+from palpo.app.systems.snap.connector import connector_of
+from palpo.app.systems.system import check_kind
 from palpo.config.load import ConfigError, load_scene, parse_scene
 from palpo.haptics.errors import HapticsError
 from palpo.physics.errors import InputError
@@ -49,7 +49,7 @@ REFUSED = [
     ("misalignment.rotation=[0, 0, 0, 1]", "has a null axis"),
     ("integration.substeps=21", "integration.substeps = 21 is too large"),
     ("solver.name=newton", 'solver.name = "newton": choose "maximal-dissipation" or "gauss-seidel"'),
-    ("mobile={}", "it belongs to another system; a snap scene has [connector] and [admittance]"),
+    ("mobile={}", "it belongs to a scene of hapco, and `connector` makes this one of snap"),
 ]
 
 

@@ -95,7 +95,10 @@ REFUSED = [
     ("solver.stop=time", 'solver.stop = "time": choose "residual" or "sweeps"'),
     ("solver.sweeps=0", "solver.sweeps = 0 is too small"),
     ("rates.low_hz=30", "rates.low_hz = 30: 1000/30 is no integer"),
-    ("tool={}", "it belongs to another system; a suction scene has [[cups]] and [partner]"),
+    (
+        "tool={}",
+        'tool: unknown key; it belongs to a scene of multirate, and system = "suction" makes',
+    ),
     ("refine=1", "refine = 1 is neither true nor false"),
 ]
 

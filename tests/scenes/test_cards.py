@@ -5,7 +5,8 @@ import pytest
 
 from palpo.app.runtime.cards import cards
 from palpo.app.systems.system import find_system
-from palpo.config.load import CARDS, SYSTEMS, list_scenes
+from palpo.config.load import CARDS, list_scenes
+from palpo.config.systems import SYSTEMS
 
 HEADINGS = [find_system(name).heading for name in SYSTEMS]
 ALL = cards()

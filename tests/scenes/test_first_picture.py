@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
+from palpo.app.systems.multirate.picture import Visual
 from palpo.app.visual.rest import rest_picture
-from palpo.app.visual.scene import Visual
 from palpo.config.load import list_scenes, load_scene
 from palpo.physics.systems.lock_step import LockStep
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from palpo.app.build.hapco import settings_of
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import take_pictures
 from palpo.app.runtime.live import change_text, changed, live_keys
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Options, Session, run
+from palpo.app.systems.hapco.build import settings_of
 from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.device import DEVICES
 from palpo.haptics.errors import HapticsError

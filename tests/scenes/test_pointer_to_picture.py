@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from palpo.app.build.scene import build_scene
 from palpo.app.runtime.session import Options, Session
-from palpo.app.visual.scene import Visual
+from palpo.app.systems.multirate.build import build_scene
+from palpo.app.systems.multirate.picture import Visual
 from palpo.config.load import load_scene
 from palpo.physics.exchange.snapshot import COUNTERS
 from palpo.physics.systems.high_rate import run_ticks

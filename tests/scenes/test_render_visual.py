@@ -5,9 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from palpo.app.build.scene import build_scene
 from palpo.app.runtime.session import Options, Session
-from palpo.app.visual.scene import COLOURED, SMALLEST_STRAIN, Visual, colour_range
+from palpo.app.systems.multirate.build import build_scene
+from palpo.app.systems.multirate.picture import Visual
+from palpo.app.visual.colours import COLOURED, SMALLEST_STRAIN, colour_range
 from palpo.config.load import load_scene
 from palpo.haptics.servo import servo_run, tick_count
 from palpo.physics.exchange.buffer import reader_slot

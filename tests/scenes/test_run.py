@@ -16,8 +16,7 @@ import pytest
 from palpo.app.report.outcome import FAILED, FINISHED, plain
 from palpo.app.runtime.replay import DIFFERENT, made_elsewhere, replay
 from palpo.app.runtime.session import Options, Session, run
-from palpo.app.visual.scene import rotate
-from palpo.app.visual.solids import capsule_surface
+from palpo.app.visual.solids import capsule_surface, rotate
 from palpo.haptics.limits import STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.arithmetic import arithmetic

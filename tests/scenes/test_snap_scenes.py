@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from numpy.lib.recfunctions import structured_to_unstructured
 
-from palpo.app.build.snap import (
+from palpo.app.cli.progress import Silent
+from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.replay import replay
+from palpo.app.runtime.session import Options, Session, run
+from palpo.app.systems.snap.build import (
     build_model,
     field_of,
     matrices_of,
@@ -16,12 +21,7 @@ from palpo.app.build.snap import (
     settings_of,
     shipped_networks,
 )
-from palpo.app.build.snap_connector import connector_of
-from palpo.app.cli.progress import Silent
-from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.live import change_text, changed, live_keys
-from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema import snap as schema
 from palpo.haptics.device import DEVICES
@@ -258,7 +258,7 @@ def test_bases_are_computed_once_and_found_again_to_the_last_bit():
     for one, two in zip(first.prongs, again.prongs, strict=True):
         assert np.array_equal(one.model.compliance, two.model.compliance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("palpo.app.build.snap.reduced_bases", lambda *_: pytest.fail("computed again"))
+        patch.setattr("palpo.app.systems.snap.build.reduced_bases", lambda *_: pytest.fail("computed again"))
         build_model(spec, Silent())
         stiffer = load_scene("snap", [*spec.origin.overrides, "damping.beta=2e-5"])
         with pytest.raises(pytest.fail.Exception):

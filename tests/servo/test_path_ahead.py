@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from palpo.app.build.scene import build_scene
-from palpo.app.build.suction import _path
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.session import Options, run
+from palpo.app.systems.multirate.build import build_scene
+from palpo.app.systems.suction.build import _path
 from palpo.config.load import load_scene
 from palpo.haptics.device import device_read, first_rows, make_virtual_device, path_ahead
 from palpo.haptics.path import oscillation, waypoints

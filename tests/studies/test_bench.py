@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from palpo.app.build.scene import build_scene
 from palpo.app.cli.registry import summary_of
+from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks import latency
 from palpo.benchmarks.large_body import large_body
 from palpo.benchmarks.low_step import low_step

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.scene import Scene

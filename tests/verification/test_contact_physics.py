@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from palpo.app.build.scene import build_scene
+from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
 from palpo.haptics.path import waypoint_path
 from palpo.physics.collision.closest import point_triangle

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from palpo.app.devices.device import to_device
 from palpo.app.devices.mock import scripted_path
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.rig import check_kind, make_rig
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
+from palpo.app.systems.system import check_kind, make_rig
 from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import EXTERNAL, TOUCH, device_read, device_write, make_virtual_device

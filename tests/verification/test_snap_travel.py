@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import spsolve
 
-from palpo.app.build.snap import field_of, numerics_of
-from palpo.app.build.snap_connector import connector_of
 from palpo.app.cli.design import Limits, row_of, share_of
+from palpo.app.systems.snap.build import field_of, numerics_of
+from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material

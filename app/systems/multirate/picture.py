@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
 from palpo.app.visual.frames import Frames
-from palpo.app.visual.solids import capsule_surface, plate
+from palpo.app.visual.solids import capsule_surface, plate, rotate
 from palpo.config.schema.body import PlaneBody, RigidBody
 from palpo.config.schema.body import TetBody as TetBodySpec
 from palpo.config.schema.scene import SceneSpec
@@ -34,37 +35,10 @@ from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.members import Member, TetMember
 from palpo.physics.systems.scene import Scene
 
-SMALLEST_STRAIN = 1e-3
-"""A colour bar never ends below this strain, so that rounding is not shown as if it were one."""
-
-COLOURED = 0.98
-"""Share of the values that a colour bar tells apart."""
-
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
-
-
-def rotate(q: Floats, points: Floats) -> Floats:
-    """Points (n, 3) turned by the unit quaternion q (w, x, y, z)."""
-    t = 2.0 * np.cross(q[1:], points)
-    return points + q[0] * t + np.cross(q[1:], t)
-
-
-def colour_range(upper: float, values: Floats, smallest: float = SMALLEST_STRAIN) -> float:
-    """Upper end of a colour bar: 1, 2 or 5 times a power of ten that holds `COLOURED` of the `values`, and
-    `smallest` in any case.
-
-    The rest are the peaks under single loads, which grow with the mesh. An `upper` that still does and is not
-    far too large stays, so that the colours do not flicker.
-    """
-    finite = np.sort(values[np.isfinite(values)])
-    largest = max(float(finite[int(COLOURED * (len(finite) - 1))]) if len(finite) else 0.0, smallest)
-    if 0.3 * upper <= largest <= upper:
-        return upper
-    power = 10.0 ** np.floor(np.log10(largest))
-    return float(power * min(k for k in (1, 2, 5, 10) if largest <= k * power * (1 + 1e-9)))
 
 
 class _Shape:

@@ -7,27 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.snap import build_model, matrices_of, settings_of
-from palpo.app.cli.progress import Progress
 from palpo.app.report.outcome import vectors
 from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.rigs import Curves, PlainRig, Start, no_contact
 from palpo.app.runtime.settings_loop import SettingsLoop
-from palpo.app.runtime.system import Curves, OneLowLoop, Start
-from palpo.app.visual.snap import SnapVisual
+from palpo.app.systems.snap.build import build_model, matrices_of, settings_of
+from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.limits import STOPPING
-from palpo.haptics.servo import Servo, compile_servo, servo_run
+from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.systems.click import click
 from palpo.physics.systems.snap_servo import make_servo as make_snap_servo
 from palpo.physics.systems.snap_servo import snap_tick, tick_data
 
-KIND = "none"
-"""There is one rate, and no interface between two."""
-WARM_PERIODS = 3
-"""Low periods that call every compiled function at least once."""
 PLOTTED = 6.0
 """Seconds of history in the plots."""
 
@@ -38,10 +32,8 @@ Values = tuple[NDArray[np.void], NDArray[np.float64]]
 """Settings and matrices of the hold, as palpo.physics.exchange.snap_frame has them."""
 
 
-class SnapRig(OneLowLoop):
+class SnapRig(PlainRig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
-
-    kind = KIND
 
     def __init__(self, spec: SnapScene, start: Start) -> None:
         self.spec = spec
@@ -82,16 +74,6 @@ class SnapRig(OneLowLoop):
         return SnapVisual(self.spec, self.model, self.state)
 
     @property
-    def latency(self) -> str:
-        """How old a frame is when it is first felt, in words."""
-        return "none, as all is computed at the servo's rate"
-
-    @property
-    def waited(self) -> int:
-        """There are no frames to wait for."""
-        return 0
-
-    @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
         return self.state.snap.plug.motion.orientation
@@ -108,22 +90,12 @@ class SnapRig(OneLowLoop):
         self.spec = spec
         self.low.values = self._values()
 
-    def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
-        with progress.stage("compiling the servo, or loading it"):
-            compile_servo(self.servo)
-            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
-
-    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
-        """Ticks of a run in threads: no clock takes part in them."""
-        servo_run(self.servo, len(flags))
-
     def problem(self) -> ContactProblem:
         """The last step's contact problem [m], [N]; InputError if it had no contact."""
         p = self.state.snap.engine.problem
         n = int(p.rows[1])
         if n == 0:
-            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+            raise no_contact()
         w = p.w[: n * n].reshape(n, n)
         return ContactProblem(w.copy(), p.b[:n].copy(), p.mu[: n // 3].copy())
 

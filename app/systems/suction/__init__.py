@@ -16,19 +16,20 @@ from palpo.config.schema.suction import (
 )
 
 if TYPE_CHECKING:
-    from palpo.app.runtime.system import Rig, Start
+    from palpo.app.runtime.rigs import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 
 class Suction(System):
     """See System."""
 
+    scene = SuctionScene
     heading = "Suction cups"
     ticks = (f"{PHYSICS}.suction_servo",)
 
     def make_rig(self, spec: SuctionScene, start: Start) -> Rig:
         """See System."""
-        from palpo.app.runtime.suction import SuctionRig
+        from palpo.app.systems.suction.rig import SuctionRig
 
         return SuctionRig(spec, start)
 
@@ -92,7 +93,7 @@ class Suction(System):
 
     def rehearse(self) -> None:
         """See System."""
-        from palpo.app.build.suction import rehearse
+        from palpo.app.systems.suction.build import rehearse
 
         rehearse()
 

@@ -9,7 +9,7 @@ from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.hapco import HapcoScene, HapcoSolver
 
 if TYPE_CHECKING:
-    from palpo.app.runtime.system import Rig, Start
+    from palpo.app.runtime.rigs import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 RHO = tuple(f"{10.0**k:g}" for k in range(8))
@@ -19,6 +19,7 @@ RHO = tuple(f"{10.0**k:g}" for k in range(8))
 class Hapco(System):
     """See System."""
 
+    scene = HapcoScene
     heading = "One body pressed on another, with friction at many contacts"
     ticks = (
         f"{YIELDS}.surface", f"{PHYSICS}.hapco_servo", f"{PHYSICS}.hapco_multirate",
@@ -28,7 +29,7 @@ class Hapco(System):
 
     def make_rig(self, spec: HapcoScene, start: Start) -> Rig:
         """See System."""
-        from palpo.app.runtime.hapco import HapcoRig
+        from palpo.app.systems.hapco.rig import HapcoRig
 
         return HapcoRig(spec, start)
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.joints import make_joints, moving_points
 from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import NO_EDGES, Part, key_of, make_part
 from palpo.app.runtime.live import device_values
+from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import QuasistaticBody
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import Hold as HoldSpec

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.runtime.history import History
+from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
 from palpo.app.visual.frames import ServoFrames
-from palpo.app.visual.scene import SMALLEST_STRAIN, colour_range, rotate
+from palpo.app.visual.solids import rotate
 from palpo.config.schema.snap import SnapScene
 from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
 from palpo.physics.fem.strain import NodalStrain

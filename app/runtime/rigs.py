@@ -11,15 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
+from palpo.app.systems.system import NO_INTERFACE
 from palpo.haptics.device import DeviceSpec, VirtualDevice
 from palpo.haptics.limits import LimitParams
-from palpo.haptics.servo import Servo, make_servo
+from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.errors import InputError
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+
+WARM_PERIODS = 3
+"""Low periods that call every compiled function at least once."""
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
 """The device of a run, given where the tool's held point is at rest (3,) [m]."""
@@ -41,7 +46,7 @@ class Start(NamedTuple):
     device_at: DeviceAt
     workspace: Workspace
     limits: LimitParams
-    kind: str = "none"
+    kind: str = NO_INTERFACE
     """Of the interface between two rates, where there is one."""
     threads: bool = False
     """Whether its loops will run in threads, and not in lock-step."""
@@ -186,7 +191,7 @@ class Rig(Protocol):
         ...
 
     @property
-    def others(self) -> tuple[LowLoop, ...]:
+    def others(self) -> Sequence[LowLoop]:
         """Further low loops, each with a rate of its own; none in most systems."""
         ...
 
@@ -266,11 +271,19 @@ class Rig(Protocol):
         ...
 
 
-class OneLowLoop:
-    """What rigs with one low loop say of theirs."""
+class PlainRig:
+    """What most rigs say: one low loop without an interface, all at the servo's rate, nothing to warn of."""
 
+    kind = NO_INTERFACE
+    servo: Servo
+    lock: Any
+    """A LockStepper of the system's own."""
     ratio: int
-    others: tuple[LowLoop, ...] = ()
+
+    @property
+    def others(self) -> Sequence[LowLoop]:
+        """See Rig."""
+        return ()
 
     @property
     def ratios(self) -> tuple[int, ...]:
@@ -280,3 +293,53 @@ class OneLowLoop:
     def adopted_at(self, number: int) -> int:
         """See Rig."""
         raise ValueError(f"low loop {number} of one")
+
+    @property
+    def latency(self) -> str:
+        """See Rig."""
+        return "none, as all is computed at the servo's rate"
+
+    @property
+    def waited(self) -> int:
+        """There are no frames to wait for."""
+        return 0
+
+    def masses(self) -> dict[str, float]:
+        """No body has one."""
+        return {}
+
+    def warm_up(self, progress: Progress) -> None:
+        """See Rig."""
+        with progress.stage("compiling the servo, or loading it"):
+            compile_servo(self.servo)
+        with progress.stage("compiling the slow loop, or loading it"):
+            self.lock.advance(WARM_PERIODS * max(self.ratios), lambda n: servo_run(self.servo, n))
+
+    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
+        """No clock takes part in the ticks of a run in threads."""
+        servo_run(self.servo, len(flags))
+
+    def problem(self) -> ContactProblem:
+        """See Rig; here there is none."""
+        raise no_contact()
+
+    def counts(self) -> dict[str, int]:
+        """Nothing that the readings do not show already."""
+        return {}
+
+    def warnings(self, result: Mapping[str, Any]) -> list[str]:
+        """Nothing goes less than well."""
+        return []
+
+    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """Nothing beyond what every run measures."""
+        return {}
+
+    def curves(self) -> list[Curves]:
+        """Nothing beyond the hand's force."""
+        return []
+
+
+def no_contact(span: str = "tick") -> InputError:
+    """What `Rig.problem` raises where the last tick, or step, had no contact."""
+    return InputError(f"nothing is in contact in this {span}, so that it has no contact problem")

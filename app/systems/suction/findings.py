@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from palpo.app.runtime.history import History
-from palpo.app.runtime.system import Curves
+from palpo.app.runtime.rigs import Curves
 from palpo.physics.systems.suction import Suction
 
 SPAN = 6.0

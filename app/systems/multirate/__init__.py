@@ -15,7 +15,7 @@ from palpo.config.schema.scene import SceneSpec
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from palpo.app.runtime.system import Rig, Start
+    from palpo.app.runtime.rigs import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 REHEARSED = "wire"
@@ -24,6 +24,7 @@ REHEARSED = "wire"
 class Multirate(System):
     """See System."""
 
+    scene = SceneSpec
     heading = "A stiff tool on soft bodies"
     interfaces = ("krylov", "paper", "extrapolated", "monolithic")
     ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{PHYSICS}.callback")
@@ -31,7 +32,7 @@ class Multirate(System):
 
     def make_rig(self, spec: SceneSpec, start: Start) -> Rig:
         """See System."""
-        from palpo.app.runtime.multirate import MultirateRig
+        from palpo.app.systems.multirate.rig import MultirateRig
 
         with start.progress.stage("building the scene"):
             return MultirateRig(spec, start)
@@ -85,7 +86,7 @@ class Multirate(System):
 
     def rehearse(self) -> None:
         """Three low periods; the bodies by themselves first, while another process compiles their kinds."""
-        from palpo.app.build.scene import build_scene
+        from palpo.app.systems.multirate.build import build_scene
         from palpo.config.load import load_scene
         from palpo.physics.systems.members import TetMember
         from palpo.physics.systems.reductions import make_reduction

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.snap_connector import admittance_of, connector_of
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.train_distance import obtain_network, require_accurate
 from palpo.app.runtime.live import device_values
+from palpo.app.systems.snap.connector import admittance_of, connector_of
 from palpo.config.schema.snap import ExactDistance, GridDistance, LearnedDistance, SnapScene
 from palpo.physics.bodies.io import content_key, load_cached, store_cached
 from palpo.physics.cache import cache_folder

@@ -7,29 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.scene import build_scene, change_scene
-from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.system import Curves, Start
-from palpo.app.visual.scene import Visual
+from palpo.app.runtime.rigs import PlainRig, Start, no_contact
+from palpo.app.systems.multirate.build import build_scene, change_scene
+from palpo.app.systems.multirate.picture import Visual
 from palpo.config.schema.scene import SceneSpec
-from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
+from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.errors import InputError
 from palpo.physics.systems.callback import high_rate_tick, tick_data
 from palpo.physics.systems.hold import held_point
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.low_rate import LowRate
 
-WARM_PERIODS = 3
-"""Low periods that call every compiled function at least once."""
-
-
 LIGHT = 10.0
 """Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""
 
 
-class MultirateRig:
+class MultirateRig(PlainRig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     def __init__(self, spec: SceneSpec, start: Start) -> None:
@@ -110,31 +104,15 @@ class MultirateRig:
         self.spec = spec
         change_scene(self.scene, spec)
 
-    def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
-        with progress.stage("compiling the servo, or loading it"):
-            compile_servo(self.servo)
-        slowest = max(low.loop.ratio for low in self.lock.lows)
-        with progress.stage("compiling the slow loop, or loading it"):
-            self.lock.advance(WARM_PERIODS * slowest, lambda n: servo_run(self.servo, n))
-
-    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
-        """Ticks of a run in threads; no clock is in them."""
-        servo_run(self.servo, len(flags))
-
     def problem(self) -> ContactProblem:
         """The contacts of the servo's last tick, attachments eliminated [m], [N]; InputError for none."""
         problem = self.high.engine.problem
         first, last = (int(row) for row in problem.rows)
         if first == last:
-            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+            raise no_contact()
         here, n = slice(first, last), (last - first) // 3
         w = problem.w[: last * last].reshape(last, last)
         return ContactProblem(w[here, here].copy(), problem.b[here].copy(), problem.mu[:n].copy())
-
-    def counts(self) -> dict[str, int]:
-        """Nothing that the readings do not show already."""
-        return {}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on what found no room, and on interfaces that do not suit the masses."""
@@ -149,14 +127,6 @@ class MultirateRig:
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
         return found + self._mass_ratio()
-
-    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-        """Nothing beyond what every run measures."""
-        return {}
-
-    def curves(self) -> list[Curves]:
-        """Nothing beyond the hand's force."""
-        return []
 
     def _mass_ratio(self) -> list[str]:
         """Contact points that do not move with the forces suffer from soft bodies that are light."""

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.suction import (
+from palpo.app.cli.progress import Progress
+from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.rigs import Curves, PlainRig, Start, no_contact
+from palpo.app.systems.suction.build import (
     SERVO_CAVITIES,
     SERVO_CONTACTS,
     air_of,
@@ -20,30 +23,19 @@ from palpo.app.build.suction import (
     seal_on,
     settings_of,
 )
-from palpo.app.cli.progress import Progress
-from palpo.app.report.suction_findings import Findings
-from palpo.app.runtime.prompt_lock import PromptLock
-from palpo.app.runtime.system import Curves, OneLowLoop, Start
-from palpo.app.visual.suction import SuctionVisual
+from palpo.app.systems.suction.findings import Findings
+from palpo.app.systems.suction.picture import SuctionVisual
 from palpo.config.schema.suction import HandDrive, PassiveGas, SuctionScene
-from palpo.haptics.servo import Servo, compile_servo, servo_run
+from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.errors import InputError
 from palpo.physics.suction.sides import RigidSide, SoftSide
 from palpo.physics.systems.suction_loop import SuctionLoop
 from palpo.physics.systems.suction_servo import make_servo as make_handle
 from palpo.physics.systems.suction_servo import suction_tick, tick_data
 
-KIND = "none"
-"""There is no interface to choose."""
-WARM_PERIODS = 3
-"""Low periods that call the servo's compiled functions at least once."""
 
-
-class SuctionRig(OneLowLoop):
+class SuctionRig(PlainRig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
-
-    kind = KIND
 
     def __init__(self, spec: SuctionScene, start: Start) -> None:
         self.spec = spec
@@ -132,23 +124,17 @@ class SuctionRig(OneLowLoop):
         self.low.settings = settings_of(spec)
 
     def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
-        with progress.stage("compiling the servo, or loading it"):
-            compile_servo(self.servo)
-            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
+        """See Rig."""
+        super().warm_up(progress)
         with progress.stage("compiling contacts and cavities, or loading them"):
             rehearse()
-
-    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
-        """Ticks of a run in threads: nothing in them depends on the clock."""
-        servo_run(self.servo, len(flags))
 
     def problem(self) -> ContactProblem:
         """The last step's contacts without the cavities [m], [N]; InputError if it had none."""
         suction = self.built.suction
         (w, b), n = suction.problem, len(suction.problem[1]) - suction.cavity_count
         if n == 0:
-            raise InputError("nothing is in contact in this step, so that it has no contact problem")
+            raise no_contact("step")
         return ContactProblem(w[:n, :n].copy(), b[:n].copy(), suction.rows.mu[: n // 3].copy())
 
     def counts(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.suction import SuctionBuild
+from palpo.app.systems.suction.build import SuctionBuild
 from palpo.app.visual.frames import Frames
 from palpo.config.schema.suction import FigureDrive, FreeDrive, SuctionScene
 from palpo.physics.contact.laws import OPEN, SLIP, STICK

@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.hapco import build_bodies, detection_of, hold_of, settings_of
-from palpo.app.cli.progress import Progress
 from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.rigs import PlainRig, Start, no_contact
 from palpo.app.runtime.settings_loop import SettingsLoop
-from palpo.app.runtime.system import Curves, OneLowLoop, Start
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
-from palpo.app.visual.hapco import HapcoVisual
+from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, settings_of
+from palpo.app.systems.hapco.picture import HapcoVisual
 from palpo.config.schema.hapco import HapcoScene
-from palpo.haptics.servo import Servo, compile_servo, servo_run
+from palpo.haptics.servo import Servo, servo_run
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.solve import CHUNK
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import publish_settings
@@ -34,16 +32,9 @@ from palpo.physics.systems.hapco_tangent import tick_data as tangent_data
 from palpo.physics.systems.hapco_tangent_loop import TangentLoop, make_tangent
 from palpo.physics.systems.hapco_tick import whole_matrix
 
-KIND = "none"
-"""There is one rate, and no interface between two."""
-WARM_PERIODS = 3
-"""Low periods that call every compiled function at least once."""
 
-
-class HapcoRig(OneLowLoop):
+class HapcoRig(PlainRig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
-
-    kind = KIND
 
     def __init__(self, spec: HapcoScene, start: Start) -> None:
         self.spec = spec
@@ -117,12 +108,6 @@ class HapcoRig(OneLowLoop):
         self.spec = spec
         self.low.values = settings_of(spec, self._built)
 
-    def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; the rig is spent."""
-        with progress.stage("compiling the servo, or loading it"):
-            compile_servo(self.servo)
-            self.lock.advance(WARM_PERIODS * self.ratio, lambda n: servo_run(self.servo, n))
-
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """Ticks of a run in threads: where the clock cut a solve short, it is cut short again."""
         clock = self.state.engine.solver.clock
@@ -146,7 +131,7 @@ class HapcoRig(OneLowLoop):
         e = self.solved.engine
         n = int(e.contacts.count[0])
         if n == 0:
-            raise InputError("nothing is in contact in this tick, so that it has no contact problem")
+            raise no_contact()
         w = np.empty((3 * n, 3 * n))
         whole_matrix(Handle(self.solved), w)
         return ContactProblem(w, e.b[: 3 * n].copy(), e.contacts.mu[:n].copy())
@@ -181,11 +166,3 @@ class HapcoRig(OneLowLoop):
                 f"lower solver.rho or solver.rho_factor."
             )
         return found
-
-    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-        """Nothing beyond what every run measures."""
-        return {}
-
-    def curves(self) -> list[Curves]:
-        """Nothing beyond the hand's force."""
-        return []

@@ -9,26 +9,27 @@ from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.snap import SnapScene, SnapSolver
 
 if TYPE_CHECKING:
-    from palpo.app.runtime.system import Rig, Start
+    from palpo.app.runtime.rigs import Rig, Start
     from palpo.app.visual.rest import Shapes
 
 
 class Snap(System):
     """See System."""
 
+    scene = SnapScene
     heading = "Connectors that click"
     ticks = (f"{YIELDS}.midpoint_modal", f"{YIELDS}.midpoint_held", f"{PHYSICS}.snap_servo")
     beside = ("palpo.physics.collision.field_contacts", f"{ENGINE}.dissipating")
 
     def make_rig(self, spec: SnapScene, start: Start) -> Rig:
         """See System."""
-        from palpo.app.runtime.snap import SnapRig
+        from palpo.app.systems.snap.rig import SnapRig
 
         return SnapRig(spec, start)
 
     def live_keys(self, spec: SnapScene) -> list[Live]:
         """Friction and contact law, the gains of the admittance, and the solver."""
-        from palpo.app.build.snap_connector import gains_of
+        from palpo.app.systems.snap.connector import gains_of
 
         contact, solver = spec.contact, spec.solver
         mass, damping, stiffness = gains_of(spec)
@@ -59,7 +60,7 @@ class Snap(System):
 
     def add_shapes(self, spec: SnapScene, shapes: Shapes) -> None:
         """See System."""
-        from palpo.app.build.snap_connector import connector_of
+        from palpo.app.systems.snap.connector import connector_of
 
         connector = connector_of(spec)
         for i, prong in enumerate(connector.prongs):

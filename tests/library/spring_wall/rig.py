@@ -1,0 +1,79 @@
+"""A wall ready to run, and what there is to see of it."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.app.runtime.prompt_lock import PromptLock
+from palpo.app.runtime.rigs import PlainRig, Start
+from palpo.app.runtime.settings_loop import SettingsLoop
+from palpo.app.visual.frames import Frames
+from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import Port
+from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
+from spring_wall.scene import SpringFloor, WallScene
+from spring_wall.tick import floor_tick, make_floor
+
+
+class WallPicture(Frames):
+    """A plate, and the hand over it."""
+
+    def __init__(self, spec: WallScene, port: Port) -> None:
+        corners = spec.corners
+        super().__init__(corners, contacts=0)
+        self.geometry = make_geometry([Drawable("wall", "plane", 0, 4, static=True)], corners)
+        self._port, self._dt = port, spec.rates.dt
+
+    def take_tool(self) -> int:
+        """There is no tool."""
+        return 0
+
+    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
+        """Hand over the plate and the hand."""
+        at, force = self._port.position.copy(), self._port.force.copy()
+        self.hand_over(
+            SceneState(
+                self.vertices, tick, tick * self._dt, device_point=at, held_point=at, hand_force=force,
+                counters=counters,
+            )
+        )  # fmt: skip
+
+
+class WallRig(PlainRig):
+    """One scene for one run, a `palpo.app.runtime.rigs.Rig`."""
+
+    def __init__(self, spec: WallScene, start: Start) -> None:
+        self.spec = spec
+        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.held = np.array(spec.device.path[0][1:])
+        self.floor = make_floor()
+        self.low = SettingsLoop(
+            spec.wall, self._publish, self.floor.control, lambda: int(self.floor.ticks[0]), lambda: 0
+        )
+        self.lock = PromptLock(self.low, self.ratio)
+        self._data = Handle(self.floor)
+        self.servo = start.make_servo(
+            floor_tick.address, self._data.address, self.floor.port, self.held, spec.rates.servo_hz
+        )
+
+    def _publish(self, wall: SpringFloor, identity: int) -> None:
+        slot = writer_slot(self.floor.control)
+        self.floor.id[slot], self.floor.stiffness[slot] = identity, wall.stiffness
+        self.floor.height[slot] = wall.height
+        publish(self.floor.control)
+
+    @cached_property
+    def visual(self) -> WallPicture:
+        """What there is to see."""
+        return WallPicture(self.spec, self.floor.port)
+
+    @property
+    def turn(self) -> NDArray[np.float64]:
+        """A point does not turn."""
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def change(self, spec: WallScene) -> None:
+        """Bring the wall to the values of `spec`."""
+        self.spec, self.low.values = spec, spec.wall
