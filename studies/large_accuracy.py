@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from palpo.studies.claims import Line, Reported, at_most
-from palpo.studies.multirate_accuracy import Floats, compare
+from palpo.studies.force_errors import Floats, compare
 from palpo.studies.runs import drive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

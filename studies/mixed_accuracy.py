@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from palpo.config.load import load_scene
 from palpo.physics.systems.low_rate import LowRate
 from palpo.studies.claims import Claim, Line, Reported, at_most
-from palpo.studies.multirate_accuracy import Floats, Row, compare
+from palpo.studies.force_errors import Floats, Row, compare
 from palpo.studies.runs import Drive, drive, scene_path
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

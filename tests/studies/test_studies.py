@@ -12,14 +12,8 @@ from rich.console import Console
 
 from palpo.studies import claims
 from palpo.studies.claims import Claim, Reported, Skipped, at_least, at_most, close_to
-from palpo.studies.multirate_accuracy import (
-    LANDING_CASE,
-    Case,
-    averaged,
-    below,
-    compare,
-    rest_and_motion,
-)
+from palpo.studies.force_errors import averaged, below, compare, rest_and_motion
+from palpo.studies.multirate_cases import LANDING_CASE, Case
 from palpo.studies.multirate_wire import crosses, edge_distance, face_distance
 from palpo.studies.recording import DATA, data_folder, height_above_axis
 from palpo.studies.registry import ABOUT, STUDIES, run_study

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from palpo.studies.claims import Skipped
-from palpo.studies.multirate_accuracy import FEWER, LATENESS
+from palpo.studies.multirate_cases import FEWER, LATENESS
 from palpo.studies.recording import data_folder
 from palpo.studies.registry import run_study
 

@@ -12,7 +12,7 @@ from palpo.physics.exchange.port import STATUS_FRAME
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.systems.assembly import TOOL
 from palpo.physics.systems.lock_step import LockStep
-from palpo.studies.multirate_accuracy import COARSE, LANDING, LATE
+from palpo.studies.multirate_cases import COARSE, LANDING, LATE
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,
