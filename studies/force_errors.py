@@ -1,30 +1,18 @@
 """How far a force over time is from that of a reference: errors, impulses, and where each is measured."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
+from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, Ledger
 
 Floats = NDArray[np.float64]
-
-
-Row = dict[str, Any]
-
-
 CUTOFF_HZ = 100.0
-
-
 SETTLED = 0.4
 """Seconds after which a hand that stands still counts as being at rest."""
-
-
 DIVERGED = 10.0
 """A force of this many times the reference's peak is a divergence, whatever comes after it."""
-
-
 IMPULSES = ("impulse_Ns", "impulse_lost_Ns", "impulse_lost_percent")
 """What `impulses` measures."""
 
@@ -115,3 +103,8 @@ def impulses(force: Floats, run: Drive, ledger: Ledger) -> Row:
     passed = run.dt * float(np.linalg.norm(force[:done], axis=1).sum())
     lost = float(np.linalg.norm(on_tool + ledger.impulse))
     return dict(zip(IMPULSES, (passed, lost, 100.0 * lost / max(passed, 1e-12)), strict=True))
+
+
+def deviation(r: Floats, reference: Floats) -> float:
+    """100 |r - reference| / |reference|: equations (3.4) and (4.4) of the thesis on solvers."""
+    return 100.0 * float(np.linalg.norm(r - reference) / np.linalg.norm(reference))

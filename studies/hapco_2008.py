@@ -7,53 +7,35 @@ error everywhere, in cm as the paper's lengths are; "relative", the sweeps stop 
 visits as before.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
-from palpo.physics.contact.solvers.registry import find_solver
 from palpo.studies.claims import Claim, at_least, at_most
-from palpo.studies.hapco_benches import BENCHES, CM, LEGS_2008, P, lead, make_interaction, path_2008
+from palpo.studies.hapco_2008_figures import draw_along, draw_one_clamp, draw_over_friction
+from palpo.studies.hapco_2008_steps import (
+    CLAMPS,
+    KINDS,
+    LIMIT,
+    METHODS,
+    PRINTED,
+    QUICK,
+    Plan,
+    Step,
+    record,
+    solve,
+)
+from palpo.studies.hapco_benches import BENCHES, LEGS_2008, P
 from palpo.studies.hapco_limits import largest, scanned
 from palpo.studies.hapco_page import Finding, verdicts
-from palpo.studies.tables import COLOURS, save_figure, write_csv
+from palpo.studies.rows import Row, mean, pick
+from palpo.studies.tables import save_figure, write_csv
 
-Row = dict[str, Any]
-
-CLAMPS = {"both ends": "2008-both", "left end": "2008-left"}
-METHODS = {
-    "global": ("uzawa-global-bipotential-rho_min", False),
-    "local": ("uzawa-local-bipotential-rho_min", True),
-    "local, warm": ("uzawa-local-bipotential-rho_min", False),
-}
-"""Solver, and whether a visit starts from r = 0."""
-PRINTED = ("global", "local")
-KINDS = ("physical", "relative")
-REFERENCE = Stop(1e-12, 20000)
-LIMIT = Stop(1e-12, 5000, 0.5)
-"""The tolerance is out of reach, so that each method ends by its own stop."""
 PAPER = "004, 3.3.3"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much is computed."""
-
-    mus: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-    errors: tuple[float, ...] = (1e-3, 1e-4, 1e-5)
-    factors: tuple[float, ...] = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0)
-
-
-QUICK = Plan(mus=(0.0, 0.3, 0.6), errors=(1e-3, 1e-4), factors=(1.0, 2.0, 3.0))
-
 HEAD = """# Uzawa local and global, as in 2008
 
 The benches of the paper (004, section 3.3.3), the fixed block held at both ends and then at its left end
@@ -68,25 +50,6 @@ PICTURES = """## Figures
 ![times](figure-8-times.png)
 ![one clamp](figure-9-one-clamp.png)
 """
-
-
-@dataclass(frozen=True)
-class Step:
-    """One problem of the path, and its solution at 1e-12."""
-
-    clamp: str
-    mu: float
-    number: int
-    leg: int
-    problem: ContactProblem
-    reference: ContactResult
-    hand: np.ndarray
-    """Of the contacts in world axes to the hand's force: rows n, t1, t2, shape (n, 3, 3)."""
-
-    @property
-    def rho(self) -> float:
-        """rho_min [N/m]."""
-        return 1.0 / float(self.problem.w.diagonal().max())
 
 
 def run(out: Path, quick: bool) -> list[Claim]:
@@ -109,12 +72,20 @@ def run(out: Path, quick: bool) -> list[Claim]:
     for name, table in {"steps": rows, "means": list(_means(rows)), "factors": factors}.items():
         write_csv(out / f"{name}.csv", table)
     for name, height, draw in (
-        ("figure-6-sweeps", 6.0, partial(_along, key="iterations", mu=0.3, label="sweeps at 1e-4, mu = 0.3")),
-        ("figure-7-friction", 5.8, _over_friction),
-        ("figure-8-times", 6.0, partial(_along, key="time_ms", mu=0.6, label="time at 1e-4, mu = 0.6 [ms]")),
+        (
+            "figure-6-sweeps",
+            6.0,
+            partial(draw_along, key="iterations", mu=0.3, label="sweeps at 1e-4, mu = 0.3"),
+        ),
+        ("figure-7-friction", 5.8, draw_over_friction),
+        (
+            "figure-8-times",
+            6.0,
+            partial(draw_along, key="time_ms", mu=0.6, label="time at 1e-4, mu = 0.6 [ms]"),
+        ),
     ):
         save_figure(out / f"{name}.png", height, partial(draw, rows=rows))
-    save_figure(out / "figure-9-one-clamp.png", 6.4, partial(_one_clamp, rows=rows, factors=factors))
+    save_figure(out / "figure-9-one-clamp.png", 6.4, partial(draw_one_clamp, rows=rows, factors=factors))
     found = findings(rows, factors)
     (out / "verdict.md").write_text(f"{HEAD}\n{verdicts(found)}\n{PICTURES}", "utf-8")
     return [finding.claim for finding in found]
@@ -123,63 +94,18 @@ def run(out: Path, quick: bool) -> list[Claim]:
 # ---- solves
 
 
-def record(clamp: str, mu: float) -> Iterator[Step]:
-    """The path once, led with an exact solver."""
-    interaction = make_interaction(
-        CLAMPS[clamp], "green-2008", "red-2008", mu=mu, solver="anderson", stop=REFERENCE
-    )
-    legs = np.repeat(np.arange(len(LEGS_2008)), LEGS_2008)
-    for number, (leg, displacement) in enumerate(zip(legs, path_2008(), strict=True), 1):
-        done = lead(interaction, displacement)
-        if isinstance(done.problem, ContactProblem):
-            problem = replace(done.problem, warm=None)
-            yield Step(clamp, mu, number, int(leg), problem, done.result, done.frames)
-
-
-def solve(step: Step, method: str, kind: str, error: float, factor: float = 1.0) -> Row:
-    """One step by one method, with factor rho_min."""
-    name, from_zero = METHODS[method]
-    result = find_solver(name).solve(
-        step.problem, LIMIT, outer=(kind, error), uzawa_error=error, length=CM, from_zero=from_zero,
-        factor=factor,
-    )  # fmt: skip
-    exact, found = (_hand_force(step, r) for r in (step.reference.r, result.r))
-    return {
-        "clamp": step.clamp,
-        "mu": step.mu,
-        "step": step.number,
-        "leg": step.leg,
-        "method": method,
-        "kind": kind,
-        "error": error,
-        "factor": factor,
-        "time_ms": 1e3 * result.seconds,
-        "iterations": result.iterations,
-        "met": result.reason in ("converged", "stalled"),
-        "reason": result.reason,
-        "force_N": float(np.linalg.norm(found)),
-        "exact_force_N": float(np.linalg.norm(exact)),
-        "force_error_percent": 100.0 * float(np.linalg.norm(found - exact) / np.linalg.norm(exact)),
-    }
-
-
-def _hand_force(step: Step, r: np.ndarray) -> np.ndarray:
-    """Sum of the contact forces in world axes [N], shape (3,)."""
-    return np.einsum("kci,kc->i", step.hand, r.reshape(-1, 3))
-
-
 def _means(rows: Sequence[Row]) -> Iterator[Row]:
     """Along the path, for each clamping, method, stop, error and friction."""
     keys = ("clamp", "method", "kind", "error", "mu")
     for values in dict.fromkeys(tuple(row[key] for key in keys) for row in rows):
         where = dict(zip(keys, values, strict=True))
-        own = _pick(rows, **where)
+        own = pick(rows, **where)
         yield {
             **where,
-            "mean_iterations": _mean(own, "iterations"),
-            "mean_time_ms": _mean(own, "time_ms"),
+            "mean_iterations": mean(own, "iterations"),
+            "mean_time_ms": mean(own, "time_ms"),
             "failed": sum(not row["met"] for row in own),
-            "mean_force_error_percent": _mean(own, "force_error_percent"),
+            "mean_force_error_percent": mean(own, "force_error_percent"),
             "worst_force_error_percent": max(row["force_error_percent"] for row in own),
         }
 
@@ -189,13 +115,13 @@ def _means(rows: Sequence[Row]) -> Iterator[Row]:
 
 def findings(rows: Sequence[Row], factors: Sequence[Row]) -> list[Finding]:
     """The paper's, under each clamping and stop."""
-    kinds = {(clamp, kind): _pick(rows, clamp=clamp, kind=kind) for clamp in CLAMPS for kind in KINDS}
+    kinds = {(clamp, kind): pick(rows, clamp=clamp, kind=kind) for clamp in CLAMPS for kind in KINDS}
     topics = {
         "Local takes fewer sweeps than global, and less time": [
             f for (clamp, kind), own in kinds.items() for f in _local_against_global(own, f"{clamp}, {kind}")
         ],
         "Precision costs time": [
-            _precision(_pick(kinds[clamp, "physical"], method=method))
+            _precision(pick(kinds[clamp, "physical"], method=method))
             for clamp in CLAMPS
             for method in PRINTED
         ],
@@ -205,9 +131,9 @@ def findings(rows: Sequence[Row], factors: Sequence[Row]) -> list[Finding]:
 
 
 def _local_against_global(rows: Sequence[Row], where: str) -> list[Finding]:
-    local, once, warm = (_pick(rows, method=method) for method in ("local", "global", "local, warm"))
+    local, once, warm = (pick(rows, method=method) for method in ("local", "global", "local, warm"))
     legs = [
-        tuple(_mean(_pick(part, leg=leg, mu=0.3), "iterations") for part in (local, once))
+        tuple(mean(pick(part, leg=leg, mu=0.3), "iterations") for part in (local, once))
         for leg in range(len(LEGS_2008))
     ]
     fewer, fewer_warm = (
@@ -215,7 +141,7 @@ def _local_against_global(rows: Sequence[Row], where: str) -> list[Finding]:
         for part in (local, warm)
     )
     times = float(np.median([a["time_ms"] / b["time_ms"] for a, b in zip(local, once, strict=True)]))
-    off, exact, going = (_mean(part, "force_error_percent") for part in (local, once, warm))
+    off, exact, going = (mean(part, "force_error_percent") for part in (local, once, warm))
     why = (
         f"A visit from r = 0 ends anywhere within the error: the hand's force is {off:.2g}% off in the mean, "
         f"{exact:.2g}% with global and {going:.2g}% with visits that go on from their last force; those take "
@@ -243,7 +169,7 @@ def _local_against_global(rows: Sequence[Row], where: str) -> list[Finding]:
 
 def _precision(rows: Sequence[Row]) -> Finding:
     errors = sorted({row["error"] for row in rows}, reverse=True)
-    sweeps = [_mean(_pick(rows, error=error), "iterations") for error in errors]
+    sweeps = [mean(pick(rows, error=error), "iterations") for error in errors]
     least = min(b / a for a, b in pairwise(sweeps))
     return Finding(
         at_least(f"{rows[0]['clamp']}, {rows[0]['method']}: sweeps at a tenth of the error over those before",
@@ -258,7 +184,7 @@ def _instabilities(rows: Sequence[Row], factors: Sequence[Row]) -> Iterator[Find
     limits = {(clamp, method): _largest(factors, clamp, method) for clamp in CLAMPS for method in PRINTED}
     for clamp in CLAMPS:
         for method in PRINTED:
-            own = _pick(rows, clamp=clamp, method=method)
+            own = pick(rows, clamp=clamp, method=method)
             lost = sum(not row["met"] for row in own)
             name = f"{clamp}, {method}: steps of {len(own)} that do not converge"
             shaky = clamp == "left end" and method == "global"
@@ -296,9 +222,9 @@ def _variation(rows: Sequence[Row], clamp: str, method: str) -> float:
     """Mean |change of the sweeps from a step to the next| over their mean, of all mu, within the legs."""
     shares = []
     for mu in dict.fromkeys(row["mu"] for row in rows):
-        own = _pick(rows, clamp=clamp, method=method, kind="physical", error=1e-4, mu=mu)
+        own = pick(rows, clamp=clamp, method=method, kind="physical", error=1e-4, mu=mu)
         changes = [abs(b["iterations"] - a["iterations"]) for a, b in pairwise(own) if a["leg"] == b["leg"]]
-        shares.append(float(np.mean(changes)) / _mean(own, "iterations"))
+        shares.append(float(np.mean(changes)) / mean(own, "iterations"))
     return float(np.mean(shares))
 
 
@@ -319,95 +245,4 @@ def _at_factor(steps: Sequence[Step], method: str, factor: float) -> list[Row]:
 
 def _largest(rows: Sequence[Row], clamp: str, method: str) -> float:
     """The largest factor at which no step fails, to the bisection's width."""
-    return largest(_pick(rows, clamp=clamp, method=method))[0]
-
-
-# ---- figures
-
-
-COLOUR = {"global": "#d64550", "local": "#2f6fc0", "local, warm": "#3f9b57"}
-
-
-def _legs(ax: Axes) -> None:
-    """A line where each leg of the path ends."""
-    for end in np.cumsum(LEGS_2008)[:-1]:
-        ax.axvline(end + 0.5, color=COLOURS["faint"], lw=0.8, ls=":")
-
-
-def _along(figure: Figure, rows: Sequence[Row], key: str, mu: float, label: str) -> None:
-    axes = figure.subplots(len(CLAMPS), len(KINDS), sharex=True, sharey="col")
-    for line, clamp in zip(axes, CLAMPS, strict=True):
-        for ax, kind in zip(line, KINDS, strict=True):
-            for method in METHODS:
-                own = _pick(rows, clamp=clamp, kind=kind, method=method, mu=mu, error=1e-4)
-                ax.plot([r["step"] for r in own], [r[key] for r in own], color=COLOUR[method], lw=1.3,
-                        marker=".", ms=4, label=method)  # fmt: skip
-            _legs(ax)
-            ax.set_title(f"clamped at {clamp}, {kind} error", loc="left", fontsize=9.5)
-            ax.set_ylim(bottom=0.0)
-    axes[0, 0].legend(frameon=False, fontsize=8.5)
-    figure.supxlabel("step of 0.1 cm; dotted: the legs 5P 20P 7P 4P 1P", fontsize=9)
-    figure.supylabel(label, fontsize=9)
-
-
-def _over_friction(figure: Figure, rows: Sequence[Row]) -> None:
-    axes = figure.subplots(len(CLAMPS), len(KINDS), sharex=True, sharey=True)
-    strokes = dict(zip(sorted({row["error"] for row in rows}, reverse=True), ("-", "--", ":"), strict=False))
-    for line, clamp in zip(axes, CLAMPS, strict=True):
-        for ax, kind in zip(line, KINDS, strict=True):
-            for method in METHODS:
-                for error, stroke in strokes.items():
-                    own = _pick(rows, clamp=clamp, kind=kind, method=method, error=error)
-                    mus = sorted({row["mu"] for row in own})
-                    sweeps = [_mean(_pick(own, mu=mu), "iterations") for mu in mus]
-                    ax.plot(mus, sweeps, ls=stroke, color=COLOUR[method], lw=1.3, marker=".",
-                            label=f"{method}, {error:.0e}")  # fmt: skip
-            ax.set_title(f"clamped at {clamp}, {kind} error", loc="left", fontsize=9.5)
-            ax.set_yscale("log")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False,
-                  fontsize=8.5)  # fmt: skip
-    for ax in axes[-1]:
-        ax.set_xlabel("friction coefficient", fontsize=9)
-    figure.supylabel("mean sweeps along the path", fontsize=9)
-
-
-def _one_clamp(figure: Figure, rows: Sequence[Row], factors: Sequence[Row]) -> None:
-    """Left end only: sweeps and force along the path with rho_min, and what factors on it do."""
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.5, 1.0))
-    upper = figure.add_subplot(grid[0, 0])
-    lower = figure.add_subplot(grid[1, 0], sharex=upper)
-    for method in METHODS:
-        own = _pick(rows, clamp="left end", kind="physical", error=1e-4, mu=0.6, method=method)
-        for ax, key in ((upper, "iterations"), (lower, "force_error_percent")):
-            ax.plot([r["step"] for r in own], [max(r[key], 1e-6) for r in own], color=COLOUR[method], lw=1.3,
-                    marker=".", ms=4, label=method)  # fmt: skip
-            ax.set_yscale("log")
-            _legs(ax)
-    upper.set_ylabel("sweeps")
-    upper.set_title("left end only, rho_min, mu = 0.6, error 1e-4 (figure 9)", loc="left", fontsize=9.5)
-    upper.legend(frameon=False, fontsize=8.5)
-    lower.set_ylabel("force on the hand off [%]")
-    lower.set_xlabel("step of 0.1 cm")
-    ax = figure.add_subplot(grid[:, 1])
-    for method in PRINTED:
-        for clamp, stroke in zip(CLAMPS, (":", "-"), strict=True):
-            own = _pick(factors, clamp=clamp, method=method)
-            known = sorted({row["factor"] for row in own})
-            lost = [100.0 * np.mean([not r["met"] for r in _pick(own, factor=f)]) for f in known]
-            ax.plot(
-                known, lost, color=COLOUR[method], ls=stroke, lw=1.4, marker=".", label=f"{method}, {clamp}"
-            )
-    ax.set_xlabel("factor on rho_min")
-    ax.set_ylabel("steps that do not converge, mu = 0.3 [%]")
-    ax.legend(frameon=False, fontsize=8.5)
-
-
-# ---- rows
-
-
-def _pick(rows: Iterable[Row], **wanted: Any) -> list[Row]:
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
-
-
-def _mean(rows: Sequence[Row], key: str) -> float:
-    return float(np.mean([row[key] for row in rows]))
+    return largest(pick(rows, clamp=clamp, method=method))[0]

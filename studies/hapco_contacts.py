@@ -42,9 +42,9 @@ from palpo.studies.hapco_benches import (
     side_nodes,
     sliding,
 )
+from palpo.studies.rows import Row
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
-Row = dict[str, Any]
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-4

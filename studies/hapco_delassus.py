@@ -9,14 +9,13 @@ Then what 001 could not do or only said: the step rho from the bodies alone, Jac
 conjugate gradients, and figure 4.17, a bar that its weight lays on a liver, which needs ../shared/data.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import thread_time
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.console import Console
@@ -25,26 +24,19 @@ from rich.table import Table
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.laws import SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import without_delassus
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.contact.unassembled import UnassembledProblem
-from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
-from palpo.physics.fem.material import Material
-from palpo.physics.mesh.generate import block
-from palpo.physics.mesh.io import read_tet_mesh
 from palpo.physics.systems.hapco import Interaction, StepResult
-from palpo.physics.systems.hapco_detection import Detection
-from palpo.render.gl import RenderUnavailable
-from palpo.render.offscreen import render_picture
-from palpo.studies.claims import Claim, Line, Reported, Skipped, at_least, at_most
+from palpo.studies.claims import Claim, Line, Reported, at_least, at_most
+from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import PAIRS, lead, make_interaction, penetration, sliding
-from palpo.studies.recording import data_folder
+from palpo.studies.hapco_liver import LOWERED, compare_on_liver
+from palpo.studies.rows import Row
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-
-Row = dict[str, Any]
 
 BENCH_NAMES = {36: "delassus", 16: "delassus-16"}
 PATHS = {"penetration": penetration(5), "sliding": sliding(20, depth=2)}
@@ -56,7 +48,6 @@ MOST = Stop(EPS_GS, 50_000)
 """To which rhos and orders are compared."""
 LOOSE = 1e-3
 """Residual where each sweep is two solves by conjugate gradients."""
-LIVER_STOP = Stop(1e-6, 50_000)
 LEADING = Stop(1e-8, 20_000)
 """To which the equilibria of a path are solved."""
 REPEATS = 3
@@ -86,7 +77,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     return [
         *_claims(steps, means),
         *_variant_claims(variants),
-        *_liver(out, LOWERED[:1] if quick else LOWERED),
+        *compare_on_liver(out, LOWERED[:1] if quick else LOWERED),
     ]
 
 
@@ -161,7 +152,7 @@ def _compared(pair: str, every: int) -> list[Row]:
                         "contacts": contacts,
                         "path": path,
                         "step": k,
-                        "off_percent": 100.0 * _off(other.r, one.r),
+                        "off_percent": deviation(other.r, one.r),
                         "same_status": bool((other.status == one.status).all()),
                         "sweeps_with": one.iterations,
                         "sweeps_without": other.iterations,
@@ -174,11 +165,6 @@ def _compared(pair: str, every: int) -> list[Row]:
                     }
                 )
     return rows
-
-
-def _off(r: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """Equation (4.4), without its hundred."""
-    return float(np.linalg.norm(r - right) / np.linalg.norm(right))
 
 
 def _means(steps: list[Row]) -> list[Row]:
@@ -290,7 +276,7 @@ def _judged(
         "cpu_s": found.seconds,
         "residual_said": found.residual,
         "residual_by_w": natural_map_residual(problem.w, problem.b, problem.mu, found.r),
-        "off_percent": 100.0 * _off(found.r, right),
+        "off_percent": deviation(found.r, right),
     }
 
 
@@ -327,79 +313,6 @@ def _variant_claims(rows: list[Row]) -> list[Line]:
     ]  # fmt: skip
 
 
-# ---- the liver under a bar
-
-
-BAR, LIVER = Material(200e3, 0.49, 1000.0), Material(5000e3, 0.30, 1000.0)
-"""001 prints 200 and 5000 "MPa"; nothing would sag by its weight, so they are taken as kPa."""
-UNIT = 0.03
-"""The mesh has none. With this one [m] the liver is 19 cm long, as a grown one is."""
-HUNG = np.array([[-0.15, 0.0, 0.0], [0.06, 0.0, -0.06], [0.06, 0.0, 0.09]])
-"""Nearest these points [m] are the liver's three fixed nodes; where 001 has them, its picture showed."""
-LOWERED = (0.0, 0.01, 0.02)
-"""How far the bar's clamped end is lowered [m]: first it lies by its weight alone, on one node."""
-FRICTION = 0.3
-
-
-def _liver(out: Path, lowered: Sequence[float]) -> list[Claim]:
-    """Figure 4.17: both bodies by conjugate gradients in Jacobi order, and by their K^-1 with W."""
-    try:
-        path = data_folder() / "liver.msh"
-    except Skipped as reason:
-        Console().print(f"the liver under a bar is left out: {reason}", soft_wrap=True)
-        return []
-    asked = _laid(path, ConjugateGradientBody, False, {"order": "jacobi"}, tolerance=1e-10)
-    direct = _laid(path, QuasistaticBody, True, {})
-    pictures, rows = [], []
-    for depth in lowered:
-        step, right = (i.step(i.mobile.centre - [0.0, depth, 0.0]) for i in (asked, direct))
-        pictures.append(_photograph(direct, right))
-        assert isinstance(right.problem, ContactProblem)
-        rows.append(
-            {
-                "lowered_mm": 1e3 * depth,
-                "gap_without_contact_mm": 1e3 * float(right.problem.b[0::3].min()),
-                "bearing": int((right.result.status != OPEN).sum()),
-                "force_N": float(np.linalg.norm(right.force)),
-                "sweeps": step.result.iterations,
-                "sweeps_with_w": right.result.iterations,
-                "residual": step.result.residual,
-                "other_statuses": int((step.result.status != right.result.status).sum()),
-                "off_percent": 100.0 * _off(step.result.r, right.result.r),
-            }
-        )
-    write_csv(out / "liver.csv", rows)
-    save_figure(out / "liver.png", 3.0, lambda figure: _draw_liver(figure, rows, pictures))
-    return [
-        at_most("liver: least gap of the bar if nothing held it", rows[0]["gap_without_contact_mm"], 0.0,
-                "mm", "its own weight brings it there"),
-        at_most("liver: worst residual, conjugate gradients and Jacobi", max(r["residual"] for r in rows),
-                LIVER_STOP.tolerance, "", "its stop"),
-        at_most("liver: contacts with other statuses than with W", sum(r["other_statuses"] for r in rows),
-                0, "", "one solution"),
-        at_most("liver: greatest deviation of the forces from those with W",
-                max(r["off_percent"] for r in rows), 0.1, "%", "a residual of 1e-6 times a condition of 1e3"),
-    ]  # fmt: skip
-
-
-def _laid(path: Path, kind: Any, with_w: bool, solver_options: Row, **options: Any) -> Interaction:
-    """The bar of 5 x 5 x 5 nodes, clamped at one end, over the liver, which three nodes hold."""
-    liver = read_tet_mesh(path)
-    liver = liver.with_nodes(UNIT * liver.nodes)
-    bar = block((0.18, 0.045, 0.045), (4, 4, 4))
-    top = liver.nodes[liver.nodes[:, 1].argmax()]
-    bar = bar.with_nodes(bar.nodes + top + np.array([-0.03, 0.0231, 0.0]))
-    x, y = bar.nodes[:, 0], bar.nodes[:, 1]
-    end = np.flatnonzero(x < x.min() + 1e-9)
-    feet = [int(np.linalg.norm(liver.nodes - point, axis=1).argmin()) for point in HUNG]
-    below = np.setdiff1d(np.flatnonzero(y < y.min() + 1e-9), end)
-    return Interaction(
-        kind("bar", bar, BAR, end, **options), kind("liver", liver, LIVER, feet, **options),
-        Detection(vertices=below, tolerance=0.03, edges=False), FRICTION, options=solver_options,
-        stop=LIVER_STOP, assembled=with_w,
-    )  # fmt: skip
-
-
 # ---- the pictures
 
 
@@ -428,42 +341,3 @@ def _draw(figure: Figure, steps: list[Row], pairs: list[str]) -> None:
         ax.set_ylabel(label)
         ax.legend(frameon=False, fontsize=7)
     axes[1, 0].set_ylim(-1, 37)
-
-
-Draw = Callable[[Axes], None]
-
-
-def _photograph(interaction: Interaction, step: StepResult) -> Draw:
-    """The bodies as they stand and the contacts that bear, to be drawn later."""
-    bodies = (interaction.mobile, interaction.fixed)
-    colours = ((0.75, 0.77, 0.80), (0.60, 0.22, 0.20))
-    x = [body.positions(body.surface_nodes) for body in bodies]
-    firsts = (0, len(x[0]))
-    shapes = [
-        Drawable(body.name, "surface", first, body.surface_nodes.size, body.slot[body.surface.triangles],
-                 colour=colour)
-        for body, first, colour in zip(bodies, firsts, colours, strict=True)
-    ]  # fmt: skip
-    vertices = np.concatenate(x)
-    bears = step.result.status != OPEN
-    state = SceneState(
-        vertices=vertices, contact_point=step.points[bears], contact_force=step.forces[bears],
-        contact_state=step.result.status[bears].astype(np.int64),
-    )  # fmt: skip
-
-    def draw(ax: Axes) -> None:
-        ax.set_axis_off()
-        try:
-            ax.imshow(render_picture(make_geometry(shapes, vertices), state, width=900, height=800))
-        except RenderUnavailable as reason:
-            ax.text(0.5, 0.5, f"no picture: {reason}", ha="center", wrap=True, fontsize=8)
-
-    return draw
-
-
-def _draw_liver(figure: Figure, rows: list[Row], pictures: list[Draw]) -> None:
-    axes = figure.subplots(1, len(rows), squeeze=False)[0]
-    for ax, row, draw in zip(axes, rows, pictures, strict=True):
-        draw(ax)
-        said = "by its weight" if row["lowered_mm"] == 0.0 else f"lowered by {row['lowered_mm']:g} mm"
-        ax.set_title(f"{said}: {row['bearing']} bearing, {row['force_N']:.2g} N", loc="left", fontsize=9)

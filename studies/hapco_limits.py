@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
-Row = dict[str, Any]
+from palpo.studies.rows import Row
 
 WIDTH = 0.01
 """Share by which the least factor with a failure may lie above the largest below it without one."""

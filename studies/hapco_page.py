@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from palpo.studies.claims import Claim
 from palpo.studies.hapco_thesis import SYMBOLS, TABLES, cell
+from palpo.studies.rows import Row
 
-Row = dict[str, Any]
 Data = Mapping[str, Sequence[Row]]
 
 HEAD = """# The thesis's contact solvers, again

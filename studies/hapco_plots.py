@@ -11,9 +11,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from palpo.studies.hapco_thesis import SYMBOLS
+from palpo.studies.rows import Row, pick
 from palpo.studies.tables import COLOURS, save_figure
 
-Row = dict[str, Any]
 Data = Mapping[str, Sequence[Row]]
 
 STYLES = {
@@ -85,7 +85,7 @@ def _times(figure: Figure, data: Data) -> None:
     def fill(ax: Axes, pair: str, path: str) -> None:
         for symbol in (*SYMBOLS, "G*B'", "best"):
             stop = "tight" if symbol == "best" else "printed"
-            rows = _pick(data["solvers"], symbol=symbol, stop=stop, pair=pair, path=path)
+            rows = pick(data["solvers"], symbol=symbol, stop=stop, pair=pair, path=path)
             colour, stroke = STYLES[symbol]
             mu, ms = ([row[key] for row in rows] for key in ("mu", "mean_time_ms"))
             ax.plot(mu, ms, color=colour, ls=stroke, lw=1.3, label=LABELS[symbol])
@@ -106,7 +106,7 @@ def _deviations(figure: Figure, data: Data) -> None:
 
     def fill(ax: Axes, pair: str, path: str) -> None:
         for symbol in (*SYMBOLS, "G*B'"):
-            rows = _pick(data["steps"], symbol=symbol, stop="printed", pair=pair, path=path, mu=0.3)
+            rows = pick(data["steps"], symbol=symbol, stop="printed", pair=pair, path=path, mu=0.3)
             colour, stroke = STYLES[symbol]
             ax.plot([r["step"] for r in rows], [max(r["deviation_percent"], 1e-3) for r in rows],
                     color=colour, ls=stroke, lw=1.2, label=LABELS[symbol])  # fmt: skip
@@ -121,10 +121,10 @@ def _forces(figure: Figure, data: Data) -> None:
     """Figures 3.6, 3.10, 3.26, 3.29, 3.32, 3.35 and 3.42."""
 
     def fill(ax: Axes, pair: str, path: str) -> None:
-        rows = _pick(data["paths"], pair=pair, path=path)
+        rows = pick(data["paths"], pair=pair, path=path)
         mus = list(dict.fromkeys(row["mu"] for row in rows))
         for colour, mu in zip(BLUES[-len(mus) :], mus, strict=True):
-            own = _pick(rows, mu=mu)
+            own = pick(rows, mu=mu)
             ax.plot([r["step"] for r in own], [r["force_norm_N"] for r in own], color=colour, marker=".",
                     ms=4, lw=1.2, label=f"mu = {mu:g}")  # fmt: skip
         ax.set_ylim(bottom=0.0)
@@ -138,8 +138,8 @@ def _statuses(figure: Figure, data: Data) -> None:
     """Figures 3.8, 3.12 and 3.18: the reference's, and what G*B as printed makes of it."""
 
     def fill(ax: Axes, pair: str, path: str) -> None:
-        exact = _pick(data["paths"], pair=pair, path=path, mu=0.3)
-        star = _pick(data["steps"], symbol="G*B", stop="tight", pair=pair, path=path, mu=0.3)
+        exact = pick(data["paths"], pair=pair, path=path, mu=0.3)
+        star = pick(data["steps"], symbol="G*B", stop="tight", pair=pair, path=path, mu=0.3)
         for key, name, colour in (("slip", "sliding", "#d64550"), ("stick", "sticking", "#2f6fc0")):
             ax.plot([r["step"] for r in exact], [r[key] for r in exact], color=colour, lw=1.6,
                     label=f"{name}, solution", drawstyle="steps-mid")  # fmt: skip
@@ -157,7 +157,7 @@ def _formulations(figure: Figure, data: Data) -> None:
     axes = figure.subplots(2, 2, sharex="col", sharey="row")
     for k, (contacts, path) in enumerate(((16, "penetration"), (36, "sliding"))):
         for symbol in dict.fromkeys(row["symbol"] for row in data["formulations"]):
-            rows = _pick(data["formulations"], symbol=symbol, contacts=contacts)
+            rows = pick(data["formulations"], symbol=symbol, contacts=contacts)
             colour, stroke = STYLES[symbol]
             for ax, key in ((axes[0, k], "iterations"), (axes[1, k], "deviation_percent")):
                 ax.plot([r["step"] for r in rows], [max(r[key], 1e-6) for r in rows], color=colour, ls=stroke,
@@ -179,9 +179,9 @@ def _factors(figure: Figure, data: Data) -> None:
 
     def fill(ax: Axes, pair: str, path: str) -> None:
         for symbol in dict.fromkeys(row["symbol"] for row in data["factors"]):
-            rows = _pick(data["factors"], symbol=symbol, pair=pair, path=path)
+            rows = pick(data["factors"], symbol=symbol, pair=pair, path=path)
             factors = sorted({row["factor"] for row in rows})
-            own = [_pick(rows, factor=factor) for factor in factors]
+            own = [pick(rows, factor=factor) for factor in factors]
             sweeps = [float(np.mean([r["iterations"] for r in some])) for some in own]
             colour, stroke = STYLES[symbol]
             ax.plot(factors, sweeps, color=colour, ls=stroke, lw=1.3, label=LABELS[symbol])
@@ -201,7 +201,7 @@ def _factors(figure: Figure, data: Data) -> None:
 
 def _convergence(figure: Figure, data: Data) -> None:
     """Every solver on every path: how many steps end at the tight stop."""
-    rows = _pick(data["solvers"], stop="tight")
+    rows = pick(data["solvers"], stop="tight")
     solvers = list(dict.fromkeys(row["solver"] for row in rows))
     places = list(dict.fromkeys((row["pair"], row["path"], row["mu"]) for row in rows))
     share = np.full((len(solvers), len(places)), np.nan)
@@ -235,7 +235,3 @@ def _convergence(figure: Figure, data: Data) -> None:
         "† not consistent: ends at a force that is not the solution",
         fontsize=8.5,
     )
-
-
-def _pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]

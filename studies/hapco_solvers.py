@@ -19,22 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
 from palpo.studies.claims import Claim
+from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import CM, PAIRS, lead, make_interaction, penetration, sliding
 from palpo.studies.hapco_findings import findings
 from palpo.studies.hapco_limits import scanned
 from palpo.studies.hapco_page import write_page
 from palpo.studies.hapco_plots import draw_all
 from palpo.studies.hapco_thesis import MUS
+from palpo.studies.rows import Row, mean
 from palpo.studies.tables import write_csv
-
-Row = dict[str, Any]
 
 PATHS = {"penetration": (penetration(), 0), "sliding": (sliding(), 5)}
 """Displacements, and how many of them lead to where the path begins."""
@@ -276,11 +275,6 @@ def solve(one: Recorded, trial: Trial) -> Iterator[Row]:
         }
 
 
-def deviation(r: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
-    """100 |r - reference| / |reference| (3.4)."""
-    return 100.0 * float(np.linalg.norm(r - reference) / np.linalg.norm(reference))
-
-
 KEYS = ("pair", "path", "mu", "solver", "symbol", "consistent", "stop")
 
 
@@ -296,17 +290,13 @@ def summarise(rows: Iterable[Row], keys: Sequence[str] = KEYS) -> Iterator[Row]:
             "failed": sum(not row["met"] for row in own),
             "by_time": sum(row["reason"] == "time" for row in own),
             "diverged": sum(row["reason"] == "diverged" for row in own),
-            **{f"mean_{key}": _mean(own, key) for key in MEANS},
+            **{f"mean_{key}": mean(own, key) for key in MEANS},
             "worst_deviation_percent": max(row["deviation_percent"] for row in own),
             "worst_residual": max(row["residual"] for row in own),
         }
 
 
 MEANS = ("time_ms", "iterations", "deviation_percent", "stick", "slip")
-
-
-def _mean(rows: Sequence[Row], key: str) -> float:
-    return float(np.mean([row[key] for row in rows]))
 
 
 # ---- sections 3.4 and 3.5: aluminium on tissue at mu 0.3

@@ -22,7 +22,8 @@ from matplotlib.figure import Figure
 from palpo.config.load import load_scene
 from palpo.physics.systems.low_rate import LowRate
 from palpo.studies.claims import Claim, Line, Reported, at_most
-from palpo.studies.force_errors import Floats, Row, compare
+from palpo.studies.force_errors import Floats, compare
+from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, drive, scene_path
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

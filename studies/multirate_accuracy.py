@@ -25,7 +25,7 @@ from matplotlib.patches import Patch
 from rich.console import Console
 
 from palpo.studies.claims import Line
-from palpo.studies.force_errors import IMPULSES, Floats, Row, averaged, compare, impulses
+from palpo.studies.force_errors import IMPULSES, Floats, averaged, compare, impulses
 from palpo.studies.multirate_cases import (
     FEWER,
     FINER,
@@ -38,6 +38,7 @@ from palpo.studies.multirate_cases import (
     all_cases,
 )
 from palpo.studies.multirate_claims import LIMIT, claims_of
+from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, Ledger, drive
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

@@ -11,60 +11,32 @@ from palpo.haptics.path import waypoint_path
 from palpo.studies.force_errors import Floats
 
 KINDS = ("krylov", "extrapolated", "paper")
-
-
 LOW_HZ = (50, 20)
-
-
 LATE = tuple(np.random.default_rng(0).uniform(1.5, 5.0, 64).tolist())
 """Low periods that each low step takes where the machine is late."""
-
-
 A_LITTLE = tuple(np.random.default_rng(1).uniform(1.0, 2.0, 64).tolist())
 """The same where it is late by no more than a period."""
-
-
 LATENESS = {"punctual": (1.0,), "frames up to 2 periods late": A_LITTLE, "frames 1.5 to 5 periods late": LATE}
-
-
 PUNCTUAL, TWO_PERIODS, *_ = LATENESS
-
-
 FINER = (2, 4)
 """Rates of the finer references over that of the servo."""
-
-
 COARSE = ("bodies.cylinder.geometry.around=11", "bodies.cylinder.geometry.along=6")
 """The cylinder of `wire` in 414 tetrahedra."""
-
-
 LANDING = (
     (0.0, 0.12, 0.2, 0.0), (0.02, 0.12, 0.2, 0.0), (0.37, 0.06, 0.265, 0.0), (0.52, 0.05, 0.22, 0.0),
     (0.67, 0.05, 0.215, 0.0),
 )  # fmt: skip
 """A path (s, m) on which that cylinder is lifted and dropped; it lands at LANDS."""
-
-
 LANDS = 0.43
-
-
 SLIDE = ((0.0, 0.12, 0.2, 0.0), (0.05, 0.12, 0.2, 0.0), (0.45, 0.19, 0.2, 0.0))
 """A path (s, m) on which that cylinder is pulled aside quickly: its rear end is raised, and falls back."""
-
-
 SLIDE_LANDS = 0.31
 """Time [s] at which it does: what comes after it is a landing."""
-
-
 EVENTS = {"wire": (6.0, "until it is dropped"), "needle": (3.7, "until its tip jumps")}
 """Time [s] on a scene's own path from which a small difference grows by itself: the cylinder is dropped, the
 needle jumps out of its dent, some milliseconds earlier or later."""
-
-
 FEWER = (72, 48, 24)
 """Columns of the slide beside those of the scene."""
-
-
 AFTER_LANDING = {50: 5.0, 200: 1.5}
 """Largest RMS error of krylov after a landing, per cent of the peak, by low rate [Hz]."""
 
@@ -154,6 +126,4 @@ def all_cases(quick: bool) -> list[Case]:
 
 
 LANDING_CASE = Case("wire", 1.0, 1.0, 0, ("krylov",), tuple(AFTER_LANDING), COARSE, landing=True)
-
-
 SLIDE_CASE = Case("wire", 1.0, 1.0, 0, ("krylov",), LOW_HZ, slide=True, finer=FINER[:1])

@@ -3,7 +3,6 @@
 import numpy as np
 
 from palpo.studies.claims import Line, Reported, at_most
-from palpo.studies.force_errors import Row
 from palpo.studies.multirate_cases import (
     AFTER_LANDING,
     FEWER,
@@ -13,19 +12,14 @@ from palpo.studies.multirate_cases import (
     PUNCTUAL,
     TWO_PERIODS,
 )
+from palpo.studies.rows import Row
 
 LIMIT = {"probe": 0.5, "beams": 2.0, "wire": 2.0, "needle": 2.0}
 """Largest RMS error of krylov while moving, per cent of the peak, over all masses and speeds."""
-
-
 OWN_PATH = {50: 0.5, 20: 1.0}
 """The same on own paths and the slide, up to EVENTS or SLIDE_LANDS, punctual, by low rate [Hz]."""
-
-
 OWN_PATH_LATE = 1.0
 """The same on the scenes' own paths where frames are up to 2 periods late."""
-
-
 NOT_REACHED = {
     ("wire, quick slide until it lands", 20, TWO_PERIODS),
     ("beams, own path", 20, TWO_PERIODS),

@@ -7,7 +7,6 @@ surfaces are apart: the cylinder's whole surface against the wire's segments and
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
@@ -18,11 +17,11 @@ from scipy.signal import butter, sosfiltfilt
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.physics.systems.hold import STIFFNESS, TURN_STIFFNESS
 from palpo.studies.claims import Claim, at_least, at_most, close_to
+from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 Floats = NDArray[np.float64]
-Row = dict[str, Any]
 LIMIT = 3.3
 """Largest force of the Touch [N]."""
 START = (0.120, 0.200, 0.0)

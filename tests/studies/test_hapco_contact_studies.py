@@ -17,7 +17,7 @@ from palpo.physics.exchange.handle import Handle
 from palpo.studies.hapco_benches import BENCHES, lead, make_interaction
 from palpo.studies.hapco_contacts import AT_ONE_RESIDUAL, TOLERANCE, build, fit_order, problems_along, refined
 from palpo.studies.hapco_delassus import _with_w, _without_w, assembled, unassembled
-from palpo.studies.hapco_haptic import (
+from palpo.studies.hapco_haptic_trials import (
     DEVICE,
     MODULI,
     STEPS,

@@ -11,6 +11,7 @@ from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.studies import hapco_2008, hapco_solvers
 from palpo.studies.claims import Claim
+from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import (
     BENCHES,
     LEGS_2008,
@@ -27,7 +28,6 @@ from palpo.studies.hapco_solvers import (
     OURS,
     Recorded,
     Step,
-    deviation,
     printed_trial,
     record,
     reference,

@@ -10,7 +10,7 @@ from rich.console import Console
 from palpo.haptics.device import TOUCH
 from palpo.studies.registry import run_study
 from palpo.studies.sampled_wall import IdealDevice, closed_loop, decays, exact_boundary, passivity_bound
-from palpo.studies.zwidth import REST, Loop, largest_stable
+from palpo.studies.zwidth_loops import REST, Loop, largest_stable
 
 DEVICES = [
     IdealDevice(0.045, 4.0, 1e-3),
