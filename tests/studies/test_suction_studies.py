@@ -9,7 +9,9 @@ import pytest
 from rich.console import Console
 
 from palpo.benchmarks.suction import MESHES, suction
-from palpo.studies import suction_active, suction_mass
+from palpo.physics.mesh.cups import CUPS
+from palpo.physics.suction.roughness import Surface
+from palpo.studies import suction_active, suction_mass, suction_measured
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
 from palpo.studies.suction_runs import PUSH, changes, lead, press_and_lift, rigid_cube
@@ -114,3 +116,19 @@ def test_the_bench_times_every_stage_and_fits_the_growth() -> None:
     assert plane["target median ms"]["at most"] == 10.0
     assert figures["cube by nodes of the cup"]["76"]["mean ms"]["other"] == MESHES[76]
     assert len(figures["growth with the nodes"]["exponents of the stages"]) == 6
+
+
+def test_suction_reaches_out_under_a_rim_to_the_lip_that_makers_forces_count_from() -> None:
+    """A pumped cup that is pulled off holds by what its lip encloses, though its opening shrinks."""
+    shape, modulus = CUPS["small"].shape, suction_measured.young_of_shore(suction_measured.NITRILE)
+    held = [
+        suction_measured.pumped_force(
+            shape, modulus, suction_measured.ON_STEEL, suction_measured.PUMPED, wall
+        )
+        for wall in (None, Surface(1e-7, 5e-6), Surface(2e-6, 1e-4))
+    ]
+    opening = suction_measured.PUMPED * np.pi * shape.inner**2
+    lip = suction_measured.PUMPED * np.pi * (shape.inner + shape.rim) ** 2
+    assert held[0] < opening < held[1] < lip
+    # how rough the wall is decides how much leaks, not how far out the pressure falls
+    assert held[2] == pytest.approx(held[1], rel=0.01)
