@@ -16,7 +16,7 @@ from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.flood import OUTSIDE, renumber
 from palpo.physics.suction.flow import slot_conductance
 from palpo.physics.suction.gaps import make_gaps, measure
-from palpo.physics.suction.gas import Air, leak
+from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
 from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_area
@@ -25,7 +25,7 @@ from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, 
 from palpo.physics.suction.roughness import Seal
 from palpo.physics.suction.sides import Side
 from palpo.physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
-from palpo.physics.suction.volume import volume_gradient
+from palpo.physics.suction.volume import kept_volume, volume_gradient
 from palpo.physics.suction.winding import NONE
 
 
@@ -103,8 +103,12 @@ class Enclosure:
         self.volume[:] = 0.0
         for i in np.flatnonzero(tracks.state != ABSENT).tolist():
             if tracks.state[i] == LIVING:
-                self.volume[i] = self.cavities.volume[i]
                 volume_gradient(self.cavities, i, self.gradient[i], self.partner_gradient[i])
+                # surfaces that touch are the contact distance apart, and hold the air of their valleys
+                kept = kept_volume(
+                    self.cavities, i, self.limits.contact - self.pockets.roughness, self.partner_gradient[i]
+                )
+                self.volume[i] = max(self.cavities.volume[i] - kept, 0.0)
             else:
                 self.gradient[i], self.partner_gradient[i] = 0.0, 0.0
         for i in self.pockets.mark(flood.cavity, tracks).tolist():
@@ -132,7 +136,11 @@ class Enclosure:
         """
         self.conductance[:] = 0.0
         active = self.active
-        if self.seal is None or not len(active):
+        if not len(active):
+            return
+        if self.seal is None:
+            if air.leak > 0.0:
+                self._find_slots(x, air)
             return
         flood, tracks, pockets = self.detector.flood, self.tracks, self.pockets.of
         self._holder[:] = np.where(pockets >= 0, pockets, flood.cavity)
@@ -145,8 +153,8 @@ class Enclosure:
         )
         rim_conductances(triangles, x, self._holder, self._sheet, self._flow, self.conductance)
 
-    def seep(self, height: float, x: NDArray[np.float64], air: Air, h: float) -> None:
-        """Let air leak for h [s] through a slot of that height [m] under the rims of all cavities.
+    def _find_slots(self, x: NDArray[np.float64], air: Air) -> None:
+        """The conductance of a slot of the given height under the rims of all cavities.
 
         A living cavity's rim begins at its wall, a flattened one's at its pockets.
         """
@@ -160,8 +168,8 @@ class Enclosure:
             place_points(self._region, x, self._points)
             rim = wall_area(self._region, self._points) - area
             if rim > 0.0 and length > 0.0:
-                slot = slot_conductance(length, height, rim / length, air.atmosphere, air.rt)
-                tracks.air[i] = leak(tracks.air[i], tracks.volume[i], slot, air.atmosphere, air.rt, h)
+                slot = slot_conductance(length, air.leak, rim / length, air.atmosphere, air.rt)
+                self.conductance[i, -1] = self.conductance[-1, i] = slot
 
     def require_start(self, x: NDArray[np.float64]) -> None:
         """InputError where at x (n, 3) the seed is not outside, or the cup starts inside its partner."""

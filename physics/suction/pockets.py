@@ -2,10 +2,10 @@
 
 A cavity's wall ends where the gap is the sealing distance, so pressing a cup flat shrinks the wall to
 nothing, and its volume with it: with the gas law's clamp alone all air would be lost (n -> P_max V -> 0). But
-where the wall lies on the other body it still holds air, in the gap that contact keeps and in the valleys of
-rough surfaces. These *pockets* are the part of the cup's surface that has been wall of the cavity since it
-was last outside, and is sealed now; the rim, which never was, has none. Their volume, gap plus roughness
-depth integrated, and their area belong to the cavity beside them, or to the flattened one that they are all
+where the wall lies on the other body it still holds air, in the valleys of rough surfaces. These *pockets*
+are the part of the cup's surface that has been wall of the cavity since it was last outside, and is sealed
+now; the rim, which never was, has none. Their volume, roughness depth and what the gap is wider than the one
+that contact keeps, and their area belong to the cavity beside them, or to the flattened one that they are all
 of. So volume and pressure area go on without a jump while the sealing line moves over the wall: the pockets
 begin where the wall ends, and end at the vertices that never were wall.
 """
@@ -82,7 +82,7 @@ class Pockets:
         self.extent[number] = wall_area(patch, self._points), border_length(patch, self._points)
         gaps.triangle[:k] = -1  # other points than in the last step: no triangle is a hint
         measure(partner.target, partner.local, self._points, np.arange(k), partner.odometer, gaps)
-        gap = np.maximum(gaps.distance, 0.0)
+        gap = np.maximum(gaps.distance - self._limits.contact, 0.0)
         feet = partner.target.surface.triangles[gaps.triangle].astype(np.int64)
         residual_gradient(
             patch, self._points, gap, gaps.normal, self.roughness, feet, gaps.weights, self._gradient,

@@ -12,7 +12,7 @@ of the ribbon.
 """
 
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.suction.cavity import END, RIBBON, WALL_A
+from palpo.physics.suction.cavity import END, RIBBON, WALL_A, WALL_B
 from palpo.physics.suction.patch import TRIANGLES
 
 
@@ -79,12 +79,49 @@ def volume_gradient(cavities, c, gradient_a, gradient_b):
 
 
 @kernel
+def kept_volume(cavities, c, depth, gradient_b):
+    """Volume [m3] of cavity c, as placed, below a height `depth` [m] over body B's wall: what contact keeps.
+
+    That wall's vector area times the depth, so that a hole in it counts no more than its mouth. Its gradient,
+    over body B's vertices, is taken from gradient_b (n, 3) [m2].
+    """
+    points = cavities.points
+    area = (0.0, 0.0, 0.0)
+    for t in range(cavities.span[c, WALL_B], cavities.span[c, RIBBON]):
+        p, q, r = (
+            points[cavities.triangles[t, 0]],
+            points[cavities.triangles[t, 1]],
+            points[cavities.triangles[t, 2]],
+        )
+        area = (
+            area[0] + 0.5 * _area(p, q, r, 0),
+            area[1] + 0.5 * _area(p, q, r, 1),
+            area[2] + 0.5 * _area(p, q, r, 2),
+        )
+    size = (area[0] ** 2 + area[1] ** 2 + area[2] ** 2) ** 0.5
+    if size == 0.0:
+        return 0.0
+    n = (area[0] / size, area[1] / size, area[2] / size)
+    for t in range(cavities.span[c, WALL_B], cavities.span[c, RIBBON]):
+        corners = cavities.triangles[t]
+        for corner in range(3):
+            k = corners[corner]
+            head, tail = points[corners[(corner + 1) % 3]], points[corners[(corner + 2) % 3]]
+            edge = (head[0] - tail[0], head[1] - tail[1], head[2] - tail[2])
+            for i in range(3):
+                grown = 0.5 * depth * _minor(edge, n, i)
+                for j in range(3):
+                    gradient_b[cavities.parents[k, j], i] -= cavities.weights[k, j] * grown
+    return depth * size
+
+
+@kernel
 def residual_volume(patch, points, gap, roughness):
     """Volume [m3] left between a flattened wall and the other body: gap plus roughness depth, integrated.
 
     patch: everything inside the outermost sealed ring. points (k, 3): its vertices [m]. gap (k,): their
-    signed distances from the other body [m], linear over each triangle. roughness: mean depth of the pockets
-    that contact leaves open [m]: at gap 0, the air that is left still has roughness times area.
+    distances from contact with the other body [m], linear over each triangle. roughness: mean depth of the
+    pockets that contact leaves open [m]: at gap 0, the air that is left still has roughness times area.
     """
     total = 0.0
     for t in range(patch.size[TRIANGLES]):

@@ -437,9 +437,6 @@ class Suction:
             enclosure.commit(self.amount[first:last], self.volume[first:last])
             first = last
         self._keep_pressing()
-        if self.air.leak > 0.0 and self.gauge is None:
-            for enclosure, x in zip(self.enclosures, self._local, strict=True):
-                enclosure.seep(self.air.leak, x, self.air, h)
         for number, side in enumerate(self.sides):
             motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():

@@ -262,9 +262,9 @@ def test_a_flattened_cup_keeps_air_and_clings():
     record.run(press_and_lift(9.8e-3, 0.4, 0.05), 0.75)
     p, v, n, _ = record.columns
     assert not np.isnan(n).any()
-    # at least the gap of contact over the whole roof stays
+    # the valleys over the whole roof stay, and what its wall is bent; the gap of contact is no room for air
     roof = np.pi * CUPS["small"].shape.top ** 2
-    assert v.min() > LIMITS.contact * roof
+    assert v.min() > record.system.enclosures[0].pockets.roughness * roof
     assert n[-1] > 0.9 * AIR.amount(AIR.largest, v.min())
     assert p[-1] < 0.7 * AIR.atmosphere
     # the pockets take over what the walls leave: pressed on, the volume only falls
@@ -279,9 +279,9 @@ def test_the_air_of_a_flattened_cup_leaks_to_the_atmospheres_pressure_from_eithe
     p, _, n, _ = record.columns
     pressed = slice(45, None)
     assert (np.diff(n[pressed]) <= 0.0).all()
-    # some time constants V / (2 G P_atm) of some hundredths of a second have passed
+    # some time constants (V + P_atm dV/dp) / (2 G P_atm) of some hundredths of a second have passed
     assert p[45] > p[-1] > AIR.atmosphere
-    assert p[-1] == pytest.approx(AIR.atmosphere, rel=5e-4)
+    assert p[-1] == pytest.approx(AIR.atmosphere, rel=1e-5)
     # pulled by a millimetre, air flows back
     record.run(lambda t: -9.2e-3, 0.8)
     p, _, n, _ = record.columns

@@ -11,7 +11,13 @@ from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pairing import SEALED
 from palpo.physics.suction.patch import VERTICES, place_points
-from palpo.physics.suction.volume import residual_gradient, residual_volume, signed_volume, volume_gradient
+from palpo.physics.suction.volume import (
+    kept_volume,
+    residual_gradient,
+    residual_volume,
+    signed_volume,
+    volume_gradient,
+)
 from tests.verification.suction_shapes import Pairer, bowl, bowl_volume, ground, quarter, wall, wall_areas
 
 RADIUS, GAP, AROUND = 0.02, 5e-4, 48
@@ -127,6 +133,24 @@ def test_pressure_leaves_the_pair_without_force_and_moment(on_waves):
     moment = np.cross(a.vertices, gradient_a).sum(0) + np.cross(b.vertices, gradient_b).sum(0)
     assert np.abs(gradient_a.sum(0) + gradient_b.sum(0)).max() < ROUNDING * area
     assert np.abs(moment).max() < ROUNDING * area * RADIUS
+
+
+def test_what_contact_keeps_over_a_wall_is_its_height_over_the_wall_s_mouth_and_its_gradient_is_exact(
+    on_waves,
+):
+    a, b, _, cavities, *_ = on_waves
+    mouth = 0.5 * AROUND * np.sin(2 * np.pi / AROUND) * RADIUS**2
+    gradient = np.zeros_like(b.vertices)
+    # waves have more area than the plane that they lie on; their border, half a bump high, is bent
+    assert kept_volume(cavities, 0, 1e-4, gradient) == pytest.approx(1e-4 * mouth, rel=0.02)
+    rng, step, volumes = np.random.default_rng(6), 1e-7, []
+    way = rng.normal(size=b.vertices.shape)
+    for side in (1, -1):
+        place_cavity(cavities, 0, a.vertices, b.vertices + side * step * way)
+        volumes.append(kept_volume(cavities, 0, 1e-4, np.zeros_like(gradient)))
+    place_cavity(cavities, 0, a.vertices, b.vertices)
+    assert (volumes[0] - volumes[1]) / (2 * step) == pytest.approx(-(gradient * way).sum(), rel=1e-6)
+    assert np.abs(gradient.sum(0)).max() < ROUNDING * RADIUS * 1e-4
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.2])
