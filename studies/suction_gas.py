@@ -15,7 +15,18 @@ from matplotlib.figure import Figure
 
 from palpo.config.load import load_scene
 from palpo.studies.claims import Claim, at_least, at_most
-from palpo.studies.suction_runs import PUSH, THESIS, Trace, changes, lead, press_and_lift, rigid_cube, spread
+from palpo.studies.suction_runs import (
+    AIRTIGHT,
+    PUSH,
+    SCENE,
+    THESIS,
+    Trace,
+    changes,
+    lead,
+    press_and_lift,
+    rigid_cube,
+    spread,
+)
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 RATES = (50.0, 100.0, 200.0, 500.0)
@@ -61,7 +72,7 @@ def _errors(trace: Trace) -> dict[str, float]:
 def claims_of(traces: Mapping[float, Trace], errors: Mapping[float, Mapping[str, float]]) -> list[Claim]:
     """The verdict."""
     trace = traces[THESIS_RATE]
-    gas = load_scene("suction-plane").gas
+    gas = load_scene(SCENE, [AIRTIGHT]).gas
     tight = gas.max_pressure - gas.atmosphere
     steps = 1.0 / np.array(list(errors))
     orders = [

@@ -106,7 +106,7 @@ def _data_sheet_row(item: tuple[float, float]) -> Row:
         abs(ours - force) <= 0.1 * force,
         f"the small cup's shape, {scale:g} times as large, of Shore A {NITRILE:g}, mu {ON_STEEL:g}: its "
         "opening shrinks as it is drawn in, but suction reaches out under its rim to where that touches "
-        f"last; ending where the rim begins to touch it would hold {tight:.3g} N. Makers' shapes are not printed",
+        f"last; ending where the rim begins to touch, {tight:.3g} N. Makers' shapes are not printed",
     )  # fmt: skip
 
 

@@ -41,6 +41,8 @@ BLOCK = f'{{kind="block", size=[{SIDE!r}, {SIDE!r}, {SIDE!r}], divisions=[8, 8, 
 """Geometry of the cubes, as a TOML table."""
 GRAVITY = 9.81
 THESIS = "thesis 000"
+AIRTIGHT = 'gas={kind="airtight"}'
+"""The thesis's own method, which the studies of its figures hold against them unless they say otherwise."""
 
 
 class Trace(NamedTuple):
@@ -75,6 +77,7 @@ def changes(
     rows = ", ".join(f"[{float(t)!r}, 0, {float(y)!r}, 0]" for t, y in path)
     made = [
         f"rates.low_hz={hz!r}",
+        AIRTIGHT,
         f'cups.cup.geometry={{kind="cup", model="{model}", resolution={resolution}}}',
         f"cups.cup.placement={{position=[{x!r}, {clearance!r}, 0]}}",
         f'cups.cup.drive={{kind="scripted", path=[{rows}]}}',

@@ -37,8 +37,6 @@ from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 ROUGHNESSES = (1e-6, 2e-6, 5e-6, 10e-6)
 """Root mean square, cup and partner together [m]: of a polished, a milled and two blasted surfaces."""
-WAVES = 50.0
-"""Longest wavelength over it, as of sandblasted plates."""
 
 
 class Lift(NamedTuple):
@@ -123,7 +121,7 @@ def tried(resolution: int, quick: bool, case: tuple[float, Lift]) -> Outcome:
     rms, lift = case
     share = 0.5 if quick else 1.0
     path = press_and_lift(PUSH, down=0.4 * share, press=0.4 * share, lift=1.0 * share, after=0.5 * share)
-    seal = f'gas={{kind="passive", seal={{rms={rms!r}, wavelength={WAVES * rms!r}}}}}'
+    seal = f'gas={{kind="passive", seal={{rms={rms!r}}}}}'
     best = [0.0, np.inf]
 
     def watch(suction: Suction) -> bool:

@@ -84,7 +84,7 @@ def lift(resolution: int, quick: bool, case: Case) -> Trace:
     path = press_and_lift(
         case.depth, down=0.4 * share, press=0.6 * share, lift=1.2 * share, height=0.03, after=0.8 * share
     )
-    gas = f'gas={{kind="passive", max_pressure={ATMOSPHERE + case.excess!r}}}'
+    gas = f'gas={{kind="airtight", max_pressure={ATMOSPHERE + case.excess!r}}}'
     return lead(changes(case.cup, resolution, path, soft_cube(BLOCK), more=[gas]))
 
 

@@ -43,10 +43,10 @@ class Errors:
     """What differs from the scene, drawn evenly from both sides of nothing where it is not said otherwise.
 
     position [m]: of the cup beside the middle of the cube, along x and z. mass, leak, friction: share of the
-    cube's mass, of the roughness that air gets through (or of the slot that the scene gives), and of the
-    coefficient. noise: standard deviation of all that is measured, in the observation's units. delay [s]: of
-    what is measured, drawn evenly from zero on in whole steps. variants: how many scenes are made, each with
-    a mass, leak and friction of its own; an episode draws one.
+    cube's mass, of the roughness that air gets through, and of the coefficient. noise: standard deviation of
+    all that is measured, in the observation's units. delay [s]: of what is measured, drawn evenly from zero
+    on in whole steps. variants: how many scenes are made, each with a mass, leak and friction of its own; an
+    episode draws one.
 
     Raises Refusal for a negative entry, no variant, and a share of 1 or more.
     """
@@ -133,14 +133,10 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
             mass, leak, friction = 1.0 + np.array([e.mass, e.leak, e.friction]) * np.random.default_rng(
                 variant
             ).uniform(-1.0, 1.0, 3)
-            seal, gap = spec.gas.seal, "gas.leak"
-            width = spec.gas.leak
-            if seal is not None:
-                gap, width = "gas.seal.rms", seal.rms
             varied = self.scene.with_(
                 {
                     "partner.mass": spec.partner.mass * float(mass),
-                    gap: width * float(leak),
+                    "gas.seal.rms": spec.gas.seal.rms * float(leak),
                     "friction.default": spec.friction.default * float(friction),
                 }
             )

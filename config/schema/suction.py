@@ -3,7 +3,6 @@
 docs/suction.md gives the reasons of the values that the thesis leaves open.
 """
 
-import math
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -149,6 +148,9 @@ class CableDrive(Spec):
 Drive = Annotated[
     HandDrive | ScriptedDrive | FreeDrive | FigureDrive | CableDrive, Field(discriminator="kind"), Kinds()
 ]
+
+WAVES = 50.0
+"""Longest wavelength of a roughness over its height: of sandblasted plates, 50 to 100."""
 
 Roughness = Annotated[Length, Field(ge=0)]
 _ROUGHNESS = "Mean depth of the surface's valleys, where air stays when two surfaces are pressed together."
@@ -336,7 +338,11 @@ class SuctionContact(Spec):
     """The three distances between two surfaces; each is at most the next."""
 
     distance: Length = Field(0.0001, ge=0, description="Gap that is kept between surfaces.")
-    sealing: Length = Field(0.0005, gt=0, description="Gap up to which a vertex seals.")
+    sealing: Length = Field(
+        0.0005,
+        gt=0,
+        description="Gap up to which a rim counts as one, and is airtight or lets through what flows.",
+    )
     alarm: Length = Field(0.002, gt=0, description="Gap up to which a vertex becomes a contact.")
 
     @model_validator(mode="after")
@@ -378,43 +384,51 @@ class _Gas(Spec):
 class Seal(Spec):
     """Cup and partner as surfaces of measured roughness, self-affine; where they touch air leaks."""
 
-    rms: Length = Field(gt=0, description="Root mean square height of both together.")
-    wavelength: Length = Field(0.0005, gt=0, description="Longest wavelength of their roughness.")
+    rms: Length = Field(
+        2e-6, gt=0, description="Root mean square height of both together; milled plastic by default."
+    )
+    wavelength: PositiveLength | None = Field(
+        None, description="Longest wavelength of their roughness; without it, 50 times `rms`."
+    )
     hurst: Number = Field(0.8, gt=0, lt=1, description="Hurst exponent of their spectrum.")
+
+    @property
+    def longest(self) -> float:
+        """Longest wavelength [m]."""
+        return WAVES * self.rms if self.wavelength is None else self.wavelength
+
+
+_FLOWS = 'the seal says how air gets by; rims that are tight by themselves are kind = "airtight"'
 
 
 class PassiveGas(_Gas):
-    """Air shut in by the cups: p V = n R T. With a `seal`, what gets by under the rims is computed."""
+    """Air shut in by the cups: p V = n R T. What gets by under the rims is computed."""
+
+    misplaced: ClassVar[dict[str, str]] = dict.fromkeys(("max_pressure", "leak"), _FLOWS)
 
     kind: Literal["passive"]
-    seal: Seal | None = Field(
-        None,
+    seal: Seal = Field(
+        Seal(),
         description="Air flows through the gap under a rim, and between rough surfaces the less the harder "
-        "they are pressed; without it, a rim is airtight up to `contact.sealing`, but for a given `leak`.",
+        "they are pressed.",
     )
-    max_pressure: Pressure = Field(
-        102_000.0,
-        gt=0,
-        description="At which air lifts the rim and escapes, without a `seal`.",
-    )
+
+
+class AirtightGas(_Gas):
+    """As the thesis has it: rims are airtight up to `contact.sealing`, and lift at a given pressure."""
+
+    misplaced: ClassVar[dict[str, str]] = {
+        "seal": 'these rims are tight by themselves; what gets by is computed with kind = "passive"'
+    }
+
+    kind: Literal["airtight"]
+    max_pressure: Pressure = Field(102_000.0, gt=0, description="At which air lifts the rim and escapes.")
     leak: Length = Field(
         0.0, ge=0, description="Height of the gap through which air seeps in under the rim; 0 is tight."
     )
 
-    @property
-    def largest(self) -> float:
-        """P_max [Pa]: with a seal none is needed."""
-        return self.max_pressure if self.seal is None else math.inf
-
     @model_validator(mode="after")
-    def _one_leak(self) -> "PassiveGas":
-        for key in ("max_pressure", "leak"):
-            if self.seal is not None and key in self.model_fields_set:
-                raise refuse("the seal says how air gets by; leave one of both out", key)
-        return self
-
-    @model_validator(mode="after")
-    def _above_atmosphere(self) -> "PassiveGas":
+    def _above_atmosphere(self) -> "AirtightGas":
         if self.max_pressure <= self.atmosphere:
             said = f"air would leave by itself; give more than atmosphere = {self.atmosphere:g} Pa"
             raise refuse(said, "max_pressure")
@@ -439,7 +453,7 @@ class ActiveGas(_Gas):
         return self
 
 
-Gas = Annotated[PassiveGas | ActiveGas, Field(discriminator="kind"), Kinds("passive")]
+Gas = Annotated[PassiveGas | AirtightGas | ActiveGas, Field(discriminator="kind"), Kinds("passive")]
 
 
 class SuctionSolver(Spec):

@@ -36,27 +36,34 @@ REVOLVED = "cups.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.004,
 
 REFUSED = [
     # the air
-    ("gas.max_pressure=100 kPa", 'gas.max_pressure = "100 kPa": air would leave by itself; give more than'),
     (
-        "gas.atmosphere=102 kPa",
+        "gas={kind='airtight',max_pressure='100 kPa'}",
+        'gas.max_pressure = "100 kPa": air would leave by itself; give more than',
+    ),
+    (
+        "gas={kind='airtight',atmosphere='102 kPa'}",
         "gas.max_pressure: air would leave by itself; give more than atmosphere = 102000",
     ),
     ("gas={kind='active',gauge='-102 kPa'}", 'gas.gauge = "-102 kPa": no pump goes below a vacuum'),
     ("gas={kind='active',table=[[0,0],[1,-2e5]]}", "gas.table[1][1] = -200000.0: no pump goes below"),
     ("gas={kind='active',table=[[1,0],[1,-5]]}", "has t = 1 s in row 1 after 1 s; times must increase"),
     ("gas={kind='active',leak=1}", "gas.leak = 1: unknown key"),
-    ("gas={kind='vacuum'}", 'gas.kind = "vacuum": choose "passive" or "active"'),
+    ("gas={kind='vacuum'}", 'gas.kind = "vacuum": choose "passive", "airtight" or "active"'),
     (
-        "gas={kind='passive',seal={rms='2 um'},leak='5 um'}",
-        'gas.leak = "5 um": the seal says how air gets by; leave one',
+        "gas={kind='passive',leak='5 um'}",
+        'gas.leak = "5 um": unknown key; the seal says how air gets by; rims that are tight by',
     ),
     (
-        "gas={kind='passive',seal={rms='2 um'},max_pressure=103000}",
-        "gas.max_pressure = 103000: the seal says how air gets by",
+        "gas={kind='passive',max_pressure=103000}",
+        "gas.max_pressure = 103000: unknown key; the seal says how air gets by",
     ),
     ("gas={kind='passive',seal={rms=0}}", "gas.seal.rms = 0 is too small; it must be above 0"),
     ("gas={kind='passive',seal={rms='2 um',wavelength=0}}", "gas.seal.wavelength = 0 is too small"),
-    ("gas.leak=-1e-6", "gas.leak = -1e-06 is too small; it must be at least 0"),
+    (
+        "gas={kind='airtight',seal={rms=1e-6}}",
+        "gas.seal: unknown key; these rims are tight by themselves",
+    ),
+    ("gas={kind='airtight',leak=-1e-6}", "gas.leak = -1e-06 is too small; it must be at least 0"),
     ("gas.atmosphere=1 mm", "is a length where a pressure is needed"),
     ("gas.temperature=0", "gas.temperature = 0 is too small; it must be above 0"),
     # the three distances
@@ -126,7 +133,14 @@ def test_a_scene_of_defaults_steps_every_10_ms_below_a_servo_of_1_khz():
     scene = parse_scene(SCENE, "lift.toml")
     assert scene.rates.low_dt == pytest.approx(0.01) and scene.rates.ratio == 10
     assert scene.contact.distance <= scene.contact.sealing <= scene.contact.alarm
-    assert scene.gas.max_pressure >= scene.gas.atmosphere
+    airtight = parse_scene(SCENE, "lift.toml", ["gas={kind='airtight'}"])
+    assert airtight.gas.max_pressure >= airtight.gas.atmosphere
+
+
+def test_a_surface_has_waves_of_50_times_its_height_unless_they_are_given():
+    assert parse_scene(SCENE, "lift.toml", ["gas.seal.rms=3 um"]).gas.seal.longest == pytest.approx(150e-6)
+    given = ["gas.seal={rms='3 um',wavelength='1 mm'}"]
+    assert parse_scene(SCENE, "lift.toml", given).gas.seal.longest == pytest.approx(1e-3)
 
 
 def test_friction_falls_with_roughness_half_way_at_the_half_depth():

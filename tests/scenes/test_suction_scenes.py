@@ -101,7 +101,7 @@ def test_a_live_change_of_friction_leaves_the_rest_and_unknown_keys_are_refused(
     spec = load_scene("suction-cube")
     keys = {live.key for live in live_keys(spec)}
     assert {"friction.default", "gas.seal.rms", "cups.cup.drive.stiffness"} <= keys
-    given = load_scene("suction-sphere")
+    given = load_scene("suction-sphere", ['gas={kind="airtight"}'])
     assert {"gas.max_pressure", "gas.leak"} <= {live.key for live in live_keys(given)}
     assert changed(spec, "friction.default=0.1").friction.default == 0.1
     with pytest.raises(ConfigError, match="cannot be changed while it runs"):

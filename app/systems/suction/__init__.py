@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import PHYSICS, System
 from palpo.config.schema.suction import (
-    ActiveGas,
+    AirtightGas,
     HandDrive,
     PassiveGas,
     ScriptedDrive,
@@ -37,20 +37,20 @@ class Suction(System):
         """Friction, air, solver, and the hold of a cup that the hand holds."""
         gas, solver, kpa = spec.gas, spec.solver, 1e3
         air: list[Live] = []
-        if isinstance(gas, PassiveGas) and gas.seal is None:
+        if isinstance(gas, AirtightGas):
             lower, upper = gas.atmosphere + 1.0, max(gas.atmosphere + 20 * kpa, 2 * gas.max_pressure)
             air = [
                 Live("gas.max_pressure", "air", "P_max", "Pa", lower, upper, gas.max_pressure, True,
                      help="at which air lifts the rim"),
                 Live("gas.leak", "air", "slot under the rim", "m", 0.0, max(2e-5, 2 * gas.leak), gas.leak),
             ]  # fmt: skip
-        elif isinstance(gas, PassiveGas) and gas.seal is not None:
+        elif isinstance(gas, PassiveGas):
             rms = gas.seal.rms
             air = [
                 Live("gas.seal.rms", "air", "roughness, rms", "m", 1e-7, max(5e-5, 2 * rms), rms, True,
                      help="of cup and partner together: how air gets by under the rim"),
             ]  # fmt: skip
-        elif isinstance(gas, ActiveGas) and not gas.table:
+        elif not gas.table:
             air = [
                 Live("gas.gauge", "air", "pump", "Pa", min(-20 * kpa, gas.gauge), max(kpa, gas.gauge),
                      gas.gauge, help="pressure against the atmosphere"),

@@ -13,6 +13,7 @@ from palpo.app.runtime.live import device_values
 from palpo.config.schema import material as schema
 from palpo.config.schema.suction import (
     ActiveGas,
+    AirtightGas,
     ArmGeometry,
     CableDrive,
     Cup,
@@ -81,10 +82,10 @@ class SuctionBuild(NamedTuple):
     soft: list[Soft]
 
 
-def air_of(gas: PassiveGas | ActiveGas) -> Air:
+def air_of(gas: PassiveGas | AirtightGas | ActiveGas) -> Air:
     """The air of a scene; pumped cavities leak nothing, and hold what the pump gives."""
-    if isinstance(gas, PassiveGas):
-        return Air(gas.largest, gas.atmosphere, gas.temperature, gas.leak)
+    if isinstance(gas, AirtightGas):
+        return Air(gas.max_pressure, gas.atmosphere, gas.temperature, gas.leak)
     return Air(np.inf, gas.atmosphere, gas.temperature)
 
 
@@ -131,15 +132,15 @@ def build(spec: SuctionScene) -> SuctionBuild:
 
 
 def seal_on(spec: SuctionScene, material: Material) -> Seal | None:
-    """What a cup's rim lets through on the partner, None where the scene says what is tight."""
+    """What a cup's rim lets through on the partner; None where it is tight, or a pump keeps the pressure."""
     gas, partner = spec.gas, spec.partner
-    if not isinstance(gas, PassiveGas) or gas.seal is None:
+    if not isinstance(gas, PassiveGas):
         return None
     softness = _softness(material.youngs_modulus, material.poisson_ratio)
     if isinstance(partner, SoftPartner):
         softness += _softness(partner.material.youngs_modulus, partner.material.poisson_ratio)
     try:
-        surface = Surface(gas.seal.rms, gas.seal.wavelength, hurst=gas.seal.hurst)
+        surface = Surface(gas.seal.rms, gas.seal.longest, hurst=gas.seal.hurst)
     except InputError as error:
         raise InputError(f"gas.seal: {error}") from None
     return seal_of(surface, 1.0 / softness)

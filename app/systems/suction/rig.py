@@ -25,7 +25,7 @@ from palpo.app.systems.suction.build import (
 )
 from palpo.app.systems.suction.findings import Findings
 from palpo.app.systems.suction.picture import SuctionVisual
-from palpo.config.schema.suction import HandDrive, PassiveGas, SuctionScene
+from palpo.config.schema.suction import ActiveGas, HandDrive, SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.suction.sides import RigidSide, SoftSide
@@ -112,7 +112,7 @@ class SuctionRig(PlainRig):
         if rougher:
             for enclosure, soft in zip(suction.enclosures, self.built.soft, strict=True):
                 enclosure.seal = seal_on(spec, soft.material)
-        if not isinstance(gas, PassiveGas) and not gas.table:
+        if isinstance(gas, ActiveGas) and not gas.table:
             suction.gauge = gas.gauge
         suction.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)
         for side in suction.sides:
