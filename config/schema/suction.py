@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from palpo.config.schema.base import Count, Flag, Kinds, Spec, exactly_one, refuse
+from palpo.config.schema.base import Count, Flag, Kinds, Spec, choose, exactly_one, refuse
 from palpo.config.schema.body import Colour, Name, NodeIndex, Region
 from palpo.config.schema.device import Waypoints, in_order
 from palpo.config.schema.geometry import (
@@ -22,6 +22,7 @@ from palpo.config.schema.geometry import (
     VolumeFile,
 )
 from palpo.config.schema.material import Material
+from palpo.config.schema.pump import CupLine, Manifold
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
@@ -120,6 +121,13 @@ class ScriptedDrive(Spec):
     )
 
 
+class SameDrive(Spec):
+    """The held nodes move as those of another cup, as on one frame."""
+
+    kind: Literal["same"]
+    cup: Name = Field(description="Name of that cup, whose drive is scripted.")
+
+
 class FreeDrive(Spec):
     """Nothing holds the cup."""
 
@@ -146,7 +154,9 @@ class CableDrive(Spec):
 
 
 Drive = Annotated[
-    HandDrive | ScriptedDrive | FreeDrive | FigureDrive | CableDrive, Field(discriminator="kind"), Kinds()
+    HandDrive | ScriptedDrive | SameDrive | FreeDrive | FigureDrive | CableDrive,
+    Field(discriminator="kind"),
+    Kinds(),
 ]
 
 WAVES = 50.0
@@ -178,6 +188,7 @@ class Cup(Spec):
         None, description="A node on its outside, from which that is found; without it, one is chosen."
     )
     drive: Drive = Field(description="What moves it.")
+    line: CupLine | None = Field(None, description="To the manifold, where the gas is pumped.")
     colour: Colour = Field((0.45, 0.65, 0.85), description="Red, green and blue from 0 to 1.")
 
     @model_validator(mode="after")
@@ -453,7 +464,21 @@ class ActiveGas(_Gas):
         return self
 
 
-Gas = Annotated[PassiveGas | AirtightGas | ActiveGas, Field(discriminator="kind"), Kinds("passive")]
+class PumpedGas(PassiveGas):
+    """A pump, its manifold and a line to each cup: all share a vacuum, and lose it to one that leaks."""
+
+    kind: Literal["pumped"]  # type: ignore[assignment]
+    manifold: Manifold = Field(description="Pump, vent and volume.")
+
+    @model_validator(mode="after")
+    def _pumps(self) -> "PumpedGas":
+        self.manifold.check(self.atmosphere)
+        return self
+
+
+Gas = Annotated[
+    PassiveGas | AirtightGas | ActiveGas | PumpedGas, Field(discriminator="kind"), Kinds("passive")
+]
 
 
 class SuctionSolver(Spec):
@@ -485,6 +510,12 @@ class SuctionScene(BaseScene):
     )
     solver: SuctionSolver = Field(SuctionSolver(), description="Solver of contacts and pressures.")
 
+    def drive_of(self, cup: Cup) -> Drive:
+        """What moves a cup; of one that moves as another, that one's."""
+        if not isinstance(cup.drive, SameDrive):
+            return cup.drive
+        return next(other.drive for other in self.cups if other.name == cup.drive.cup)
+
     def roughness(self, cup: Cup) -> float:
         """Depth [m] of the gap that stays between a cup and the partner where they are pressed together."""
         return cup.roughness + self.partner.roughness
@@ -497,6 +528,7 @@ class SuctionScene(BaseScene):
     def _agrees(self) -> "SuctionScene":
         names = [self.partner.name]
         hands = 0
+        pumped = isinstance(self.gas, PumpedGas)
         for cup in self.cups:
             if cup.name in names:
                 raise refuse(
@@ -504,7 +536,14 @@ class SuctionScene(BaseScene):
                 )
             names.append(cup.name)
             hands += isinstance(cup.drive, HandDrive)
+            if cup.line is not None and not pumped:
+                raise refuse('a line leads to a pump; give [gas] kind = "pumped"', "cups", cup.name, "line")
             if hands > 1:
                 said = "the device moves another cup already; choose another drive"
                 raise refuse(said, "cups", cup.name, "drive")
+        scripted = [cup.name for cup in self.cups if isinstance(cup.drive, ScriptedDrive)]
+        for cup in self.cups:
+            if isinstance(cup.drive, SameDrive) and cup.drive.cup not in scripted:
+                said = f"no cup of that name has a scripted drive; {choose(cup.drive.cup, scripted)}"
+                raise refuse(said, "cups", cup.name, "drive", "cup")
         return self

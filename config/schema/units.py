@@ -12,6 +12,8 @@ from pydantic_core import CoreSchema, core_schema
 UNITS: dict[str, dict[str, float]] = {
     "number": {"": 1.0, "%": 0.01},
     "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6},
+    "volume": {"m^3": 1.0, "m3": 1.0, "l": 1e-3, "ml": 1e-6, "cm^3": 1e-6, "cm3": 1e-6},
+    "flow": {"m^3/s": 1.0, "m3/s": 1.0, "l/s": 1e-3, "l/min": 1e-3 / 60.0},
     "pressure": {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "GPa": 1e9},
     "density": {"kg/m^3": 1.0, "kg/m3": 1.0, "g/cm^3": 1e3, "g/cm3": 1e3},
     "mass": {"kg": 1.0, "g": 1e-3},
@@ -92,6 +94,8 @@ class Quantity:
 
 Number = Annotated[float, Quantity("number")]
 Length = Annotated[float, Quantity("length")]
+Volume = Annotated[float, Quantity("volume")]
+Flow = Annotated[float, Quantity("flow")]
 Pressure = Annotated[float, Quantity("pressure")]
 Density = Annotated[float, Quantity("density")]
 Mass = Annotated[float, Quantity("mass")]

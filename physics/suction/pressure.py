@@ -63,6 +63,7 @@ from palpo.physics.contact.solvers.block import add_row, set_offset
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import inlined, kernel
+from palpo.physics.suction.cup_blocks import offset_cups, sweep_cups
 from palpo.physics.suction.gas import Air, gas_law_error, held_amount, pressure_root
 
 SOLVED = 1e-10
@@ -112,13 +113,23 @@ def make_workspace(n_contacts: int, n_cavities: int) -> Acceleration:
     return make_acceleration(n_contacts + -(-n_cavities // 3))
 
 
+@inlined
+def _offset(w, b, x, u, last, blocks):
+    """u = W x + b."""
+    if blocks is None:
+        set_offset(w, b, x, u, 0, last)
+    else:
+        offset_cups(w, b, x, u[:last], blocks)
+
+
 @kernel
-def begin(w, b, mu, x, u, gas, accelerated, a):
+def begin(w, b, mu, x, u, gas, accelerated, a, blocks=None):
     """Start a solve of n contacts and k cavities; returns the |r| past which it has diverged [N].
 
     w (3 n + k, 3 n + k), b, x and u (3 n + k,), contiguous; mu (n,). x[:3 n] is the force to start from, in
     the cones. The cavities' rows of w and b are divided by gas.area until `finish`: a power of two, so that
-    it gives them back to the bit.
+    it gives them back to the bit. blocks: CupBlocks where W is made of them, here
+    and in `advance` and `finish`.
     """
     n, k = mu.shape[0], gas.area.shape[0]
     first, last = 3 * n, 3 * n + k
@@ -136,7 +147,7 @@ def begin(w, b, mu, x, u, gas, accelerated, a):
     for j in range(k):
         # at the least a pascal, so that a problem at rest asks for something
         size += (gas.area[j] * max(abs(gas.pressure[j] - gas.atmosphere), 1.0)) ** 2
-    set_offset(w, b, x, u, 0, last)
+    _offset(w, b, x, u, last, blocks)
     copy(x, a.best[:last])
     copy(x[first:last], a.before[first:last])
     _balance(w, x, u, first, gas, a.before)
@@ -146,7 +157,7 @@ def begin(w, b, mu, x, u, gas, accelerated, a):
 
 
 @kernel
-def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
+def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks=None):
     """Up to `sweeps` sweeps more after `begin`.
 
     Returns CONVERGED where the contacts' natural map has a relative residual of at most `tolerance` and each
@@ -157,7 +168,10 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
     force, ahead = x[:last], u[:last]
     for done in range(1, sweeps + 1):
         copy(x[first:last], a.before[first:last])
-        move, size = sweep(w, mu, x, ahead, 0, a.step, a.before)
+        if blocks is None:
+            move, size = sweep(w, mu, x, ahead, 0, a.step, a.before)
+        else:
+            move, size = sweep_cups(w, mu, x, ahead, a.step, a.before, blocks)
         pushed, pushing = _balance(w, x, u, first, gas, a.before)
         move += pushed
         size += pushing
@@ -174,7 +188,7 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
             error = _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a)
             if error <= tolerance:
                 # u has gathered roundings: judge by a fresh one
-                set_offset(w, b, x, u, 0, last)
+                _offset(w, b, x, u, last, blocks)
                 a.least[RESIDUAL] = np.inf
                 if _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a) <= tolerance:
                     return CONVERGED
@@ -185,7 +199,7 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
 
 
 @kernel
-def finish(w, b, mu, x, u, gas, a):
+def finish(w, b, mu, x, u, gas, a, blocks=None):
     """End a solve with the x of the least residual: x, u, gas.pressure, gas.volume, and n + dn.
 
     x[3 n:] is then p - P_atm [Pa] and u[3 n:] the volume [m3], negative where the walls have passed each
@@ -194,7 +208,7 @@ def finish(w, b, mu, x, u, gas, a):
     first, k = 3 * mu.shape[0], gas.area.shape[0]
     last = first + k
     copy(a.best, x[:last])
-    set_offset(w, b, x, u, 0, last)
+    _offset(w, b, x, u, last, blocks)
     copy(x[first:last], a.before[first:last])
     _balance(w, x, u, first, gas, a.before)
     error = _gas_error(u, first, gas)

@@ -5,6 +5,7 @@ A side has a surface, a motion and forces. The *motion* is what its body moves b
 done in the side's own axes, in which a rigid surface never moves: its boxes are fitted once.
 """
 
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,8 +63,8 @@ class Side(Protocol):
         """What `add_compliance` adds, for the rows taken; two sides may find theirs at once."""
         ...
 
-    def add_compliance(self, w: NDArray[np.float64]) -> None:
-        """w += h^2 H A^-1 H^T [m/N] of the rows taken."""
+    def add_compliance(self, w: NDArray[np.float64], span: NDArray[np.int64]) -> None:
+        """w += h^2 H A^-1 H^T [m/N] of the rows taken, at least within each span of contacts (m + 1,)."""
         ...
 
     def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
@@ -130,7 +131,7 @@ class SoftSide:
         needed = touched > 0 and self._points.count[0] > 0
         self._compliance = self.body.compliance(touched, h) if needed else np.zeros((0, 0))
 
-    def add_compliance(self, w: NDArray[np.float64]) -> None:
+    def add_compliance(self, w: NDArray[np.float64], span: NDArray[np.int64]) -> None:
         """See Side."""
         points, count, compliance = self._points, int(self._points.count[0]), self._compliance
         if not compliance.size:
@@ -179,7 +180,8 @@ class RigidSide:
         self.target = target(self.surface)
         self.rotation = np.eye(3)
         self._rows = np.zeros((3 * capacity, 6))
-        self._half = np.zeros((6, 0))
+        self.half = np.zeros((0, 6))
+        """Y (3 c, 6) of palpo.physics.suction.cup_blocks, of the rows taken."""
         self._count = 0
 
     @property
@@ -210,12 +212,14 @@ class RigidSide:
 
     def find_compliance(self, h: float) -> None:
         """See Side."""
-        self._half = h * self._factor.half_solve_many(np.ascontiguousarray(self._rows[: self._count].T))
+        rows = np.ascontiguousarray(self._rows[: self._count].T)
+        self.half = np.ascontiguousarray((h * self._factor.half_solve_many(rows)).T)
 
-    def add_compliance(self, w: NDArray[np.float64]) -> None:
-        """See Side."""
-        n = self._count
-        w[:n, :n] += self._half.T @ self._half
+    def add_compliance(self, w: NDArray[np.float64], span: NDArray[np.int64]) -> None:
+        """See Side; no more than that."""
+        for first, last in pairwise((3 * span).tolist()):
+            half = self.half[first:last]
+            w[first:last, first:last] += half @ half.T
 
     def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:
         """See Side."""
@@ -270,7 +274,7 @@ class FixedSide:
     def find_compliance(self, h: float) -> None:
         """It has none."""
 
-    def add_compliance(self, w: NDArray[np.float64]) -> None:
+    def add_compliance(self, w: NDArray[np.float64], span: NDArray[np.int64]) -> None:
         """It has none."""
 
     def add_displacement(self, motion: Motion, h: float, out: NDArray[np.float64]) -> None:

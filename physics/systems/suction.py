@@ -19,6 +19,7 @@ If the solution then closes another one, its row is added and the problem solved
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from time import perf_counter
 from typing import TypeVar
 
@@ -41,13 +42,15 @@ from palpo.physics.suction.contacts import (
     recall_forces,
     remember_forces,
 )
+from palpo.physics.suction.cup_blocks import CupBlocks, make_blocks, whole
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
+from palpo.physics.suction.network import PumpedCups
 from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
 from palpo.physics.suction.roughness import Seal
-from palpo.physics.suction.sides import Motion, Side, SoftSide
+from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 from palpo.physics.suction.tracking import FLAT
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
@@ -99,16 +102,15 @@ class Suction:
 
     partner: a FixedSide, RigidSide or SoftSide (physics/suction/sides.py), made with the same `capacity`, the
     most rows. exact: borders on the iso-line.
-    stop: of the solver. accelerated: see palpo.physics.suction.pressure.
+    stop: of the solver. accelerated: see palpo.physics.suction.pressure. pumped: the pump that all share.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
     is shut in; mu (cups,); the handles and loads of the bodies.
     Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
     [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
     driven handle; diverged, how many solutions did: of them the forces of the least residual were kept, but
-    the pressures and the air of the step's start; problem: the last W and b, of the rows and then of the
-    cavities; times (HISTORY, 6) [s] and counts (HISTORY, 4), rows, candidates, sweeps and rounds, of step i
-    at i % HISTORY.
+    the pressures and the air of the step's start; problem; times (HISTORY, 6) [s] and counts (HISTORY, 4),
+    rows, candidates, sweeps and rounds, of step i at i % HISTORY.
 
     Who has to know a step's problem before its loads are known calls its halves: `detect` and `settle`, each
     after `move_freely`; `assemble` between them.
@@ -117,7 +119,7 @@ class Suction:
     def __init__(
         self, cups: Sequence[CupSpec], partner: Side, limits: Thresholds, air: Air, h: float = 0.01, *,
         ground: Ground | None = None, gauge: float | None = None, exact: bool = True,
-        stop: Stop = STOP, accelerated: bool = True, capacity: int = 512,
+        stop: Stop = STOP, accelerated: bool = True, capacity: int = 512, pumped: PumpedCups | None = None,
     ) -> None:  # fmt: skip
         if not partner.surface.closed:
             raise InputError("the partner's surface is open, and air would pass through it: close it.")
@@ -126,7 +128,7 @@ class Suction:
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
         self.sides: list[Side] = [*self.cups, partner]
         self.limits, self.air, self.h, self.ground = limits, air, h, ground
-        self.gauge, self.stop, self.accelerated = gauge, stop, accelerated
+        self.gauge, self.stop, self.accelerated, self.pumped = gauge, stop, accelerated, pumped
         self.mu = np.array([spec.mu for spec in cups])
         self.enclosures = [
             Enclosure(
@@ -153,7 +155,8 @@ class Suction:
         self.walls: list[tuple[Motion, Motion]] = []
         self._yields: list[tuple[Motion, Motion]] = []
         self.free: list[Motion] = []
-        self.problem = np.zeros((0, 0)), np.zeros(0)
+        self._problem = np.zeros((0, 0)), np.zeros(0)
+        self._blocks: CupBlocks | None = None
         self.gas_error = 0.0
         self._forget_cavities()
 
@@ -207,13 +210,14 @@ class Suction:
 
     def move_freely(self) -> None:
         """The motion of all bodies without contact and pressure, `free`, under their present loads."""
-        self.free = self._side_by_side(lambda side: side.free_motion(self.h))
+        self.free = self._side_by_side(lambda i: self.sides[i].free_motion(self.h))
 
-    def _side_by_side(self, work: Callable[[Side], T]) -> list[T]:
-        """work(side) of all sides, on two threads where two have much to do: soft ones."""
-        if sum(isinstance(side, SoftSide) for side in self.sides) < 2:
-            return [work(side) for side in self.sides]
-        return list(self._pool.map(work, self.sides))
+    def _side_by_side(self, work: Callable[[int], T], count: int | None = None) -> list[T]:
+        """work(i) of the first `count` sides, or of all, on two threads where two have much to do."""
+        sides = range(len(self.sides) if count is None else count)
+        if sum(isinstance(self.sides[i], SoftSide) for i in sides) < 2:
+            return [work(i) for i in sides]
+        return list(self._pool.map(work, sides))
 
     def _collide(self) -> None:
         """Gaps of cups' and partner's vertices, and all rows that could be made."""
@@ -263,9 +267,13 @@ class Suction:
         self._forget_cavities()
         turn = self.partner.axes[1]
         cup_of, walls = [], []
+
+        def find(i: int) -> None:
+            self.enclosures[i].find(self._local[i], self.air)
+            self.enclosures[i].find_flow(self._local[i], self._pressing[i], self.air)
+
+        self._side_by_side(find, len(self.cups))
         for i, enclosure in enumerate(self.enclosures):
-            enclosure.find(self._local[i], self.air)
-            enclosure.find_flow(self._local[i], self._pressing[i], self.air)
             if self.steps == 0:
                 enclosure.require_start(self._local[i])
             for k in enclosure.active:
@@ -304,10 +312,9 @@ class Suction:
 
         Wanted at first: what free motion all but closes, or carried a force.
         """
-        self._yields = [
-            (self.cups[i].respond(own, self.h), self.partner.respond(other, self.h))
-            for i, (own, other) in zip(self.cavity_cup, self.walls, strict=True)
-        ]
+        owns = self._side_by_side(self._own_yields, len(self.cups))
+        others = [self.partner.respond(other, self.h) for _, other in self.walls]
+        self._yields = list(zip([y for yields in owns for y in yields], others, strict=True))
         candidates = self.candidates
         n = int(candidates.size[COUNT])
         self._offset = np.zeros(3 * n)
@@ -318,6 +325,11 @@ class Suction:
         held = self._memory[candidates.identity[:n]].any(axis=1)
         self._wanted = held | (self._offset[::3] < self.limits.sealing)
 
+    def _own_yields(self, i: int) -> list[Motion]:
+        """What the walls of cup i yield to a unit pressure in each of its cavities."""
+        own = [wall for j, (wall, _) in enumerate(self.walls) if self.cavity_cup[j] == i]
+        return [self.cups[i].respond(wall, self.h) for wall in own]
+
     def _constrain(self) -> tuple[Array, Array]:
         """W and b of the wanted rows and of the cavities, in memory that the next ones share."""
         h, rows, k = self.h, self.rows, self.cavity_count
@@ -325,15 +337,18 @@ class Suction:
         n = 3 * int(rows.size[COUNT])
         size = n + k
         w = self._w[: size * size].reshape(size, size)
-        w[:] = 0.0
+        span = self._spans()
+        for first, past in pairwise((3 * span).tolist()):
+            w[first:past, first:past] = 0.0
+        w[n:], w[:, n:] = 0.0, 0.0
         b = self._b[:size]
         b[:n] = self._offset.reshape(-1, 3)[self._wanted].ravel()
         for number, side in enumerate(self.sides):
             side.take_rows(rows, number)
-        self._side_by_side(lambda side: side.find_compliance(h))
-        for side in self.sides:
-            side.add_compliance(w)
+        self._side_by_side(lambda i: self.sides[i].find_compliance(h))
         last = len(self.cups)
+        for side in self.sides:
+            side.add_compliance(w, span)
         for j in range(k):
             i = int(self.cavity_cup[j])
             column = np.zeros(n)
@@ -352,14 +367,35 @@ class Suction:
             b[n + j] = self.start_volume[j] + h * free
         # the last bits of a product depend on its order
         w[n:, n:] = 0.5 * (w[n:, n:] + w[n:, n:].T)
-        self.problem = w, b
+        self._blocks = None
+        if len(span) > 2 and n:
+            half = self.partner.half if isinstance(self.partner, RigidSide) else np.zeros((n, 6))
+            self._blocks = make_blocks(span, half)
+        self._problem = w, b
         return w, b
+
+    def _spans(self) -> NDArray[np.int64]:
+        """Where the rows of each cup begin, and of the ground: blocks that only a partner's six motions join.
+
+        A soft partner joins them in more ways: then all rows are one block.
+        """
+        n = int(self.rows.size[COUNT])
+        if len(self.cups) == 1 or isinstance(self.partner, SoftSide):
+            return np.array([0, n])
+        return np.searchsorted(self.rows.body[:n, 0], np.arange(len(self.cups) + 2)).astype(np.int64)
+
+    @property
+    def problem(self) -> tuple[Array, Array]:
+        """The last W and b, of the rows and then of the cavities."""
+        w, b = self._problem
+        return (w, b) if self._blocks is None else (whole(w, self._blocks), b)
 
     def assemble(self) -> tuple[Array, Array]:
         """W and b of all candidates, which become the rows, and of the cavities; copies of them."""
         self._choose_rows()
         self._wanted[:] = True
-        w, b = self._constrain()
+        self._constrain()
+        w, b = self.problem
         return w.copy(), b.copy()
 
     def remembered(self) -> Array:
@@ -382,9 +418,10 @@ class Suction:
             self.air.largest, self.air.rt,
         )  # fmt: skip
         a = self._workspace
-        bound = begin(w, b, mu, x, u, gas, self.accelerated, a)
-        code = advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a)
-        self.gas_error = finish(w, b, mu, x, u, gas, a)
+        blocks = self._blocks
+        bound = begin(w, b, mu, x, u, gas, self.accelerated, a, blocks)
+        code = advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a, blocks)
+        self.gas_error = finish(w, b, mu, x, u, gas, a, blocks)
         if code == DIVERGED:
             # its pressures mean nothing, and air that it let out would be lost for good
             self.diverged += 1
@@ -406,15 +443,18 @@ class Suction:
         """The motion with all forces; False where it closes a gap that had no row, which then is wanted."""
         h, candidates = self.h, self.candidates
         gauge = self._gas.pressure - self.air.atmosphere
-        self._motion = []
-        for number, side in enumerate(self.sides):
+
+        def motion(number: int) -> Motion:
+            side = self.sides[number]
             force = side.force_of_rows(self.r)
             for j, (own, other) in enumerate(self.walls):
                 if number == len(self.cups):
                     force = force + gauge[j] * other
                 elif number == self.cavity_cup[j]:
                     force = force + gauge[j] * own
-            self._motion.append(side.respond(force, h))
+            return side.respond(force, h)
+
+        self._motion = self._side_by_side(motion)
         if self._wanted.all():
             complete = True
         else:
@@ -431,12 +471,10 @@ class Suction:
         """Move the bodies and keep the air."""
         h = self.h
         self.pressure, self.volume, self.amount = self._gas.pressure, self._gas.volume, self._gas.amount
-        first = 0
-        for enclosure in self.enclosures:
-            last = first + len(enclosure.active)
-            enclosure.commit(self.amount[first:last], self.volume[first:last])
-            first = last
+        self._keep_air()
         self._keep_pressing()
+        if self.pumped is not None:
+            self._pump(self.pumped)
         for number, side in enumerate(self.sides):
             motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():
@@ -446,6 +484,30 @@ class Suction:
                 if body.handle is not None and body.handle.driven:
                     self.hold[number] = body.holding_wrench(motion, h)
             side.finish(motion, h)
+
+    def _pump(self, pumped: PumpedCups) -> None:
+        """Let air flow between cups and pump, each cup by its roomiest cavity."""
+        mouth = np.full(len(self.cups), -1)
+        for j in np.argsort(self.volume, kind="stable"):
+            if self.volume[j] > 0.0:
+                mouth[self.cavity_cup[j]] = j
+        attached = mouth >= 0
+        pressure, volume = (
+            np.where(attached, np.append(a, 0.0)[mouth], 0.0) for a in (self.pressure, self.volume)
+        )
+        held = pumped.step(pressure, volume, attached, self.h)
+        its = mouth[attached]
+        self.amount[its] = held[attached] / self.air.rt
+        self.pressure[its] = held[attached] / self.volume[its]
+        self._keep_air()
+
+    def _keep_air(self) -> None:
+        """Amounts and volumes become those with which the next step begins."""
+        first = 0
+        for enclosure in self.enclosures:
+            last = first + len(enclosure.active)
+            enclosure.commit(self.amount[first:last], self.volume[first:last])
+            first = last
 
     def _forget_cavities(self) -> None:
         self.cavity_count = 0

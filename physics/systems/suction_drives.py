@@ -1,4 +1,4 @@
-"""What moves cups besides the hand: a path, cables, and a figure on a spring."""
+"""What acts on cups besides the hand: a path, cables, a figure on a spring, and the switches of a pump."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.suction.network import PumpedCups
 
 Course = Callable[[float], float]
 """A quantity over time [s]."""
 
 
 class Drive(Protocol):
-    """Something that moves a cup."""
+    """Something that acts on cups."""
 
     def prepare(self, time: float) -> None:
         """Bring it to a step that ends at `time` [s]."""
@@ -34,6 +35,20 @@ class Scripted:
         handle = self.body.handle
         assert handle is not None
         handle.drive(handle.centre + self.path(time))
+
+
+@dataclass(eq=False)
+class Switches:
+    """Pump, vent and the cups' valves over time [s]: on or open where true."""
+
+    pumped: PumpedCups
+    running: Callable[[float], bool]
+    vented: Callable[[float], bool]
+    valves: Sequence[Callable[[float], bool]]
+
+    def prepare(self, time: float) -> None:
+        """See Drive."""
+        self.pumped.switch(self.running(time), self.vented(time), [valve(time) for valve in self.valves])
 
 
 class Cables:

@@ -48,7 +48,18 @@ REFUSED = [
     ("gas={kind='active',table=[[0,0],[1,-2e5]]}", "gas.table[1][1] = -200000.0: no pump goes below"),
     ("gas={kind='active',table=[[1,0],[1,-5]]}", "has t = 1 s in row 1 after 1 s; times must increase"),
     ("gas={kind='active',leak=1}", "gas.leak = 1: unknown key"),
-    ("gas={kind='vacuum'}", 'gas.kind = "vacuum": choose "passive", "airtight" or "active"'),
+    ("gas={kind='vacuum'}", 'gas.kind = "vacuum": choose "passive", "airtight", "active" or "pumped"'),
+    (
+        "gas={kind='pumped',manifold={pump={speed='5 l/min',lowest='20 kPa'}}}",
+        'gas.manifold.pump.lowest = "20 kPa": a pump reaches a pressure below the atmosphere\'s',
+    ),
+    (
+        "gas={kind='pumped',manifold={pump={speed='5 m',lowest='-20 kPa'}}}",
+        "is a length where a flow is needed",
+    ),
+    ("gas={kind='pumped'}", "gas.manifold: the key is missing"),
+    ("cups.cup.line={}", 'cups.cup.line: a line leads to a pump; give [gas] kind = "pumped"'),
+    ("cups.cup.drive={kind='same',cup='cap'}", "no cup of that name has a scripted drive"),
     (
         "gas={kind='passive',leak='5 um'}",
         'gas.leak = "5 um": unknown key; the seal says how air gets by; rims that are tight by',

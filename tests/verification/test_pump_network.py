@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from palpo.physics.errors import InputError
 from palpo.physics.suction.flow import VISCOSITY
 from palpo.physics.suction.gas import leak
-from palpo.physics.suction.network import OUTSIDE, Line, Network, Pump, pipe_conductance
+from palpo.physics.suction.network import OUTSIDE, Line, Network, Pump, PumpedCups, pipe_conductance
 
 ATMOSPHERE, RT = 101325.0, 2437.0
 
@@ -41,7 +41,7 @@ def test_a_leaking_volume_fills_by_the_leak_s_own_law():
 
     def emptied():
         network = Network([volume], [Line(0, OUTSIDE, g)])
-        network._held[:] = 40e3 * volume
+        network.held[:] = 40e3 * volume
         return network
 
     seconds = 1.0
@@ -59,11 +59,11 @@ def test_air_is_neither_made_nor_lost_between_nodes_and_no_pressure_leaves_its_b
     n = len(volume)
     pairs = [(i, j) for i in range(n) for j in range(i)][:6]
     network = Network(volume, [Line(i, j, c) for (i, j), c in zip(pairs, g, strict=False)])
-    network._held *= np.linspace(0.05, 1.0, n)
-    total, least, most = network._held.sum(), network.pressure.min(), network.pressure.max()
+    network.held *= np.linspace(0.05, 1.0, n)
+    total, least, most = network.held.sum(), network.pressure.min(), network.pressure.max()
     for _ in range(5):
         network.step(h)
-        assert network._held.sum() == pytest.approx(total, rel=1e-12)
+        assert network.held.sum() == pytest.approx(total, rel=1e-12)
         assert least * (1 - 1e-9) <= network.pressure.min() <= network.pressure.max() <= most * (1 + 1e-9)
 
 
@@ -116,3 +116,39 @@ def test_a_line_conducts_as_hagen_and_poiseuille_say():
 def test_what_is_no_network_is_refused_in_words(make, said):
     with pytest.raises(InputError, match=said):
         make()
+
+
+def test_a_torn_cup_draws_its_neighbours_up_until_its_valve_is_shut():
+    """What the pump takes at the common pressure is what the torn cup's line lets in; shut, nothing is."""
+    line, volume = pipe_conductance(2e-3, 0.3), np.array([3e-6, 3e-6])
+    pump = Pump(0, 1e-4, 80e3)
+    pumped = PumpedCups.of(2e-5, [line, line], 0.0, pump, ATMOSPHERE)
+    pressure = np.full(2, ATMOSPHERE)
+
+    def settle():
+        for _ in range(2000):
+            held = pumped.step(pressure, volume, np.array([True, False]), 0.01)
+            pressure[0] = held[0] / volume[0]
+            assert held[1] == 0.0, "what is torn holds nothing"
+        return pressure[0]
+
+    pumped.switch(True, False, [True, True])
+    # S (p - p_end) = G (P^2 - p^2)
+    s, g = pump.speed, line
+    exact = (-s + math.sqrt(s * s + 4.0 * g * (g * ATMOSPHERE**2 + s * pump.lowest))) / (2.0 * g)
+    assert settle() == pytest.approx(exact, rel=1e-6) == pytest.approx(pumped.pressure, rel=1e-6)
+    pumped.switch(True, False, [True, False])
+    assert settle() == pytest.approx(pump.lowest, rel=1e-6)
+    pumped.switch(False, False, [True, False])
+    assert settle() == pytest.approx(pump.lowest, rel=1e-6), "off and shut it stays"
+
+
+def test_a_vent_fills_every_cup_whose_valve_is_open():
+    pumped = PumpedCups.of(2e-5, [1e-8, 1e-8], 1e-8, Pump(0, 1e-4, 80e3), ATMOSPHERE)
+    pumped.network.held[0] *= 0.8
+    pumped.switch(False, True, [True, False])
+    pressure, volume = np.full(2, 0.8 * ATMOSPHERE), np.full(2, 3e-6)
+    for _ in range(500):
+        pressure = pumped.step(pressure, volume, np.ones(2, bool), 0.01) / volume
+    assert pressure[0] == pytest.approx(ATMOSPHERE, rel=1e-6)
+    assert pressure[1] == pytest.approx(0.8 * ATMOSPHERE, rel=1e-12)

@@ -10,6 +10,7 @@ from palpo.config.schema.suction import (
     AirtightGas,
     HandDrive,
     PassiveGas,
+    PumpedGas,
     ScriptedDrive,
     SoftPartner,
     SuctionScene,
@@ -55,6 +56,8 @@ class Suction(System):
                 Live("gas.gauge", "air", "pump", "Pa", min(-20 * kpa, gas.gauge), max(kpa, gas.gauge),
                      gas.gauge, help="pressure against the atmosphere"),
             ]  # fmt: skip
+        if isinstance(gas, PumpedGas):
+            air += _pump_keys(gas)
         held = [(cup.name, cup.drive) for cup in spec.cups if isinstance(cup.drive, HandDrive)]
         return [
             Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
@@ -95,7 +98,27 @@ class Suction(System):
         """See System."""
         from palpo.app.systems.suction.build import rehearse
 
-        rehearse()
+        for cups in (1, 2):
+            rehearse(cups)
+
+
+def _pump_keys(gas: PumpedGas) -> list[Live]:
+    """Pump and vent; what a table switches is not for the hand."""
+    pump, vent = gas.manifold.pump, gas.manifold.vent
+    keys = [
+        Live("gas.manifold.pump.speed", "air", "pump's speed", "m3/s", 0.0, max(1e-3, 2 * pump.speed),
+             pump.speed),
+    ]  # fmt: skip
+    if not pump.table:
+        keys.append(
+            Live("gas.manifold.pump.state", "air", "pump", "", 0.0, 0.0, pump.state, choices=("on", "off"))
+        )
+    if not vent.table:
+        keys.append(
+            Live("gas.manifold.vent.state", "air", "vent", "", 0.0, 0.0, vent.state, choices=("shut", "open"),
+                 help="lets air into the manifold, so that the cups drop what they hold")
+        )  # fmt: skip
+    return keys
 
 
 SYSTEM = Suction()

@@ -10,6 +10,7 @@ from scipy.spatial import ConvexHull, cKDTree
 from palpo.app.build.meshes import rigid_surface, shape_of, soft_partner_mesh
 from palpo.app.build.parts import chosen_nodes, key_of, placed
 from palpo.app.runtime.live import device_values
+from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import material as schema
 from palpo.config.schema.suction import (
     ActiveGas,
@@ -47,11 +48,19 @@ from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.roughness import Seal, Surface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
 from palpo.physics.systems.suction import CupSpec, Ground, Suction
-from palpo.physics.systems.suction_drives import Cables, Course, Drive, FigureSpring, Scripted, cable_links
+from palpo.physics.systems.suction_drives import (
+    Cables,
+    Course,
+    Drive,
+    FigureSpring,
+    Scripted,
+    cable_links,
+)
 from palpo.physics.systems.suction_loop import Gains, Hand
 
-CAPACITY = 640
-"""Most contacts in a step: a cup of 4800 nodes with its whole rim pressed down has about 500."""
+CAPACITY, FURTHER = 640, 160
+"""Most contacts in a step: a cup of 4800 nodes with its whole rim pressed down has about 500. Of each further
+cup: of 203 nodes, flattened, one has 78."""
 
 SERVO_CONTACTS, SERVO_CAVITIES = 24, 4
 """Contacts and cavities of the servo: a sweep over them takes about 10 us."""
@@ -94,6 +103,7 @@ def build(spec: SuctionScene) -> SuctionBuild:
     soft = [_soft(spec, i) for i in range(len(spec.cups))]
     bodies = [_body(spec, told, form) for told, form in zip(spec.cups, soft, strict=True)]
     partner, rigid = _partner(spec, bodies)
+    capacity = capacity_of(spec)
     limits = thresholds(spec.contact.distance, spec.contact.sealing, spec.contact.alarm)
     gas, solver = spec.gas, spec.solver
     suction = Suction(
@@ -116,9 +126,12 @@ def build(spec: SuctionScene) -> SuctionBuild:
         exact=spec.refine,
         stop=Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps),
         accelerated=solver.stop == "residual",
-        capacity=CAPACITY,
+        capacity=capacity,
+        pumped=pumped_of(spec),
     )
     drives: list[Drive] = []
+    if suction.pumped is not None:
+        drives.append(switches_of(spec, suction.pumped))
     hand = None
     for i, (told, body, form) in enumerate(zip(spec.cups, bodies, soft, strict=True)):
         if isinstance(told.drive, HandDrive):
@@ -129,6 +142,11 @@ def build(spec: SuctionScene) -> SuctionBuild:
     if isinstance(gas, ActiveGas) and gas.table:
         gauge = _course(gas.table)
     return SuctionBuild(suction, drives, hand, gauge, soft)
+
+
+def capacity_of(spec: SuctionScene) -> int:
+    """Most contacts in a step."""
+    return CAPACITY + FURTHER * (len(spec.cups) - 1)
 
 
 def seal_on(spec: SuctionScene, material: Material) -> Seal | None:
@@ -235,7 +253,7 @@ def _body(spec: SuctionScene, told: Cup, form: Soft) -> HeldBody:
 def _drive(
     spec: SuctionScene, told: Cup, body: HeldBody, form: Soft, partner: RigidBody | None
 ) -> list[Drive]:
-    match told.drive:
+    match spec.drive_of(told):
         case ScriptedDrive() as drive:
             return [Scripted(body, _path(spec, drive))]
         case FigureDrive() as drive:
@@ -269,7 +287,7 @@ def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody 
     """The other side, and the rigid body in it."""
     told = spec.partner
     if isinstance(told, SoftPartner):
-        return SoftSide(_soft_partner(spec, told, cups), CAPACITY), None
+        return SoftSide(_soft_partner(spec, told, cups), capacity_of(spec)), None
     surface = rigid_surface(spec)
     surface = surface.with_vertices(told.placement.scale * surface.vertices)
     rotation = quaternion_matrix(told.placement.quaternion)
@@ -287,7 +305,7 @@ def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody 
         told.placement.quaternion,
         spec.gravity,
     )
-    return RigidSide(body, surface.with_vertices(surface.vertices - centre), CAPACITY), body
+    return RigidSide(body, surface.with_vertices(surface.vertices - centre), capacity_of(spec)), body
 
 
 def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -> HeldBody:
@@ -333,28 +351,32 @@ def settings_of(spec: SuctionScene) -> NDArray[np.void]:
     return values
 
 
-def rehearse() -> None:
-    """Flatten the smallest cup on a block and pull it off: every compiled function of a step is called."""
+def rehearse(cups: int = 1) -> None:
+    """Flatten small cups on a block and pull them off: every compiled function of a step is called."""
     made = cup(CUPS["small"].shape, GRIDS[76])
-    nodes = made.mesh.nodes + np.array([0.0, 0.4e-3, 0.0])
     wall = np.union1d(made.underside, made.rim)
-    body = HeldBody(
-        "cup",
-        made.mesh.with_nodes(nodes),
-        Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0),
-        made.held,
-        wall,
-    )
-    block = partners.slab(0.1, 2, 0.02)
+    bodies = [
+        HeldBody(
+            "cup",
+            made.mesh.with_nodes(made.mesh.nodes + np.array([0.05 * k, 0.4e-3, 0.0])),
+            Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0),
+            made.held,
+            wall,
+        )
+        for k in range(cups)
+    ]
+    block = partners.slab(0.2, 2, 0.02)
     volume, centre, inertia = block.mass_properties(1.0)
     rigid = RigidBody("block", 1.0, inertia / volume, centre)
     side = RigidSide(rigid, block.with_vertices(block.vertices - centre), 128)
     seal = seal_of(Surface(1e-5, 5e-4), CUPS["small"].youngs_modulus)
     suction = Suction(
-        [CupSpec(body, seal=seal)], side, thresholds(1e-4, 5e-4, 2e-3), Air(102e3, leak=1e-6), capacity=128,
-        ground=Ground(-0.02, 0.6, np.arange(4)),
+        [CupSpec(body, seal=seal) for body in bodies], side, thresholds(1e-4, 5e-4, 2e-3),
+        Air(102e3, leak=1e-6), capacity=128, ground=Ground(-0.02, 0.6, np.arange(4)),
     )  # fmt: skip
-    assert body.handle is not None
     for way in (0.0, -1e-3, -4e-3, -8e-3, -10e-3, -10e-3, -6e-3, 0.0, 5e-3):
-        body.handle.drive(body.handle.centre + np.array([0.0, way, 0.0]))
+        for body in bodies:
+            assert body.handle is not None
+            body.handle.drive(body.handle.centre + np.array([0.0, way, 0.0]))
         suction.step()
+    suction.close()

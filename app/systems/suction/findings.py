@@ -20,6 +20,8 @@ GRIP = 200.0
 LIFT = 1e-3
 """Rise of the partner [m] from which it is said to be lifted, ten contact distances."""
 
+MANIFOLD = "manifold"
+
 QUANTITIES = (("suction pressure", "kPa", 1e-3), ("volume", "ml", 1e6), ("air", "umol", 1e6))
 
 
@@ -28,7 +30,8 @@ class Findings:
 
     def __init__(self, suction: Suction) -> None:
         self._suction = suction
-        self._history = History([f"{title} {j + 1}" for title, _, _ in QUANTITIES for j in range(SHOWN)])
+        names = [f"{title} {j + 1}" for title, _, _ in QUANTITIES for j in range(SHOWN)]
+        self._history = History([*names, MANIFOLD])
         self._start = self._place()
         self.most = 0
         """Largest number of cavities at once."""
@@ -50,7 +53,8 @@ class Findings:
         values = np.full((len(QUANTITIES), SHOWN), np.nan)
         for row, value in zip(values, (gauge, s.volume, s.amount), strict=True):
             row[: len(order)] = value[order]
-        self._history.add(s.time, values.ravel())
+        shared = np.nan if s.pumped is None else s.pumped.pressure - s.air.atmosphere
+        self._history.add(s.time, np.append(values.ravel(), shared))
         self.most = max(self.most, s.cavity_count)
         self.lowest = min(self.lowest, float(gauge.min(initial=0.0)))
         self.hold = max(self.hold, float(s.hold[:, 1].max()))
@@ -73,6 +77,7 @@ class Findings:
     def curves(self) -> list[Curves]:
         """Pressure, volume and air of the cavities over the last seconds."""
         seconds, values = self._history.latest(SPAN)
+        shared = {} if self._suction.pumped is None else {MANIFOLD: 1e-3 * values[MANIFOLD]}
         return [
             Curves(
                 title, unit, seconds,
@@ -80,7 +85,8 @@ class Findings:
                     f"cavity {j + 1}": factor * curve
                     for j in range(SHOWN)
                     if np.isfinite(curve := values[f"{title} {j + 1}"]).any() or j == 0
-                },
+                }
+                | (shared if title == QUANTITIES[0][0] else {}),
             )
             for title, unit, factor in QUANTITIES
         ]  # fmt: skip

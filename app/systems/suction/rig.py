@@ -25,10 +25,12 @@ from palpo.app.systems.suction.build import (
 )
 from palpo.app.systems.suction.findings import Findings
 from palpo.app.systems.suction.picture import SuctionVisual
+from palpo.app.systems.suction.pumped import change_pump
 from palpo.config.schema.suction import ActiveGas, HandDrive, SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.suction.sides import RigidSide, SoftSide
+from palpo.physics.systems.suction_drives import Switches
 from palpo.physics.systems.suction_loop import SuctionLoop
 from palpo.physics.systems.suction_servo import make_servo as make_handle
 from palpo.physics.systems.suction_servo import suction_tick, tick_data
@@ -109,6 +111,9 @@ class SuctionRig(PlainRig):
         suction, gas, solver = self.built.suction, spec.gas, spec.solver
         suction.mu[:] = [spec.mu(cup) for cup in spec.cups]
         suction.air = air_of(gas)
+        for drive in self.built.drives:
+            if isinstance(drive, Switches):
+                change_pump(gas, drive)
         if rougher:
             for enclosure, soft in zip(suction.enclosures, self.built.soft, strict=True):
                 enclosure.seal = seal_on(spec, soft.material)
@@ -127,7 +132,7 @@ class SuctionRig(PlainRig):
         """See Rig."""
         super().warm_up(progress)
         with progress.stage("compiling contacts and cavities, or loading them"):
-            rehearse()
+            rehearse(min(2, len(self.spec.cups)))
 
     def problem(self) -> ContactProblem:
         """The last step's contacts without the cavities [m], [N]; InputError if it had none."""

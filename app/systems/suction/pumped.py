@@ -1,0 +1,43 @@
+"""From a scene's pump, lines and valves to the network that its cups share."""
+
+from palpo.config.schema.pump import CupLine, Line
+from palpo.config.schema.suction import Gas, PumpedGas, SuctionScene
+from palpo.physics.suction.network import Pump, PumpedCups, pipe_conductance
+from palpo.physics.systems.suction_drives import Switches
+
+
+def pump_of(gas: PumpedGas) -> Pump:
+    """The pump at the manifold."""
+    told = gas.manifold.pump
+    return Pump(0, told.speed, gas.atmosphere + told.lowest)
+
+
+def pumped_of(spec: SuctionScene) -> PumpedCups | None:
+    """What the cups share, at the atmosphere's pressure; None without a pump. Raises InputError."""
+    gas = spec.gas
+    if not isinstance(gas, PumpedGas):
+        return None
+    manifold = gas.manifold
+    lines = [_conductance(cup.line or CupLine()) for cup in spec.cups]
+    return PumpedCups.of(manifold.volume, lines, _conductance(manifold.vent), pump_of(gas), gas.atmosphere)
+
+
+def switches_of(spec: SuctionScene, pumped: PumpedCups) -> Switches:
+    """Pump, vent and valves over time."""
+    gas = spec.gas
+    assert isinstance(gas, PumpedGas)
+    lines = [cup.line or CupLine() for cup in spec.cups]
+    return Switches(
+        pumped, gas.manifold.pump.runs, gas.manifold.vent.lets_in, [line.lets_by for line in lines]
+    )
+
+
+def change_pump(gas: Gas, switches: Switches) -> None:
+    """Bring what may change while it runs to the values of `gas`."""
+    if isinstance(gas, PumpedGas):
+        switches.pumped.network.pumps = (pump_of(gas),)
+        switches.running, switches.vented = gas.manifold.pump.runs, gas.manifold.vent.lets_in
+
+
+def _conductance(line: Line) -> float:
+    return pipe_conductance(line.diameter, line.length)

@@ -1,0 +1,104 @@
+"""Several cups on one rigid partner: their blocks and its six motions are the whole problem, to rounding."""
+
+import numpy as np
+import pytest
+
+from palpo.app.systems.suction.build import build
+from palpo.config.load import load_scene
+from palpo.physics.suction.cup_blocks import make_blocks, offset_cups, sweep_cups, whole
+
+rng = np.random.default_rng(5)
+SPAN = np.array([0, 4, 4, 9, 12])
+"""Cups of 4, 0 and 5 contacts, and 3 of the ground."""
+K = 3
+
+
+def problem():
+    """W of blocks with the partner's six motions between them, and of K cavities; b, mu and a force."""
+    n = 3 * int(SPAN[-1])
+    half = 0.1 * rng.standard_normal((n, 6))
+    w = np.zeros((n + K, n + K))
+    for lo, hi in zip(3 * SPAN[:-1], 3 * SPAN[1:], strict=True):
+        a = rng.standard_normal((hi - lo, hi - lo))
+        w[lo:hi, lo:hi] = a @ a.T + half[lo:hi] @ half[lo:hi].T
+    w[n:] = rng.standard_normal((K, n + K))
+    w[n:, n:] += w[n:, n:].T.copy()
+    w[:n, n:] = w[n:, :n].T
+    blocks = make_blocks(SPAN, half)
+    x = rng.standard_normal(n + K)
+    x[:n:3] = np.abs(x[:n:3])
+    return w, whole(w, blocks), rng.standard_normal(n + K), x, blocks
+
+
+def test_displacements_of_blocks_are_those_of_the_whole():
+    w, dense, b, x, blocks = problem()
+    w[5, 20] = np.nan
+    u = np.empty_like(b)
+    offset_cups(w, b, x, u, blocks)
+    np.testing.assert_allclose(u, dense @ x + b, rtol=0, atol=1e-12 * np.abs(u).max())
+
+
+def test_a_sweep_over_blocks_visits_what_a_sweep_over_the_whole_visits():
+    """Gauss-Seidel in plain NumPy on the whole matrix; a block that hands on late, or twice, is caught."""
+    w, dense, b, x, blocks = problem()
+    n, mu = 3 * int(SPAN[-1]), np.full(int(SPAN[-1]), 0.7)
+    diagonal = dense.diagonal()[:n].reshape(-1, 3)
+    step = np.stack([1.0 / diagonal[:, 0], 1.0 / diagonal[:, 1:].max(axis=1)], axis=1)
+    expected = x.copy()
+    for i in range(0, n, 3):
+        u = dense[i : i + 3] @ expected + b[i : i + 3]
+        normal = max(0.0, expected[i] - step[i // 3, 0] * u[0])
+        u += dense[i : i + 3, i] * (normal - expected[i])
+        slip = expected[i + 1 : i + 3] - step[i // 3, 1] * u[1:]
+        slip *= min(1.0, mu[0] * normal / max(np.hypot(*slip), 1e-300))
+        expected[i : i + 3] = normal, *slip
+    u, before = np.empty_like(b), np.empty(n)
+    offset_cups(w, b, x, u, blocks)
+    sweep_cups(w, mu, x, u, step, before, blocks)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(u, dense @ expected + b, rtol=0, atol=1e-10 * np.abs(u).max())
+
+
+def gripper(whole_rows, steps=40):
+    """A gripper after so many steps; its forces, pressures and place."""
+    spec = load_scene("suction-gripper", [f"cups.{i}.geometry.resolution=76" for i in range(4)])
+    made = build(spec)
+    suction = made.suction
+    if whole_rows:
+        suction._spans = lambda: np.array([0, int(suction.rows.size[0])])
+    for _ in range(steps):
+        for drive in made.drives:
+            drive.prepare(suction.time + suction.h)
+        suction.step()
+    found = suction.r.copy(), suction.pressure.copy(), suction.partner.body.x.copy()
+    w, b = suction.problem
+    suction.close()
+    return *found, w.copy(), b.copy()
+
+
+def test_a_step_of_a_gripper_is_the_same_by_blocks_and_as_one():
+    by_blocks, as_one = gripper(False), gripper(True)
+    assert len(by_blocks[1]) == 3, "three cups shut air in"
+    assert by_blocks[0].size > 100, "and press"
+    for of_blocks, of_one in zip(by_blocks, as_one, strict=True):
+        # forces are solved to 1e-6
+        np.testing.assert_allclose(of_blocks, of_one, rtol=0, atol=1e-5 * np.abs(of_one).max())
+
+
+@pytest.mark.parametrize(("valve", "lifted"), [("[[0, true], [1.2, false]]", True), ("[[0, true]]", False)])
+def test_a_gripper_lifts_only_once_what_leaks_is_shut(valve, lifted):
+    """Against a line of 2 mm in the open, 6 l/min hold 0.27 kPa: 0.1 N on each cup, for a plate of 2 N."""
+    spec = load_scene(
+        "suction-gripper",
+        [f"cups.high.line.valve={valve}", *(f"cups.{i}.geometry.resolution=76" for i in range(4))],
+    )
+    made = build(spec)
+    suction = made.suction
+    start = suction.partner.body.x[0, 1]
+    while suction.time < 3.0:
+        for drive in made.drives:
+            drive.prepare(suction.time + suction.h)
+        suction.step()
+    rise = suction.partner.body.x[0, 1] - start
+    suction.close()
+    assert (rise > 0.02) == lifted and (lifted or abs(rise) < 1e-3)
