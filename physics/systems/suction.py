@@ -102,10 +102,10 @@ class Suction:
 
     partner: a FixedSide, RigidSide or SoftSide (physics/suction/sides.py), made with the same `capacity`, the
     most rows. exact: borders on the iso-line.
-    stop: of the solver. accelerated: see palpo.physics.suction.pressure. pumped: the pump that all share.
+    stop: of the solver. accelerated: see palpo.physics.suction.pressure.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
-    is shut in; mu (cups,); the handles and loads of the bodies.
+    is shut in; pumped, the pump that all cups share, or None; mu (cups,); the handles and loads of the bodies.
     Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
     [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
     driven handle; diverged, how many solutions did: of them the forces of the least residual were kept, but
@@ -119,7 +119,7 @@ class Suction:
     def __init__(
         self, cups: Sequence[CupSpec], partner: Side, limits: Thresholds, air: Air, h: float = 0.01, *,
         ground: Ground | None = None, gauge: float | None = None, exact: bool = True,
-        stop: Stop = STOP, accelerated: bool = True, capacity: int = 512, pumped: PumpedCups | None = None,
+        stop: Stop = STOP, accelerated: bool = True, capacity: int = 512,
     ) -> None:  # fmt: skip
         if not partner.surface.closed:
             raise InputError("the partner's surface is open, and air would pass through it: close it.")
@@ -128,7 +128,8 @@ class Suction:
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
         self.sides: list[Side] = [*self.cups, partner]
         self.limits, self.air, self.h, self.ground = limits, air, h, ground
-        self.gauge, self.stop, self.accelerated, self.pumped = gauge, stop, accelerated, pumped
+        self.gauge, self.stop, self.accelerated = gauge, stop, accelerated
+        self.pumped: PumpedCups | None = None
         self.mu = np.array([spec.mu for spec in cups])
         self.enclosures = [
             Enclosure(

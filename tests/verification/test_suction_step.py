@@ -291,7 +291,7 @@ def test_the_air_of_a_flattened_cup_leaks_to_the_atmospheres_pressure_from_eithe
 
 
 def test_a_solution_that_diverges_lets_no_air_out_and_is_counted(monkeypatch):
-    def run_away(w, b, mu, x, u, gas, tolerance, bound, sweeps, a):
+    def run_away(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks):
         a.best[len(b) - 1] = 1e6  # far over the largest pressure, where air would leave
         return DIVERGED
 

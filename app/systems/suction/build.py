@@ -127,9 +127,9 @@ def build(spec: SuctionScene) -> SuctionBuild:
         stop=Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps),
         accelerated=solver.stop == "residual",
         capacity=capacity,
-        pumped=pumped_of(spec),
     )
     drives: list[Drive] = []
+    suction.pumped = pumped_of(spec)
     if suction.pumped is not None:
         drives.append(switches_of(spec, suction.pumped))
     hand = None
