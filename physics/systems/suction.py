@@ -105,7 +105,7 @@ class Suction:
     stop: of the solver. accelerated: see palpo.physics.suction.pressure.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
-    is shut in; pumped, the pump that all cups share, or None; mu (cups,); the handles and loads of the bodies.
+    is shut in; pumped, the pump that all cups share, or None; mu (cups,); handles and loads of the bodies.
     Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
     [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
     driven handle; diverged, how many solutions did: of them the forces of the least residual were kept, but
