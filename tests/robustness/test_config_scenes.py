@@ -17,7 +17,7 @@ QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
-    "active", "arm", "bunny", "cube", "dart", "gas", "half-cylinder", "mass", "pipe", "plane", "shapes",
+    "active", "arm", "bunny", "cube", "dart", "gas", "gripper", "half-cylinder", "mass", "pipe", "plane", "shapes",
     "softcube", "sphere", "toy", "tunnel",
 ]  # fmt: skip
 HAPCO = [
