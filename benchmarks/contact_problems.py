@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.contact.problem import ContactProblem, SparseProblem
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.generate import block
@@ -49,6 +50,16 @@ def squeezed_block(cells: int, mu: float) -> ContactProblem:
 
 def brick_wall(courses: int, bricks: int, mu: float) -> ContactProblem:
     """Rigid bricks, kicked at random, over one step h = 1 ms: W = h^2 J M^-1 J^T has rank 6 a brick."""
+    w, b, friction = _brick_wall(courses, bricks, mu)
+    return ContactProblem(w.toarray(), b, friction)
+
+
+def large_brick_wall(courses: int, bricks: int, mu: float) -> SparseProblem:
+    """The same with W kept sparse: a brick hangs together with those that it touches."""
+    return SparseProblem(*_brick_wall(courses, bricks, mu))
+
+
+def _brick_wall(courses: int, bricks: int, mu: float) -> tuple[sp.csr_array, Array, Array]:
     rng, h = np.random.default_rng(0), 1e-3
     at = np.array(
         [[1.02 * BRICK[0] * (c + 0.5 * (k % 2)), BRICK[1] * (k + 0.5), 0.0] for k in range(courses)
@@ -57,32 +68,37 @@ def brick_wall(courses: int, bricks: int, mu: float) -> ContactProblem:
     blocks = [
         _corners(at, upper, lower)
         for upper in range(len(at))
-        for lower in ([-1] if upper < bricks else range(upper))
+        for lower in ([-1] if upper < bricks else _course(upper // bricks - 1, bricks))
     ]
-    j = np.concatenate([rows for rows in blocks if rows is not None])
+    j = sp.vstack([rows for rows in blocks if rows is not None], format="csr")
     inertia = MASS / 12.0 * (BRICK @ BRICK - BRICK**2)
     inverse = np.tile(np.concatenate([np.full(3, 1.0 / MASS), 1.0 / inertia]), len(at))
     v = 0.05 * rng.normal(size=6 * len(at))
     v[1::6] -= 9.81 * h
-    return ContactProblem(_symmetric(h * h * (j * inverse) @ j.T), h * j @ v, np.full(len(j) // 3, mu))
+    w = sp.csr_array(h * h * (j @ sp.diags_array(inverse) @ j.T))
+    return sp.csr_array(0.5 * (w + w.T)), h * (j @ v), np.full(j.shape[0] // 3, mu)
 
 
-def _corners(at: Array, upper: int, lower: int) -> Array | None:
+def _course(k: int, bricks: int) -> range:
+    return range(k * bricks, (k + 1) * bricks)
+
+
+def _corners(at: Array, upper: int, lower: int) -> sp.coo_array | None:
     """Rows of J of the corners where a brick lies on another (-1: the ground); None where it does not."""
     below = at[lower] if lower >= 0 else at[upper] - [0.0, BRICK[1], 0.0]
     left, right = max(at[upper, 0], below[0]) - BRICK[0] / 2, min(at[upper, 0], below[0]) + BRICK[0] / 2
-    if not np.isclose(at[upper, 1] - below[1], BRICK[1]) or right <= left:
+    if right <= left:
         return None
     axes = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    rows = np.zeros((12, 6 * len(at)))
+    bodies = [(upper, 1.0), (lower, -1.0)][: 1 + (lower >= 0)]
+    rows = np.zeros((12, 6 * len(bodies)))
     for c, (x, z) in enumerate((x, z) for x in (left, right) for z in (-BRICK[2] / 2, BRICK[2] / 2)):
-        for body, sign in ((upper, 1.0), (lower, -1.0)):
-            if body >= 0:
-                arm = np.array([x, at[upper, 1] - BRICK[1] / 2, z]) - at[body]
-                rows[3 * c : 3 * c + 3, 6 * body : 6 * body + 6] = sign * np.hstack(
-                    [axes, np.cross(arm, axes)]
-                )
-    return rows
+        for side, (body, sign) in enumerate(bodies):
+            arm = np.array([x, at[upper, 1] - BRICK[1] / 2, z]) - at[body]
+            rows[3 * c : 3 * c + 3, 6 * side : 6 * side + 6] = sign * np.hstack([axes, np.cross(arm, axes)])
+    columns = np.concatenate([6 * body + np.arange(6) for body, _ in bodies])
+    row, column = np.nonzero(rows)
+    return sp.coo_array((rows[row, column], (row, columns[column])), shape=(12, 6 * len(at)))
 
 
 def _block(cells: int, clamped: Callable[[Array], NDArray[np.bool_]]) -> tuple[Array, Array]:

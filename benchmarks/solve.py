@@ -5,23 +5,40 @@ The times of sweeps are the kernels' own, stop tests of `anderson` included; a s
 """
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from palpo.benchmarks.contact_problems import brick_wall, pressed_block, soft_on_soft, squeezed_block
+from palpo.benchmarks.contact_problems import (
+    brick_wall,
+    large_brick_wall,
+    pressed_block,
+    soft_on_soft,
+    squeezed_block,
+)
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.contact.io import read_problem
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.solvers import sparse_anderson
 from palpo.physics.contact.solvers.anderson import CONVERGED, SWEEPS, advance, begin, make_acceleration
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.kernels import kernel
+from palpo.studies.hapco_benches import PAIRS, sliding
+from palpo.studies.hapco_contacts import build, problems_along, refined
 
 FRICTION = Path(__file__).resolve().parents[3] / "shared" / "data" / "friction"
-"""Problems of others, timed too where they are."""
+HARD = Path(__file__).resolve().parents[1] / "tests" / "contact" / "problems" / "hard"
+"""Problems of others, and the tests' own hard ones, timed too where they are."""
+
+REFINED, STEPS = 8, 8
+"""Contacts along an edge of the refined tissue, and steps of its path: a problem each."""
+
+WALLS = ((8, 6), (8, 20), (8, 60))
+"""Courses, and bricks in each, of the walls whose W is kept sparse."""
 
 TOLERANCES = (1e-4, 1e-8)
 PATIENCE_MS = 300.0
@@ -30,8 +47,11 @@ PATIENCE_MS = 300.0
 WHOLE, TURNS = ("portfolio", "interior-point"), 3
 """Solvers of whole problems that are timed beside the sweeps, and how often they take turns."""
 
-MOST = 50_000
-"""Sweeps after which a solve is given up."""
+SWEPT = 100
+"""Sweeps of which the time of one is taken."""
+
+MOST, LONG = 50_000, 60.0
+"""Sweeps after which a solve is given up, and time [s] after which that of a sparse wall is."""
 
 
 def problems(small: bool = False) -> dict[str, ContactProblem]:
@@ -54,13 +74,54 @@ def problems(small: bool = False) -> dict[str, ContactProblem]:
         "brick tower, 188, rank-deficient": brick_wall(16, 2, 0.7),
         "brick wall, 332, rank-deficient": brick_wall(8, 6, 0.5),
     }
-    read = {path.stem[:24]: read_problem(path) for path in sorted(FRICTION.glob("*.[nh][pd]*"))}
+    made |= {f"refined tissue, 64, step {k + 1}": held for k, held in enumerate(_refined())}
+    files = [*sorted(FRICTION.glob("*.[nh][pd]*")), *sorted(HARD.glob("*.npz"))]
+    read = {path.stem[:24]: read_problem(path) for path in files}
     return made | {name: problem for name, problem in read.items() if isinstance(problem, ContactProblem)}
 
 
+def _refined() -> list[ContactProblem]:
+    return problems_along(build(refined(REFINED), *PAIRS["tissue-tissue"]), sliding(10), STEPS)[0]
+
+
 def solve(small: bool = False) -> Figures:
-    """Contact problems, easy and hard, to 1e-4 and 1e-8: `anderson` and whole solves beside plain sweeps."""
-    return {name: _problem(held) for name, held in problems(small).items()} | {"bare loop us": bare_loop_us()}
+    """Contact problems, easy and hard, to 1e-4 and 1e-8: `anderson` and whole solves beside plain sweeps.
+
+    Walls of bricks up to thousands of contacts follow, with W kept sparse.
+    """
+    figures: Figures = {name: _problem(held) for name, held in problems(small).items()}
+    figures |= sparse_walls(WALLS[: 1 if small else None])
+    return figures | {"bare loop us": bare_loop_us()}
+
+
+def sparse_walls(sizes: Sequence[tuple[int, int]]) -> Figures:
+    """Walls with W kept sparse: a sweep, by entries of W, and a whole solve to 1e-4 and 1e-8."""
+    figures, first = {}, 0.0
+    for courses, bricks in sizes:
+        wall = large_brick_wall(courses, bricks, 0.5)
+        spent = {}
+        for count in (1, 1 + SWEPT):  # the first may compile; a solve's own cost cancels in the difference
+            sparse_anderson.solve(wall, Stop(1e-15, count))
+            begun = time.thread_time()
+            sparse_anderson.solve(wall, Stop(1e-15, count))
+            spent[count] = time.thread_time() - begun
+        sweep = 1e6 * (spent[1 + SWEPT] - spent[1]) / SWEPT
+        own: Figures = {
+            "entries of W": int(wall.w.nnz),
+            "sweep us": sweep,
+        }
+        first = first or 1e3 * sweep / wall.w.nnz
+        own["sweep ns an entry"] = beside(1e3 * sweep / wall.w.nnz, first, "the smallest wall")
+        for tolerance in TOLERANCES:
+            begun = time.thread_time()
+            result = find_solver("portfolio").solve(wall, Stop(tolerance, MOST, LONG))
+            own[f"{tolerance:g}"] = {
+                "ms": 1e3 * (time.thread_time() - begun),
+                "iterations": result.iterations,
+                "residual": result.residual,
+            }
+        figures[f"brick wall, {wall.n_contacts}, W sparse"] = own
+    return figures
 
 
 def _problem(held: ContactProblem) -> Figures:

@@ -25,15 +25,16 @@ def test_every_stored_problem_is_solved_with_w_kept_sparse(name):
     assert in_cones(held, result.r)
 
 
-def test_a_wall_of_bricks_that_sweeps_leave_is_solved_sparse_by_the_portfolio():
+def test_a_wall_of_bricks_is_solved_sparse_by_the_portfolio_and_by_the_interior_point():
     """Rigid bricks hang together through their neighbours alone: most of W is zero."""
     wall = brick_wall(5, 12, 0.3)
     kept = kept_sparse(wall)
     assert kept.w.nnz < 0.1 * wall.w.size
-    assert not gauss_seidel.solve(kept, Stop(1e-8, portfolio.SPARSE_SWEEPS)).converged
-    result = portfolio.solve(kept, Stop(1e-8, 600))
-    assert result.converged
-    assert in_cones(wall, result.r)
+    assert not gauss_seidel.solve(kept, Stop(1e-8, 600)).converged
+    for solve in (portfolio.solve, sparse_interior_point.solve):
+        result = solve(kept, Stop(1e-8, 600))
+        assert result.converged
+        assert in_cones(wall, result.r)
 
 
 @pytest.mark.parametrize("name", ["easy.npz", "wedge_paper.npz", "high_friction.npz"])

@@ -305,7 +305,7 @@ def test_a_large_sparse_problem_stays_sparse_and_is_solved(tmp_path):
     read = read_problem(tmp_path / "p.h5")
     assert isinstance(read, SparseProblem)
     with pytest.raises(InputError, match=r"64.8 GB; .*gauss-seidel.* keeps it sparse"):
-        find_solver("anderson").solve(read)
+        find_solver("homotopy").solve(read)
 
 
 @pytest.mark.parametrize("name", ["easy.npz", "wedge_gripped.npz", "rank_deficient_stack.npz"])

@@ -36,7 +36,8 @@ from palpo.physics.contact.solvers import (
     homotopy,
     interior_point,
     semi_smooth_newton,
-    sparse,
+    sparse_admm,
+    sparse_anderson,
     sparse_interior_point,
 )
 from palpo.physics.contact.solvers.products import mean_compliances
@@ -82,8 +83,9 @@ SETTLING, FURTHER, FEW = 1e-4, 0.01, 0.7
 try's at which it is tried again, where no larger share of the contacts bears: of fewer rows its steps are
 cheaper, and once the statuses are right one or two of them end it."""
 
-SPARSE_SWEEPS = 300
-"""Sweeps over a sparse W before it is factored."""
+SPARSE_SWEEPS, SPARSE_SHARE = 2000, 8
+"""Sweeps over a sparse W before it is factored: about what an interior-point solve costs there. Each further
+round has twice as many, and a share of one to so many in alternations."""
 
 ROUND, CHUNK = 400, 80
 """Sweeps, and alternations, of the first round; each further one has twice as many. Sweeps between looks."""
@@ -161,7 +163,7 @@ class _Run:
 
 
 def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
-    """Whichever of four solvers gets the residual to `stop.tolerance` first; of two where W is sparse.
+    """Whichever of four solvers gets the residual to `stop.tolerance` first; of three where W is sparse.
 
     Iterations are sweeps, factorisations and alternations together. Gives back the force of the least
     residual, whatever ended it: never worse than the warm start, or than no force.
@@ -194,25 +196,60 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
 
 
 def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> ContactResult:
-    """SPARSE_SWEEPS sweeps, an interior point, and sweeps again from the best force for what is left."""
-    result = judge(problem, stop, starting_force(problem), 0, "iterations", started)
-    done = 0
-    for member, share in (
-        (sparse.solve, SPARSE_SWEEPS), (sparse_interior_point.solve, INTERIOR), (sparse.solve, math.inf)
-    ):  # fmt: skip
-        left = stop.max_iterations - done
-        seconds = stop.seconds - (perf_counter() - started)
-        if result.converged or left <= 0 or seconds <= 0.0:
+    """Sweeps, an interior point, then sweeps and alternations in turns, each from the best force."""
+    sweeps = sparse_anderson.Sweeps(problem, stop.tolerance)
+    best, least, done, reason = sweeps.a.best.copy(), sweeps.least, 0, "iterations"
+    turns, length = iter((_sparse_sweeps, _sparse_interior)), SPARSE_SWEEPS
+    before = math.inf
+    while least > stop.tolerance and done < stop.max_iterations:
+        if done and perf_counter() - started >= stop.seconds:
+            reason = "time"
             break
-        part = replace(stop, max_iterations=int(min(left, share)), seconds=seconds)
-        found = member(replace(problem, warm=result.r), part)
-        done += found.iterations
-        if relative_residual(problem, found.r) <= relative_residual(problem, result.r):
-            result = found
-    reason: Reason = "iterations" if done >= stop.max_iterations else "stalled"
-    if perf_counter() - started >= stop.seconds:
-        reason = "time"
-    return judge(problem, stop, result.r, done, reason, started)
+        turn = next(turns, None)
+        if turn is None:
+            if least == before:  # a whole round has led nowhere
+                reason = "stalled"
+                break
+            before, length = least, 2 * length
+            turns = iter((_sparse_sweeps, _sparse_alternations))
+            continue
+        seconds = stop.seconds - (perf_counter() - started)
+        part = replace(stop, max_iterations=stop.max_iterations - done, seconds=seconds)
+        spent, r = turn(replace(problem, warm=best), part, sweeps, length)
+        done += spent
+        error = relative_residual(problem, r)
+        if error < least:
+            least, best = error, r
+    ended: Reason = reason  # type: ignore[assignment]
+    return judge(problem, stop, best, done, ended, started)
+
+
+def _sparse_sweeps(
+    problem: SparseProblem, part: Stop, sweeps: sparse_anderson.Sweeps, length: int
+) -> tuple[int, Array]:
+    """Sweeps on from where they were left, or from a better force that another solver has found since."""
+    if problem.warm is not None and relative_residual(problem, problem.warm) < sweeps.least:
+        sweeps.start(starting_force(problem))
+    had = sweeps.done
+    sweeps.run(min(length, part.max_iterations), part.seconds)
+    return max(sweeps.done - had, 1), sweeps.a.best.copy()
+
+
+def _sparse_interior(
+    problem: SparseProblem, part: Stop, sweeps: sparse_anderson.Sweeps, length: int
+) -> tuple[int, Array]:
+    found = sparse_interior_point.solve(
+        problem, replace(part, max_iterations=min(INTERIOR, part.max_iterations))
+    )
+    return max(found.iterations, 1), found.r
+
+
+def _sparse_alternations(
+    problem: SparseProblem, part: Stop, sweeps: sparse_anderson.Sweeps, length: int
+) -> tuple[int, Array]:
+    most = min(length // SPARSE_SHARE, part.max_iterations)
+    found = sparse_admm.solve(problem, replace(part, max_iterations=most))
+    return max(found.iterations, 1), found.r
 
 
 def _try_all(run: _Run) -> None:

@@ -29,8 +29,8 @@ class Solver:
     """False where the converged answer is not a solution of the problem, as for two printed variants."""
     sure: bool = True
     """False where it may stall far from a solution, and then says so: made to go on from another's force."""
-    sparse: bool = False
-    """Whether it takes a W that is kept sparse."""
+    sparse: str = ""
+    """module:function for a W that is kept sparse; none where it needs a dense one."""
     short: str = ""
     """Another name, as in the tables of 001, N. Talbi's thesis."""
 
@@ -43,7 +43,8 @@ class Solver:
                 f"{self.name} needs W dense, which for {problem.n_contacts} contacts takes "
                 f"{8e-9 * problem.w.shape[0] ** 2:.1f} GB; {able} keeps it sparse"
             )
-        module, _, function = self.place.partition(":")
+        place = self.sparse if isinstance(problem, SparseProblem) else self.place
+        module, _, function = place.partition(":")
         found: Solve = getattr(import_module(module), function)
         known = list(inspect.signature(found).parameters)[2:]
         for key in options:
@@ -121,14 +122,14 @@ register(
         "portfolio",
         "accelerated sweeps, Newton, interior point and alternating directions, as the problem needs",
         f"{_HERE}.portfolio:solve",
-        sparse=True,
+        sparse=f"{_HERE}.portfolio:solve",
         short="best",
     ),
     Solver(
         "interior-point",
         "primal-dual interior point on the cones, Mehrotra (Acary et al. 2024)",
         f"{_HERE}.interior_point:solve",
-        sparse=True,
+        sparse=f"{_HERE}.sparse_interior_point:solve",
     ),
     Solver(
         "semi-smooth-newton",
@@ -140,6 +141,7 @@ register(
         "admm",
         "alternating directions with a spectral step (Carpentier et al. 2024)",
         f"{_HERE}.admm:solve",
+        sparse=f"{_HERE}.sparse_admm:solve",
     ),
     Solver(
         "homotopy",
@@ -151,8 +153,14 @@ register(
         "anderson",
         "Gauss-Seidel, extrapolated from its last sweeps (Anderson 1965)",
         f"{_HERE}.anderson:solve",
+        sparse=f"{_HERE}.sparse_anderson:solve",
     ),
-    Solver("gauss-seidel", "block Gauss-Seidel, exact local law", f"{_HERE}.gauss_seidel:solve", sparse=True),
+    Solver(
+        "gauss-seidel",
+        "block Gauss-Seidel, exact local law",
+        f"{_HERE}.gauss_seidel:solve",
+        sparse=f"{_HERE}.sparse:solve",
+    ),
     Solver(
         "maximal-dissipation",
         "over-relaxation, each contact by bisection (002, IV-B; Hwangbo et al. 2018)",
@@ -207,14 +215,14 @@ register(
         "fixed point on the convex relaxation (Acary, Cadoux, Lemarechal & Malick 2011)",
         f"{_HERE}.cadoux:fixed_point",
         sure=False,
-        sparse=True,
+        sparse=f"{_HERE}.cadoux:fixed_point",
     ),
     Solver(
         "convex-relaxation",
         "the associated law: what slides also lifts off (Acary, Cadoux, Lemarechal & Malick 2011)",
         f"{_HERE}.cadoux:relaxation",
         consistent=False,
-        sparse=True,
+        sparse=f"{_HERE}.cadoux:relaxation",
     ),
     Solver(
         "tresca-coulomb",

@@ -12,11 +12,20 @@ def unit_cones(problem: AnyProblem) -> tuple[NDArray[np.float64], float]:
 
     r = scale x and u = unit y / scale. The tangential scale of a contact without friction is 0.
     """
-    n, mu = problem.n_contacts, problem.mu
-    own = problem.w.diagonal().reshape(n, 3).mean(axis=1)
-    mean = own.mean() if own.any() else 1.0
-    own = np.where(own > 0.0, np.maximum(own, STIFFEST * mean), mean)
+    n, mu, own = problem.n_contacts, problem.mu, _compliances(problem)
     unit = float((np.abs(problem.b).reshape(n, 3).max(axis=1) / np.sqrt(own)).max(initial=0.0)) or 1.0
     force = unit / np.sqrt(own)
     rubs = mu > 0.0
     return np.stack([force / np.where(rubs, mu, 1.0), rubs * force, rubs * force], axis=1), unit * unit
+
+
+def unit_blocks(problem: AnyProblem) -> NDArray[np.float64]:
+    """Scale of r, shape (3 n,), on both sides of which W's own blocks have the mean diagonal 1."""
+    return np.repeat(1.0 / np.sqrt(_compliances(problem)), 3)
+
+
+def _compliances(problem: AnyProblem) -> NDArray[np.float64]:
+    """As `products.mean_compliances`, shape (n,)."""
+    own = problem.w.diagonal().reshape(-1, 3).mean(axis=1)
+    mean = own.mean() if own.any() else 1.0
+    return np.asarray(np.where(own > 0.0, np.maximum(own, STIFFEST * mean), mean))

@@ -15,7 +15,6 @@ from time import perf_counter
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import splu
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, relative_residual, runaway
@@ -30,6 +29,7 @@ from palpo.physics.contact.solvers.interior_point import (
 )
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
 from palpo.physics.contact.solvers.scaling import unit_cones
+from palpo.physics.contact.solvers.sparse_factor import SparseFactor, block_diagonal
 
 Array = NDArray[np.float64]
 
@@ -118,6 +118,7 @@ class Interior:
         self.scale = scale
         spread = sp.diags_array(scale.ravel() / unit)
         self.w = sp.csr_array(spread @ sp.csr_array(problem.w) @ spread)
+        self.factor = SparseFactor(self.w)
         self.rubs, self.b = rubs, problem.b.reshape(n, 3) * scale / self.unit
         self.held = None if shift is None else shift * scale[:, 0] / self.unit
         self.x, self.y = np.zeros((n, 3)), np.zeros((n, 3))
@@ -168,11 +169,11 @@ class Interior:
         n, ridge = self.n, self.ridge * max(gap, LEAST_GAP) ** 0.5
         lean = np.tile(np.eye(3), (n, 1, 1))
         lean[:, 0, 1:] += slope
-        g = _blocks(lean) @ self.w
+        g = block_diagonal(lean) @ self.w
         arrow = _arrow(self.x)
-        matrix = _blocks(arrow) @ g + _blocks(ridge * arrow + _arrow(self.y))
+        matrix = block_diagonal(arrow) @ g + block_diagonal(ridge * arrow + _arrow(self.y))
         try:
-            factor = splu(sp.csc_array(matrix), permc_spec="MMD_AT_PLUS_A")
+            self.factor.take(matrix)
         except RuntimeError:
             return None
 
@@ -181,7 +182,7 @@ class Interior:
             right[:, 0] += target
             if corrected is not None:
                 right -= corrected
-            dx = factor.solve(right.ravel())
+            dx = self.factor.solve(right.ravel())
             dy = (g @ dx).reshape(n, 3) + lack
             dx = dx.reshape(n, 3)
             dy += ridge * dx
@@ -195,11 +196,6 @@ class Interior:
             if best[0] < SHORT:
                 best = max(best, direction(share * gap, None), key=lambda found: found[0])
         return best
-
-
-def _blocks(blocks: Array) -> sp.bsr_array:
-    n = len(blocks)
-    return sp.bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(3 * n, 3 * n))
 
 
 def _arrow(x: Array) -> Array:

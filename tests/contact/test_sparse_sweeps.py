@@ -1,0 +1,87 @@
+"""Solvers on a W that is kept sparse: the sweeps and forces of the dense ones, from the blocks alone."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from palpo.benchmarks.contact_problems import large_brick_wall
+from palpo.physics.contact.problem import SparseProblem, Stop
+from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.solvers import anderson, sparse_anderson
+from palpo.physics.contact.solvers.block_rows import block_rows
+from palpo.physics.contact.solvers.registry import find_solver, solver_names
+from palpo.physics.contact.solvers.sparse_factor import SparseFactor
+from tests.contact.stored import in_cones, stored
+
+pytestmark = pytest.mark.portable
+
+DEFINITE = ["easy.npz", "wedge_paper.npz", "high_friction.npz"]
+KEEPERS = [
+    name for name in solver_names()
+    if find_solver(name).sparse and find_solver(name).consistent and find_solver(name).sure
+]  # fmt: skip
+
+
+def kept_sparse(problem):
+    return SparseProblem(sp.csr_array(problem.w), problem.b, problem.mu)
+
+
+@pytest.mark.parametrize("name", [*DEFINITE, "rank_deficient_stack.npz"])
+def test_one_sweep_is_that_over_the_dense_matrix(name):
+    held, n = stored(name), stored(name).n_contacts
+    a, r, u = anderson.make_acceleration(n), np.zeros(3 * n), np.zeros(3 * n)
+    anderson.begin(held.w, held.b, held.mu, r, u, 0, a)
+    sweeps = sparse_anderson.Sweeps(kept_sparse(held), 1e-8)
+    for _ in range(3):
+        dense = anderson.sweep(held.w, held.mu, r, u, 0, a.step, a.before)
+        kept = sparse_anderson.sweep(sweeps.w, held.mu, sweeps.r, sweeps.u, sweeps.a.step, sweeps.a.before)
+        np.testing.assert_allclose(kept, dense, rtol=1e-10)
+        np.testing.assert_allclose(sweeps.r, r, atol=1e-12 * np.abs(r).max())
+        np.testing.assert_allclose(sweeps.u, u, atol=1e-12 * np.abs(u).max())
+
+
+@pytest.mark.parametrize("solver", KEEPERS)
+@pytest.mark.parametrize("name", DEFINITE)
+def test_forces_are_those_of_the_dense_solver(name, solver):
+    """W is definite here, and each has one solution: two forces with residual e differ by its condition."""
+    held = stored(name)
+    dense, kept = (
+        find_solver(solver).solve(problem, Stop(1e-11, 100_000)) for problem in (held, kept_sparse(held))
+    )
+    assert dense.converged and kept.converged
+    values = np.linalg.eigvalsh(held.w)
+    near = 10.0 * 1e-11 * values[-1] / values[0] * np.abs(dense.r).max()
+    np.testing.assert_allclose(kept.r, dense.r, atol=near)
+
+
+def test_a_wall_of_a_thousand_contacts_is_solved_without_its_dense_matrix():
+    wall = large_brick_wall(8, 20, 0.5)
+    assert wall.n_contacts > 1000 and wall.w.nnz < 0.03 * wall.w.shape[0] ** 2
+    result = find_solver("portfolio").solve(wall, Stop(1e-8, 20_000))
+    assert result.converged and in_cones(wall, result.r)
+    u = wall.w @ result.r + wall.b
+    assert natural_map_residual(wall.w.toarray(), wall.b, wall.mu, result.r) <= 1e-8
+    assert u[0::3].min() > -1e-6 * np.abs(wall.b).max()
+
+
+def test_blocks_and_fill_grow_with_the_wall_and_not_with_its_square():
+    """Four times as many bricks in a course: as many blocks a contact, and hardly more of the factor."""
+    walls = [large_brick_wall(4, bricks, 0.5) for bricks in (8, 32)]
+    blocks, fill = [], []
+    for wall in walls:
+        blocks.append(len(block_rows(wall.w).column) / wall.n_contacts)
+        factor = SparseFactor(wall.w)
+        factor.refactor(1e-3 * wall.w.diagonal().mean())
+        fill.append(factor.factor.L.nnz / wall.n_contacts)
+    assert blocks[1] < 1.1 * blocks[0]
+    assert fill[1] < 1.5 * fill[0]
+
+
+def test_the_factor_solves():
+    wall, rng = large_brick_wall(3, 5, 0.5), np.random.default_rng(1)
+    ridge = 1e-3 * wall.w.diagonal().mean()
+    factor = SparseFactor(wall.w)
+    factor.refactor(ridge)
+    matrix = wall.w.toarray() + ridge * np.eye(wall.w.shape[0])
+    right = rng.normal(size=len(matrix))
+    np.testing.assert_allclose(matrix @ factor.solve(right), right, atol=1e-9)
