@@ -9,7 +9,8 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.timing import Figures, microseconds
 from palpo.config.load import load_scene

@@ -2,7 +2,8 @@
 
 import threading
 
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
 from palpo.haptics.servo import servo_baseline
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.devices.mock import scripted_path
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.benchmarks.timing import Figures, bare_loop_us
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import tick_count

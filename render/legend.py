@@ -97,15 +97,38 @@ def legend_entries(
     return entries
 
 
-def freest(corners: Sequence[tuple[float, float]], width: float, height: float, points: Floats) -> int:
-    """Which of the upper left corners lets a box (width, height) hide the fewest points (n, 2)."""
+def freest(
+    corners: Sequence[tuple[float, float]],
+    width: float,
+    height: float,
+    points: Floats,
+    costs: Sequence[int] | None = None,
+) -> int:
+    """Which of the upper left corners lets a box (width, height) hide the fewest points (n, 2).
+
+    costs: how many points are hidden otherwise where it stands there.
+    """
 
     def hidden(corner: tuple[float, float]) -> int:
         inside = (points > corner) & (points < np.add(corner, (width, height)))
         return int(np.count_nonzero(inside.all(axis=1)))
 
+    more = costs or [0] * len(corners)
     # the first of equals is taken
-    return min(range(len(corners)), key=lambda i: hidden(corners[i]))
+    return min(range(len(corners)), key=lambda i: hidden(corners[i]) + more[i])
+
+
+def evenly(points: Floats, cell: float) -> Floats:
+    """The points (n, 2) thinned out to one a cell of this width: a fine mesh counts as a coarse one."""
+    _, first = np.unique(np.floor(points / cell), axis=0, return_index=True)
+    return points[first]
+
+
+def crossed(start: Floats, end: Floats, points: Floats, near: float) -> int:
+    """How many of the points (n, 2) lie within this distance of the line between two."""
+    way = end - start
+    along = np.clip((points - start) @ way / max(float(way @ way), 1e-12), 0.0, 1.0)
+    return int(np.count_nonzero(np.linalg.norm(points - start - along[:, None] * way, axis=1) < near))
 
 
 def _length(metres: float) -> str:

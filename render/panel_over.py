@@ -6,7 +6,7 @@ import numpy as np
 from imgui_bundle import ImVec2, imgui
 
 from palpo.render import palette
-from palpo.render.legend import Entry, freest
+from palpo.render.legend import Entry, crossed, freest
 from palpo.render.panel_state import Floats, Hint
 from palpo.render.panel_style import ACCENT, INK, LINE, WHITE, Fonts, ink
 from palpo.render.panel_words import write
@@ -15,6 +15,8 @@ SWEEP = 2.0
 """Seconds in which a bar without a share runs along once."""
 RING, SWELL = 1.3, 0.35
 """Radius of the ring around the place of a hint, and how far it swells and shrinks [em]."""
+CROSSED = 12
+"""Points that are seen, which the line of a hint may lead across."""
 
 
 def draw_waiting(words: str, share: float, width: float, height: float) -> None:
@@ -37,7 +39,8 @@ def draw_waiting(words: str, share: float, width: float, height: float) -> None:
 def draw_hint(hint: Hint, width: float, height: float, seen: Floats, fonts: Fonts) -> None:
     """The hint's words in a scene [points], and a ring around the place that they are about.
 
-    Below or above, where they hide less of what is seen: shares of the window's height, (n, 2).
+    Below, above or to the right, where they and the line to the ring hide least of what is seen: shares of
+    the window's height, (n, 2). A line across much of it is left out.
     """
     drawing, em = imgui.get_background_draw_list(), imgui.get_font_size()
     title = 1.15 * em
@@ -46,21 +49,31 @@ def draw_hint(hint: Hint, width: float, height: float, seen: Floats, fonts: Font
     high = 1.8 * em + 1.5 * em * len(hint.lines)
     edge, pad = 1.6 * em, 0.8 * em
     box = wide + 3.0 * pad, high + 2.0 * pad
-    middle = max(0.5 * (width - box[0]), pad)
-    places = ((middle, height - edge - box[1]), (middle, edge))
-    x, y = places[freest(places, *box, height * seen)]
+    middle, points = max(0.5 * (width - box[0]), pad), height * seen
+    places = (
+        (middle, height - edge - box[1]),
+        (middle, edge),
+        (max(width - edge - box[0], pad), 0.5 * (height - box[1])),
+    )
+    at = None if hint.at is None else height * np.array(hint.at)
+    leads = [None if at is None else _lead(at, place, box, em) for place in places]
+    ways = [0 if lead is None else crossed(*lead, points, em) for lead in leads]
+    # words must not stand on the very place that they are about
+    near = 2.0 * RING * em
+    covers = [lead is not None and bool(np.linalg.norm(lead[1] - lead[0]) < near) for lead in leads]
+    costs = [min(way, CROSSED) + len(points) * over for way, over in zip(ways, covers, strict=True)]
+    chosen = freest(places, *box, points, costs)
+    (x, y), lead = places[chosen], leads[chosen]
     low, end = ImVec2(x, y), ImVec2(x + box[0], y + box[1])
     left, top = x + 1.5 * pad, y + pad
-    if hint.at is not None:
-        x, y = hint.at[0] * height, hint.at[1] * height
+    if at is not None and lead is not None:
         radius = (RING + SWELL * np.sin(2.0 * np.pi * imgui.get_time() / SWEEP)) * em
-        start = np.array([np.clip(x, low.x + em, end.x - em), np.clip(y, low.y, end.y)])
-        away = np.array([x, y]) - start
+        start, away = lead[0], lead[1] - lead[0]
         far = float(np.linalg.norm(away))
-        if far > radius:
+        if far > radius and ways[chosen] <= CROSSED:
             tip = start + away * (1.0 - radius / far)
             drawing.add_line(ImVec2(*start), ImVec2(*tip), ink(palette.HINT, 0.8), 0.12 * em)
-        drawing.add_circle(ImVec2(x, y), radius, ink(palette.HINT), 40, 0.16 * em)
+        drawing.add_circle(ImVec2(*at), radius, ink(palette.HINT), 40, 0.16 * em)
     drawing.add_rect_filled(low, end, ink(WHITE, 0.93), 0.5 * em)
     drawing.add_rect(low, end, ink(palette.HINT), 0.5 * em)
     drawing.add_text(fonts.bold, title, ImVec2(left, top), ink(INK), hint.title)
@@ -68,8 +81,18 @@ def draw_hint(hint: Hint, width: float, height: float, seen: Floats, fonts: Font
         write(drawing, left, top + 2.4 * em + 1.5 * em * k, line)
 
 
-def draw_legend(entries: tuple[Entry, ...], height: float, seen: Floats, below: float = 0.0) -> None:
-    """The legend in that left corner of a window `height` points high where it hides less of what is seen.
+def _lead(
+    at: Floats, place: tuple[float, float], box: tuple[float, float], em: float
+) -> tuple[Floats, Floats]:
+    """From the nearest point of a box's edge to a point [points]."""
+    low, high = np.array(place), np.add(place, box)
+    return np.clip(at, (low[0] + em, low[1]), (high[0] - em, high[1])), at
+
+
+def draw_legend(
+    entries: tuple[Entry, ...], width: float, height: float, seen: Floats, below: float = 0.0
+) -> None:
+    """The legend in that corner of a scene [points] where it hides least of what is seen; the axes have one.
 
     It stands behind all else of imgui. seen: shares of the window's height, (n, 2), right and down. below:
     height of what covers the window's lower edge [points].
@@ -77,20 +100,20 @@ def draw_legend(entries: tuple[Entry, ...], height: float, seen: Floats, below: 
     drawing, em = imgui.get_background_draw_list(), imgui.get_font_size()
     line, gap, apart, edge = 1.55 * em, 0.8 * em, 0.8 * em, 1.0 * em
     marks = em * max(entry.length for entry in entries)
-    width = marks + apart + max(imgui.calc_text_size(entry.words).x for entry in entries) + 2 * gap
+    wide = marks + apart + max(imgui.calc_text_size(entry.words).x for entry in entries) + 2 * gap
     box = line * sum(entry.lines for entry in entries) + 0.8 * em
-    places = ((edge, height - below - edge - box), (edge, edge))
-    left, top = places[freest(places, width, box, height * seen)]
-    corners = (ImVec2(left, top), ImVec2(left + width, top + box))
+    places = ((edge, height - below - edge - box), (edge, edge), (width - edge - wide, edge))
+    left, top = places[freest(places, wide, box, height * seen)]
+    corners = (ImVec2(left, top), ImVec2(left + wide, top + box))
     drawing.add_rect_filled(*corners, ink(WHITE, 0.84), 0.4 * em)
     drawing.add_rect(*corners, ink(LINE), 0.4 * em)
     x, y = left + gap, top + 0.4 * em + 0.5 * line
     for entry in entries:
         if entry.mark == "bar":
             write(drawing, x, y, entry.words)
-            _bar(drawing, entry, x, y + line, width - 2 * gap)
+            _bar(drawing, entry, x, y + line, wide - 2 * gap)
             for words, share in zip(entry.numbers, (0.0, 0.5, 1.0), strict=True):
-                shift = share * (width - 2 * gap - imgui.calc_text_size(words).x)
+                shift = share * (wide - 2 * gap - imgui.calc_text_size(words).x)
                 write(drawing, x + shift, y + 1.9 * line, words)
         else:
             _mark(drawing, entry, x, y, marks)

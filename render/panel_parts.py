@@ -91,7 +91,8 @@ class Parts:
             self._whole(state)
         imgui.end()
         if state.overlays.labels and state.legend:
-            draw_legend(state.legend, display.y, state.seen, self.below if state.timeline else 0.0)
+            below = self.below if state.timeline else 0.0
+            draw_legend(state.legend, display.x - self.width, display.y, state.seen, below)
         if state.hint is not None and state.waiting is None:
             draw_hint(state.hint, display.x - self.width, display.y, state.seen, asking.fonts)
         if state.timeline is not None:

@@ -23,8 +23,8 @@ from palpo.app.devices.mock import scripted_path
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import vectors
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.rigs import Start
-from palpo.app.runtime.session import Options
 from palpo.app.systems.snap.rig import SnapRig
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.pacing import Pacer, rungs_of
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.session import Session
 from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.haptics.limits import RUNNING
 from palpo.haptics.servo import finished_reason, request_stop, servo_run, tick_count

@@ -11,7 +11,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.devices.device import Speaking
 from palpo.app.devices.protection import limits_of
 from palpo.app.devices.table import choose
-from palpo.app.runtime.session import Options
+from palpo.app.runtime.options import Options
 from palpo.config.load import load_scene
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import REASONS, STOP_REQUESTED

@@ -141,8 +141,9 @@ def _run(options: argparse.Namespace) -> int:
     progress = Progress()
     with progress.stage(LOADING):
         from palpo.app.runtime import session
+        from palpo.app.runtime.options import Options
     first, *further = options.device or ("auto",)
-    wanted = session.Options(
+    wanted = Options(
         options.scene,
         tuple(options.overrides),
         first,
@@ -176,7 +177,8 @@ def _demo(options: argparse.Namespace) -> int:
     with progress.stage(LOADING):
         from palpo.app.cli.summary import print_places
         from palpo.app.runtime import session
-    shown = session.Options(DEMO, device="mock", duration=options.duration)
+        from palpo.app.runtime.options import Options
+    shown = Options(DEMO, device="mock", duration=options.duration)
     operator = _operator(options, progress)
     if operator is None:
         done = session.run(shown, progress)

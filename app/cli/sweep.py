@@ -88,7 +88,8 @@ def axis_of(text: str) -> Axis:
 
 def one_run(sweep: Sweep, point: Mapping[str, str]) -> dict[str, Any]:
     """Row of the table for one run; what goes wrong stands in it."""
-    from palpo.app.runtime.session import Options, run
+    from palpo.app.runtime.options import Options
+    from palpo.app.runtime.session import run
 
     start = time.perf_counter()
     row: dict[str, Any] = dict(point)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Asked(Protocol):
-    """What a user says of the device, in the command line's words (`session.Options`)."""
+    """What a user says of the device, in the command line's words (`palpo.app.runtime.options.Options`)."""
 
     @property
     def device(self) -> str: ...

@@ -22,8 +22,8 @@ from palpo.app.library.checkpoint import Checkpoint, less, put, take
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, load
 from palpo.app.library.state import State
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.rigs import Rig
-from palpo.app.runtime.session import Options
 from palpo.app.systems.system import check_kind, make_rig
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.errors import HapticsError

@@ -16,6 +16,7 @@ from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, Values, load
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime import session
+from palpo.app.runtime.options import Options
 from palpo.physics.exchange.snapshot import SceneState
 
 Watch = Callable[[SceneState], object]
@@ -51,7 +52,7 @@ def run(
     """
     wanted = load(scene)
     first, *further = [device] if isinstance(device, str) else device
-    options = session.Options(
+    options = Options(
         wanted.name, device=first, further=tuple(further), duration=duration, lock_step=lock_step,
         interface=interface, record=None if record is None else Path(record), baseline=False,
     )  # fmt: skip

@@ -20,7 +20,8 @@ from palpo.app.cli.progress import Progress
 from palpo.app.report.album import Film
 from palpo.app.report.animation import animated, in_few_colours
 from palpo.app.report.draw import camera_of, drawn
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.config.load import CARDS, list_scenes
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render.camera import Camera

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.report.album import Album
 from palpo.app.runtime.rigs import Rig
 from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.config.schema.scene import BaseScene
@@ -120,6 +121,14 @@ def _other(loop: SlowLoop) -> dict[str, Any]:
 def largest(force: NDArray[np.float64]) -> float:
     """Largest norm of forces (n, 3) [N]."""
     return float(np.linalg.norm(force, axis=1).max(initial=0.0))
+
+
+def outcome_of(result: dict[str, Any], rig: Rig, spec: BaseScene, album: Album, columns: Columns) -> Outcome:
+    """The outcome of a run or a replay, from its result and what was seen of it."""
+    return Outcome(
+        result, series_of(rig, columns), rig.visual.geometry, album.states(), album.film.states, spec.view,
+        config_text(spec),
+    )  # fmt: skip
 
 
 def series_of(rig: Rig, columns: Columns) -> dict[str, NDArray]:

@@ -25,7 +25,7 @@ from palpo.physics.exchange.snapshot import SceneState, make_geometry
 from palpo.render import palette
 from palpo.render.camera import Camera
 from palpo.render.controls import Controls
-from palpo.render.legend import Entry, legend_entries
+from palpo.render.legend import Entry, evenly, legend_entries
 from palpo.render.panel import Panel
 from palpo.render.panel_state import Level, PanelState
 from palpo.render.requests import Request
@@ -62,6 +62,10 @@ class Told(Progress):
         self._progress.say(words)
 
 
+CELL = 0.02
+"""Width of a place in the picture that counts as one, in its heights."""
+
+
 class Desk:
     """Someone at a window. Raises RenderUnavailable where there can be no window or panel."""
 
@@ -79,6 +83,8 @@ class Desk:
         self._status: tuple[str, Level] = "", "plain"
         self._ghost: Ghost | None = None
         """The tool of a recording, to be shown beside."""
+        self._way = np.zeros((0, 3))
+        """Where the scene's own path leads what is held [m]."""
         self.window.show(self._geometry, self._state)
 
     def __enter__(self) -> Self:
@@ -120,9 +126,12 @@ class Desk:
         raise NotImplementedError
 
     def _seen(self) -> NDArray[np.float64]:
-        """Where the bodies are in the picture; at rest, so that the legend stays where it is."""
+        """Where the bodies are in the picture, and where the scene's own path leads what is held.
+
+        At rest, so that the legend stays where it is.
+        """
         solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
-        return self._places(np.vstack(solid))
+        return evenly(self._places(np.vstack([*solid, self._way])), CELL)
 
     def _places(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Where points (n, 3) [m] are in the picture, right and down, in shares of its height (n, 2)."""

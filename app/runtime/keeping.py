@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from palpo.app.library.checkpoint import Checkpoint, put, take
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.config.load import scene_tables
 from palpo.config.schema.scene import BaseScene
 from palpo.config.toml import write_toml

@@ -24,9 +24,10 @@ from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking
 from palpo.app.runtime.keeping import Kept, go_back, keep, scene_text
 from palpo.app.runtime.knob import Knob
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.reel import Ghost, reel_of
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.session import Session
 from palpo.app.runtime.sound import Ears, Mixer, Speaker, speaker
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
@@ -226,8 +227,8 @@ class Operator(Desk):
         """Draw this scene from now on; another one than before from its own side."""
         if self._shown != session.options.scene:
             self._shown = session.options.scene
-            way = swept(session.spec, geometry)
-            camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT, way)
+            self._way = swept(session.spec, geometry)
+            camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT, self._way)
             self.controls = Controls(camera, self.controls.overlays)
         self._geometry, self._state, self._ghost = geometry, rest, None
         self.window.show(geometry, rest)

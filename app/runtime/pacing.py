@@ -171,6 +171,22 @@ class Pacer:
         return True
 
 
+def pacers_of(
+    spec: BaseScene, ratios: Sequence[int], spares: Sequence[Sequence[str]], free: bool
+) -> list[Pacer]:
+    """What chooses the rate of each low loop, by its ticks in a period and its `LowLoop.spares`.
+
+    free: whether a rate may be lowered, where the scene allows it.
+    """
+    rates = spec.rates
+    ladders = (
+        rungs_of(ratio, rates.servo_hz, rates.render_hz, own)
+        for ratio, own in zip(ratios, spares, strict=True)
+    )
+    free = free and adapts(spec)
+    return [Pacer(rungs if free else rungs[:1], rates.dt) for rungs in ladders]
+
+
 def _longest(times: Sequence[float]) -> float:
     """The longest time but one, as anything may stop a machine once; zero without any."""
     return sorted(times)[-2:][0] if times else 0.0

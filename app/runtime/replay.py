@@ -8,8 +8,7 @@ finished right before the first tick whose row names it.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,12 @@ from palpo.app.report.outcome import (
     FAILED,
     FINISHED,
     Outcome,
-    config_text,
     measured,
-    series_of,
-    vectors,
+    outcome_of,
     warnings_of,
 )
 from palpo.app.report.trace import Trace
+from palpo.app.runtime.comparison import Comparison, compare
 from palpo.app.runtime.live import changed
 from palpo.app.runtime.rigs import Further, Rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
@@ -61,71 +59,14 @@ from palpo.haptics.servo import (
     servo_run,
     start_servo_at,
 )
-from palpo.physics.arithmetic import arithmetic
 from palpo.physics.exchange.port import WAITING
 
 DIFFERENT = 1
 """Exit status of a replay that is not the same."""
-CLOCKED = ("late_us", "step_us")
-"""Columns that the clock makes."""
-ELSEWHERE = 0.05
-"""RMS difference, over the range that the recording has, up to which a run of another arithmetic is the same.
-
-So near is a snap scene's force known at all (`palpo study snap-accuracy`): its contacts are grouped anew in
-each step, which roundings decide where they are alike, and its click may be a tick early. Other scenes come
-nearer by orders of magnitude."""
-MOVED_AND_FELT = ("p", "held_", "force_", "sent_")
-"""Vectors that are compared so; counts, flags and residuals may differ by what one tick is early."""
 ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD | MUTED
 """Flags by which a run tells what was asked of it, or happened to its device, from outside."""
 OWN = NON_FINITE | TICK_FAILED
 """Flags of a tick that stops the run by itself, and will again."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How a replay differs from its recording."""
-
-    ticks: int
-    """Ticks compared."""
-    columns: int
-    largest: float
-    """Largest difference of any value."""
-    worst: str
-    """Column of the first difference, empty if there is none."""
-    first_tick: int
-    complete: bool
-    """Whether all ticks that were to be compared are there."""
-    off: float
-    """Largest RMS difference of a vector of MOVED_AND_FELT over its range in the recording [-]."""
-    elsewhere: str
-    """What was another where the recording was made; empty where bits are to be equal."""
-
-    @property
-    def equal(self) -> bool:
-        """Bit for bit."""
-        return not self.worst
-
-    @property
-    def same(self) -> bool:
-        """Equal, or, for a recording from elsewhere, within ELSEWHERE."""
-        return self.equal or bool(self.elsewhere and self.complete and self.off <= ELSEWHERE)
-
-    def words(self) -> str:
-        """For people."""
-        if self.equal:
-            return f"equal bit for bit: {self.ticks:,} ticks, {self.columns} columns, largest difference 0"
-        found = (
-            f"first at tick {self.first_tick} in {self.worst}, largest difference {self.largest:.3g}, "
-            f"motion and force off by {100.0 * self.off:.2g}% RMS of their range"
-        )
-        if not self.elsewhere:
-            return f"differs from the recording: {found}"
-        limit = f"{100.0 * ELSEWHERE:g}% that another arithmetic may make"
-        return (
-            f"made elsewhere ({self.elsewhere}), where last bits are others: "
-            f"{'the same within' if self.same else 'differs by more than'} the {limit}: {found}"
-        )
 
 
 def replay(
@@ -172,20 +113,8 @@ def replay(
     warm.low.close()
     with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
         columns = rerun.run()
-    compared = None if scene else rerun.compare(columns)
+    compared = None if scene else compare(rerun.recording, rerun.known, columns)
     return rerun.outcome(columns, compared, scene or f"{meta['scene']['name']}, replay of {path.name}")
-
-
-def made_elsewhere(meta: Mapping[str, Any]) -> str:
-    """What decides last bits and was another when a recording was made, in words; empty if nothing was."""
-    was, now = meta.get("arithmetic"), arithmetic()
-    if was is None:
-        return "it does not say where"
-    return ", ".join(
-        f"{name} {was.get(name, 'unknown')} there, {value} here"
-        for name, value in now.items()
-        if was.get(name) != value
-    )
 
 
 def _health(flags: int) -> int:
@@ -377,38 +306,6 @@ class _Rerun:
             raise HapticsError(f"{self.path}: its low steps are out of order, so that it cannot be repeated")
         self._ticks(min(tick, self.n) - self._done)
 
-    def compare(self, columns: dict[str, NDArray]) -> Comparison:
-        """Every value of every column that the clock does not make."""
-        n = min(self.known, len(columns["tick"]))
-        first, worst, largest = self.known, "", 0.0
-        # an earlier version kept fewer
-        names = [name for name in columns if name not in CLOCKED and name in self.recording.columns]
-        for name in names:
-            was, is_now = self.recording.columns[name][:n].astype(float), columns[name][:n]
-            same = (was == is_now) | (np.isnan(was) & np.isnan(is_now))
-            if same.all():
-                continue
-            gap = np.abs(was - is_now)[~same]
-            largest = max(largest, float(np.nanmax(gap, initial=0.0)))
-            tick = int(np.flatnonzero(~same)[0])
-            if tick < first or not worst:
-                first, worst = tick, name
-        if not worst and n < self.known:
-            first, worst = n, "tick"
-        off = max(self._off(columns, name, n) for name in MOVED_AND_FELT)
-        elsewhere = made_elsewhere(self.recording.meta)
-        return Comparison(n, len(names), largest, worst, first, n == self.known, off, elsewhere)
-
-    def _off(self, columns: dict[str, NDArray], vector: str, n: int) -> float:
-        """RMS length of a vector's difference over the diagonal of the box that it moves in."""
-        names = [f"{vector}{axis}" for axis in "xyz"]
-        was = vectors(self.recording.columns, *names)[:n]
-        apart = vectors(columns, *names)[:n] - was
-        if not apart.any():
-            return 0.0
-        size = float(np.linalg.norm(np.ptp(was, axis=0)))
-        return float(np.sqrt((apart**2).sum(axis=1).mean())) / size if size > 0.0 else np.inf
-
     def outcome(self, columns: dict[str, NDArray], compared: Comparison | None, name: str) -> Outcome:
         """Result and series, as of a run."""
         rig, spec = self.now, self.spec
@@ -425,21 +322,9 @@ class _Rerun:
         status, reason = FINISHED, "finished"
         if compared is not None:
             status, reason = (FINISHED if compared.same else DIFFERENT), compared.words()
-            result["replay"] = {
-                "equal": compared.equal,
-                "same": compared.same,
-                "made_elsewhere": compared.elsewhere,
-                "off": compared.off,
-                "ticks": compared.ticks,
-                "columns": compared.columns,
-                "max_difference": compared.largest,
-                "first_tick": None if compared.equal else compared.first_tick,
-            }
+            result["replay"] = compared.told()
         elif self.slow.failure:
             status, reason = FAILED, self.slow.failure
         result |= {"exit_reason": reason, "exit_status": status}
         result["warnings"] = warnings_of(rig, self.slow, result)
-        return Outcome(
-            result, series_of(rig, columns), self.visual.geometry, self.album.states(),
-            self.album.film.states, spec.view, config_text(spec),
-        )  # fmt: skip
+        return outcome_of(result, rig, spec, self.album, columns)

@@ -8,9 +8,8 @@ the run, an error in any thread included, the servo fades the force before it st
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +27,18 @@ from palpo.app.report.outcome import (
     FAILED,
     FINISHED,
     Outcome,
-    config_text,
     measured,
+    outcome_of,
     process_age,
-    series_of,
     warnings_of,
 )
 from palpo.app.report.trace import Trace
 from palpo.app.runtime import live
 from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings, errors_told
-from palpo.app.runtime.machine import LIBRARIES, version
+from palpo.app.runtime.meta import meta_of
 from palpo.app.runtime.notes import Notes
-from palpo.app.runtime.pacing import Pacer, adapts, rungs_of
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.pacing import Pacer, pacers_of
 from palpo.app.runtime.problem_export import ProblemExport
 from palpo.app.runtime.rigs import Rig
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, step_times
@@ -81,33 +80,6 @@ Watch = Callable[[SceneState, bool], None]
 
 
 Launch = Callable[[Callable[[], object]], object]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What to run and how; the command line's own words."""
-
-    scene: str
-    overrides: tuple[str, ...] = ()
-    device: str = "auto"
-    device_name: str | None = None
-    further: tuple[str, ...] = ()
-    """Devices of the hands after the first; simulated hands where none is named."""
-    unit: str = "m"
-    replay_scale: float = 1.0
-    duration: float | None = None
-    record: Path | None = None
-    lock_step: bool = False
-    interface: str | None = None
-    baseline: bool = True
-    export: Path | None = None
-    """File for a contact problem of the run."""
-    export_at: float | None = None
-    """Time of that problem [s], in lock-step; else it is the last tick's."""
-    ghost: Path | None = None
-    """Recording whose tool is shown beside the live one, in a window."""
-    window: bool = False
-    """Whether somebody looks on, who can move a mouse and end the run."""
 
 
 class Session:
@@ -231,12 +203,9 @@ class Session:
 
     def _pacers(self, warm: Rig) -> list[Pacer]:
         """What chooses each low rate, begun with the steps of a warm rig; in lock-step nothing does."""
-        rates, options = self.spec.rates, self.options
-        free, pacers = adapts(self.spec) and not options.lock_step, []
-        for ratio, low in zip(warm.ratios, (warm.low, *warm.others), strict=True):
-            rungs = rungs_of(ratio, rates.servo_hz, rates.render_hz, low.spares)
-            pacers.append(Pacer(rungs if free else rungs[:1], warm.dt))
-        if not options.lock_step:
+        spares = [low.spares for low in (warm.low, *warm.others)]
+        pacers = pacers_of(self.spec, warm.ratios, spares, free=not self.options.lock_step)
+        if not self.options.lock_step:
             for pacer, times in zip(pacers, step_times(warm), strict=True):
                 pacer.begin(times)
                 self.progress.say(pacer.words())
@@ -244,25 +213,9 @@ class Session:
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
-        origin = self.spec.origin
-        return {
-            "program": "palpo",
-            "versions": {name: version(name) for name in LIBRARIES},
-            "arithmetic": arithmetic(),
-            "driver": "lock-step" if self.options.lock_step else "threads",
-            "scene": {
-                "name": self.options.scene,
-                "path": str(origin.path.resolve()),
-                "text": origin.text,
-                "overrides": list(origin.overrides),
-            },
-            "interface": self.kind,
-            "device": self.choice.title,
-            "device_spec": asdict(self.device),
-            "further_devices": [choice.title for choice in self.choices[1:]],
-            "further_specs": [asdict(figures) for figures in self._figures],
-            "ticks": None if self.ticks == ENDLESS else self.ticks,
-        }
+        titles = [choice.title for choice in self.choices]
+        ticks = None if self.ticks == ENDLESS else self.ticks
+        return meta_of(self.options, self.spec, self.kind, titles, [self.device, *self._figures], ticks)
 
     def run(self, watch: Watch | None = None, launch: Launch = lambda start: start()) -> Outcome:
         """Run to the end; the outcome's status says how it ended. What `watch` raises ends the run, too.
@@ -460,10 +413,7 @@ class Session:
         self.export.write(rig, self.options.scene, self.spec.title, result)
         if self.recordings:
             result["recording"] = ", ".join(map(str, self.recordings))
-        return Outcome(
-            result, series_of(rig, columns), self.visual.geometry, self.album.states(),
-            self.album.film.states, self.spec.view, config_text(self.spec),
-        )  # fmt: skip
+        return outcome_of(result, rig, self.spec, self.album, columns)
 
 
 def run(options: Options, progress: Progress | None = None) -> Outcome:
@@ -471,6 +421,3 @@ def run(options: Options, progress: Progress | None = None) -> Outcome:
     session = Session(options, progress)
     session.prepare()
     return session.run()
-
-
-__all__: Sequence[str] = ["Options", "Session", "Watch", "run"]

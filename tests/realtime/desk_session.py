@@ -15,7 +15,7 @@ import numpy as np
 
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.operator import Operator
-from palpo.app.runtime.session import Options
+from palpo.app.runtime.options import Options
 from palpo.haptics.servo import is_frozen, tick_count
 from palpo.haptics.statistics import MISSED
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FAILED, FINISHED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.haptics.backends import gamepad, spacemouse
 from palpo.haptics.device import MAILBOX, make_virtual_device
 from palpo.haptics.errors import HapticsError

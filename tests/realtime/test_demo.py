@@ -53,7 +53,7 @@ def test_in_a_window_the_hand_that_shows_it_is_followed_by_ones_own(display, tmp
         "import json, sys\n"
         "from palpo.app.runtime.operator import Operator\n"
         "from palpo.app.cli.progress import Silent\n"
-        "from palpo.app.runtime.session import Options\n"
+        "from palpo.app.runtime.options import Options\n"
         "shown = Options('probe', device='mock', duration=0.5, window=True, baseline=False)\n"
         "lent = Options('probe', device='auto', duration=0.5, window=True, baseline=False)\n"
         "with Operator(Silent()) as operator:\n"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FAILED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.haptics.backends.dhd import DhdDevice, DhdThread, find
 from palpo.haptics.backends.dhd_library import Library, candidates, load, spec_of
 from palpo.haptics.backends.dhd_tick import convert_pose, dhd_data, dhd_read, dhd_write, make_dhd_tick

@@ -156,7 +156,8 @@ def test_what_was_told_to_ignore_a_closed_terminal_goes_on(tmp_path):
 
 STUCK = """
 import ctypes, sys, threading, time
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.haptics.limits import RUNNING
 from palpo.haptics.servo import finished_reason, tick_count
 

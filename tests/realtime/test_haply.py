@@ -9,7 +9,8 @@ import pytest
 
 from palpo.app.cli.progress import Silent
 from palpo.app.report.outcome import FAILED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.haptics.backends import haply_bridge
 from palpo.haptics.backends.haply_bridge import decode, encode
 from palpo.haptics.errors import HapticsError

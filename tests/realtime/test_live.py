@@ -9,8 +9,9 @@ import pytest
 
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.live import change_text, changed, live_keys, way_to
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.limits import FADING, PAUSING, RATE_LIMITED

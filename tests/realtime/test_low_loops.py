@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.session import run
 from palpo.haptics.recording import read_recording
 
 SCENE = """

@@ -14,8 +14,9 @@ from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import publish
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.operator import Operator
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.session import Session
 from palpo.config.load import list_scenes
 from palpo.haptics.limits import PAUSING
 from palpo.haptics.recording import read_recording

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.session import Session
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clutch import TURN_BACK
 from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH

@@ -12,7 +12,8 @@ from palpo.app.cli.hand import lend_hand
 from palpo.app.cli.progress import Silent
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.udp import SIZE, Channel, SceneThread, endpoint, make_hand_servo

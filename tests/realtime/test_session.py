@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.runtime.session import Session, run
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.port import WAITING
 

@@ -8,7 +8,8 @@ import pytest
 
 from palpo.app.devices import touch as touch_device
 from palpo.app.devices.table import choose
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.haptics.backends import openhaptics_prepare
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from palpo.haptics.device import EXTERNAL, PHANTOM_DESKTOP, TOUCH, make_virtual_device

@@ -10,8 +10,9 @@ from palpo.app.cli.hand import lend_hand
 from palpo.app.cli.progress import Silent
 from palpo.app.devices.hands import Together, chosen
 from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.runtime.session import Session, run
 from palpo.config.load import load_scene
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import read_recording

@@ -11,7 +11,8 @@ from palpo.app.devices import table
 from palpo.app.devices.device import Device
 from palpo.app.devices.mock import scripted_path
 from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.config.schema.device import Device as DeviceSection
 from palpo.haptics.device import DEVICES as MODELS
 from palpo.haptics.errors import HapticsError

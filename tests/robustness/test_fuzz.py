@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 from palpo.app.cli.refusal import speaks
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene
 from palpo.haptics.backends.replay import read_trajectory, spline_path
 from palpo.haptics.device import make_virtual_device

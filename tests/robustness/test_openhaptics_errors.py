@@ -12,7 +12,8 @@ import pytest
 
 from palpo.app.cli.progress import Silent
 from palpo.app.report.outcome import FAILED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from palpo.haptics.backends.openhaptics_library import (
     BAD_READING,

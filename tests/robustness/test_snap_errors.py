@@ -5,7 +5,8 @@ from importlib import import_module
 import pytest
 
 from palpo.app.cli.refusal import Refusal
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.app.systems.snap.connector import connector_of
 from palpo.app.systems.system import check_kind
 from palpo.config.load import ConfigError, load_scene, parse_scene

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.config.load import list_scenes
 from palpo.haptics.recording import read_recording
 from palpo.physics.mesh.beam import BeamLine

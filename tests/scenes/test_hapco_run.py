@@ -9,8 +9,9 @@ import pytest
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import take_pictures
 from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.runtime.session import Session, run
 from palpo.app.systems.hapco.build import settings_of
 from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.device import DEVICES

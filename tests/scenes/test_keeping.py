@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from palpo.app.runtime.comparison import CLOCKED
 from palpo.app.runtime.keeping import go_back, keep, scene_text
-from palpo.app.runtime.replay import CLOCKED
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.config.load import load_scene, parse_scene
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, is_frozen, servo_run, tick_count

@@ -12,7 +12,7 @@ from palpo.physics.exchange.snapshot import STRAIN, Drawable, SceneState, make_g
 from palpo.render import gl, palette
 from palpo.render.camera import Camera
 from palpo.render.framebuffer import Framebuffer
-from palpo.render.legend import ARROW, Entry, legend_entries
+from palpo.render.legend import ARROW, Entry, crossed, evenly, freest, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
 from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
@@ -556,3 +556,36 @@ def test_the_legend_shows_the_ends_of_the_colour_bar_of_the_frame():
         entries = legend_entries(geometry, state, Camera(), Overlays(strain=shown), 1.0, 800, 15.0)
         bars = [e for e in entries if e.mark == "bar"]
         assert [(e.lower, e.upper) for e in bars] == [(0.0, 0.5)] * shown
+
+
+# ---- where legend and hints stand
+
+
+def test_a_fine_mesh_counts_no_more_than_a_coarse_one_of_its_size():
+    """A box hides least where it hides least of the picture, however many vertices lie there."""
+    fine = np.random.default_rng(0).uniform(0.0, 0.3, (4000, 2))
+    coarse = np.stack(np.meshgrid(*2 * [np.arange(0.61, 1.0, 0.04)]), axis=-1).reshape(-1, 2)
+    points = evenly(np.vstack([fine, coarse]), 0.04)
+    counts = [np.count_nonzero(points.max(axis=1) < 0.4), np.count_nonzero(points.max(axis=1) > 0.4)]
+    assert counts[0] < 0.8 * counts[1], "the smaller area counts for less"
+    places = ((0.0, 0.0), (0.5, 0.5))
+    assert freest(places, 0.5, 0.5, points) == 0
+    assert freest(places, 0.5, 0.5, points, [1000, 0]) == 1
+
+
+def test_a_line_crosses_the_points_beside_it_and_none_beyond_its_ends():
+    points = np.array([[0.5, 0.05], [0.5, 0.2], [-0.05, 0.0], [-0.2, 0.0], [1.2, 0.0]])
+    assert crossed(np.zeros(2), np.array([1.0, 0.0]), points, 0.1) == 2
+    assert crossed(np.zeros(2), np.zeros(2), points, 0.1) == 1
+
+
+def test_a_hint_draws_no_line_across_what_is_seen(desk):
+    u, v = np.meshgrid(np.linspace(0.0, WIDTH / HEIGHT, 60), np.linspace(0.0, 1.0, 60))
+    everywhere, nothing = np.stack([u, v], axis=-1).reshape(-1, 2), np.zeros((0, 2))
+    at, drawn = (0.1, 0.3), []
+    for seen in (everywhere, nothing):
+        state = replace(STATE, hint=Hint("Take the tool", ("drag it",), at), seen=seen, legend=())
+        shown, plain = (picture(desk, one).astype(int) for one in (state, replace(state, hint=None)))
+        bottom = round((at[1] * HEIGHT) + 4 * desk.panel.em)
+        drawn.append(bool((np.abs(shown - plain).max(axis=2) > 60)[bottom : bottom + 20].any()))
+    assert drawn == [False, True]

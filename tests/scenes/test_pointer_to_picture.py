@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.config.load import load_scene

@@ -5,7 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.visual.colours import COLOURED, SMALLEST_STRAIN, colour_range

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from palpo.app.report.outcome import FAILED, FINISHED, plain
-from palpo.app.runtime.replay import DIFFERENT, made_elsewhere, replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.runtime.comparison import made_elsewhere
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.replay import DIFFERENT, replay
+from palpo.app.runtime.session import Session, run
 from palpo.app.visual.solids import capsule_surface, rotate
 from palpo.haptics.limits import STOPPING
 from palpo.haptics.recording import read_recording

@@ -11,8 +11,9 @@ from numpy.lib.recfunctions import structured_to_unstructured
 from palpo.app.cli.progress import Silent
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.runtime.session import Session, run
 from palpo.app.systems.snap.build import (
     build_model,
     field_of,

@@ -8,8 +8,9 @@ import pytest
 import palpo
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.live import changed, live_keys
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, Session, run
+from palpo.app.runtime.session import Session, run
 from palpo.config.load import ConfigError, list_scenes, load_scene
 from palpo.haptics.limits import STOPPING
 from palpo.haptics.recording import read_recording

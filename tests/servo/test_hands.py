@@ -6,9 +6,10 @@ import pytest
 import palpo
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.report.outcome import FINISHED
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.rigs import Further
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.session import run
 from palpo.app.systems.system import make_rig
 from palpo.config.load import ConfigError, load_scene, parse_scene
 from palpo.haptics.device import DEVICE_GONE

@@ -5,7 +5,8 @@ import pytest
 
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
 from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.suction.build import _path
 from palpo.config.load import load_scene

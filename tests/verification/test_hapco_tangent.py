@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from palpo.app.devices.protection import limits_of
+from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
-from palpo.app.runtime.session import Options, run
+from palpo.app.runtime.session import run
 from palpo.config.load import ConfigError, load_scene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
