@@ -6,15 +6,8 @@ from numpy.typing import ArrayLike
 from palpo.app.build.parts import chosen_nodes, generated_tets, placed
 from palpo.config.schema.body import ElasticBody
 from palpo.config.schema.geometry import BodyFile, HexBlock, VolumeFile
-from palpo.config.schema.suction import (
-    ArmGeometry,
-    Cup,
-    CupFile,
-    CupModel,
-    RevolvedCup,
-    SoftPartner,
-    SuctionScene,
-)
+from palpo.config.schema.partner import SoftPartner
+from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, CupModel, RevolvedCup, SuctionScene
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.cache import cache_folder

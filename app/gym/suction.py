@@ -15,7 +15,9 @@ from palpo.app.gym.drawn import errors_of, known_only, require
 from palpo.app.library.model import Model
 from palpo.app.library.scene import load
 from palpo.app.library.state import State
-from palpo.config.schema.suction import HandDrive, PassiveGas, RigidPartner, SuctionScene
+from palpo.config.schema.gas import PassiveGas
+from palpo.config.schema.partner import RigidPartner
+from palpo.config.schema.suction import HandDrive, SuctionScene
 
 Floats = NDArray[np.float64]
 Observation = NDArray[np.float32]

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import PHYSICS, System
-from palpo.config.schema.suction import (
-    AirtightGas,
-    HandDrive,
-    PassiveGas,
-    PumpedGas,
-    ScriptedDrive,
-    SoftPartner,
-    SuctionScene,
-)
+from palpo.config.schema.gas import AirtightGas, PassiveGas, PumpedGas
+from palpo.config.schema.partner import SoftPartner
+from palpo.config.schema.suction import HandDrive, ScriptedDrive, SuctionScene
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start

@@ -12,9 +12,9 @@ from palpo.app.build.parts import chosen_nodes, key_of, placed
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import material as schema
+from palpo.config.schema.gas import ActiveGas, AirtightGas, PassiveGas
+from palpo.config.schema.partner import RigidPartner, SoftPartner
 from palpo.config.schema.suction import (
-    ActiveGas,
-    AirtightGas,
     ArmGeometry,
     CableDrive,
     Cup,
@@ -23,11 +23,8 @@ from palpo.config.schema.suction import (
     FigureDrive,
     FreeDrive,
     HandDrive,
-    PassiveGas,
     RevolvedCup,
-    RigidPartner,
     ScriptedDrive,
-    SoftPartner,
     SuctionScene,
 )
 from palpo.haptics.path import waypoints

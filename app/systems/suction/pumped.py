@@ -1,7 +1,8 @@
 """From a scene's pump, lines and valves to the network that its cups share."""
 
+from palpo.config.schema.gas import Gas, PumpedGas
 from palpo.config.schema.pump import CupLine, Line
-from palpo.config.schema.suction import Gas, PumpedGas, SuctionScene
+from palpo.config.schema.suction import SuctionScene
 from palpo.physics.suction.network import Pump, PumpedCups, pipe_conductance
 from palpo.physics.systems.suction_drives import Switches
 

@@ -26,7 +26,8 @@ from palpo.app.systems.suction.build import (
 from palpo.app.systems.suction.findings import Findings
 from palpo.app.systems.suction.picture import SuctionVisual
 from palpo.app.systems.suction.pumped import change_pump
-from palpo.config.schema.suction import ActiveGas, HandDrive, SuctionScene
+from palpo.config.schema.gas import ActiveGas
+from palpo.config.schema.suction import HandDrive, SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.suction.sides import RigidSide, SoftSide
