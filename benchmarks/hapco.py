@@ -38,7 +38,7 @@ from palpo.physics.engine.tick import (
 )
 from palpo.physics.engine.working_set import SOLVES
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
+from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import kernel
 from palpo.physics.systems.hapco_tick import feedback, pose, publish_picture, take_settings, tick
 from palpo.studies.runs import scene_path
@@ -130,11 +130,11 @@ def time_ticks(s, positions, ns, met, residuals, scratch):
         if tick(s) != OK:
             return k
         ns[k] = now_ns(scratch) - start
-        met[k, CONTACTS] = s.port.status[STATUS_CONTACTS]
-        met[k, ROWS] = s.port.status[STATUS_ROWS]
-        met[k, SWEEPS] = s.port.status[STATUS_SWEEPS]
+        met[k, CONTACTS] = s.port.status[0].contacts
+        met[k, ROWS] = s.port.status[0].rows
+        met[k, SWEEPS] = s.port.status[0].sweeps
         met[k, SET] = s.engine.count[0].members
-        residuals[k] = s.port.info[INFO_RESIDUAL]
+        residuals[k] = s.port.info[0].residual
     return ns.shape[0]
 
 

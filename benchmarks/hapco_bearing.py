@@ -23,7 +23,7 @@ from palpo.haptics.device import DEVICES, Grip
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import OK, STATUS_CONTACTS
+from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import kernel
 from palpo.physics.systems import hapco_multirate, hapco_tangent, hapco_tick
 from palpo.studies.runs import scene_path
@@ -141,7 +141,7 @@ def _lead(port, position):
 def _book(port, force, bear, k):
     for i in range(3):
         force[k, i] = port.force[i]
-    bear[k] = port.status[STATUS_CONTACTS]
+    bear[k] = port.status[0].contacts
 
 
 @kernel

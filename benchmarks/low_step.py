@@ -16,7 +16,7 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.mujoco_block import MujocoBlock, mujoco
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
 from palpo.config.load import parse_scene
-from palpo.physics.exchange.port import OK, STATUS_CONTACTS
+from palpo.physics.exchange.port import OK
 from palpo.physics.systems.high_rate import run_ticks
 from palpo.physics.systems.literal import Paper
 from palpo.physics.systems.lock_step import LockStep
@@ -169,7 +169,7 @@ def _ticks(run: LockStep, span: int) -> None:
 def _contacts(run: LockStep) -> tuple[int, int]:
     """Contacts that are rows of the kind's own problem, at low rate where it has one; those under load."""
     high = run.low.proxy if isinstance(run.low, Paper) else run.high
-    return int(high.engine.contacts.count[0]), int(run.high.port.status[STATUS_CONTACTS])
+    return int(high.engine.contacts.count[0]), int(run.high.port.status["contacts"][0])
 
 
 def _spread(counts: NDArray[np.int_]) -> dict[str, Any]:

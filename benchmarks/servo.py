@@ -16,7 +16,6 @@ from palpo.benchmarks.timing import (
     within,
 )
 from palpo.config.load import load_scene
-from palpo.physics.exchange.port import STATUS_CONTACTS, STATUS_REPLAYED, STATUS_ROWS, STATUS_SWEEPS
 from palpo.physics.systems.high_rate import run_ticks
 from palpo.physics.systems.lock_step import LockStep
 
@@ -35,7 +34,7 @@ def servo(ticks: int = 8000, staged: int = 2000) -> Figures:
 def _measure(run: LockStep, ticks: int, staged: int) -> Figures:
     run.high.port.position[:] = run.high.held.tool.x[run.high.held.hold.frame[0]]
     run.advance(SETTLE, lambda span: run_ticks(run.handle, span))
-    status = run.high.port.status
+    status = run.high.port.status[0]
     seen: list[tuple[int, int, int]] = []
     replayed: list[int] = []
     whole, stages = np.zeros(ticks, np.int64), np.zeros((staged, len(STAGES)), np.int64)
@@ -44,11 +43,11 @@ def _measure(run: LockStep, ticks: int, staged: int) -> Figures:
     def timed(span: int) -> None:
         well_timed(time_ticks, run.handle, whole[done[0] : done[0] + span])
         done[0] += span
-        seen.append((status[STATUS_CONTACTS], status[STATUS_ROWS], status[STATUS_SWEEPS]))
+        seen.append((status["contacts"], status["rows"], status["sweeps"]))
 
     def profiled(span: int) -> None:
         well_timed(time_stages, run.handle, stages[done[1] : done[1] + 1])
-        replayed.append(status[STATUS_REPLAYED])
+        replayed.append(status["replayed"])
         well_timed(time_stages, run.handle, stages[done[1] + 1 : done[1] + span])
         done[1] += span
 

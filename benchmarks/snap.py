@@ -19,7 +19,7 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.haptics.device import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
-from palpo.physics.exchange.port import INFO_RESIDUAL, OK, STATUS_CONTACTS, STATUS_ROWS, STATUS_SWEEPS
+from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import kernel
 from palpo.physics.systems.snap_servo import tick_data
 from palpo.physics.systems.snap_tick import tick
@@ -102,8 +102,8 @@ def time_ticks(s, positions, ns, met, residuals, scratch):
         if tick(s) != OK:
             return k
         ns[k] = now_ns(scratch) - start
-        met[k, CONTACTS] = s.port.status[STATUS_CONTACTS]
-        met[k, ROWS] = s.port.status[STATUS_ROWS]
-        met[k, SWEEPS] = s.port.status[STATUS_SWEEPS]
-        residuals[k] = s.port.info[INFO_RESIDUAL]
+        met[k, CONTACTS] = s.port.status[0].contacts
+        met[k, ROWS] = s.port.status[0].rows
+        met[k, SWEEPS] = s.port.status[0].sweeps
+        residuals[k] = s.port.info[0].residual
     return ns.shape[0]

@@ -20,7 +20,7 @@ from palpo.haptics.device import EXTERNAL, make_virtual_device
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, servo_run
 from palpo.haptics.workspace import positions_to_device
-from palpo.physics.exchange.port import STATUS_FLAGS, WAITING
+from palpo.physics.exchange.port import WAITING
 from palpo.studies.runs import scene_path
 
 Floats = NDArray[np.float64]
@@ -126,7 +126,7 @@ class _Hand:
     @property
     def waits(self) -> bool:
         """Whether the scene does."""
-        return bool(self.rig.servo.port.status[STATUS_FLAGS] & WAITING)
+        return bool(self.rig.servo.port.status["flags"][0] & WAITING)
 
     def to(self, place: Floats, fresh: bool = True) -> None:
         """One tick with the device there; fresh: frames come."""

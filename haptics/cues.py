@@ -1,6 +1,6 @@
 """Short vibrations that tell the hand what happened: contact, slip, click, loss of suction.
 
-What happened is read from what the tick says of the hand (palpo.physics.exchange.port.STATUS_FELT) and from
+What happened is read from what the tick says of the hand (palpo.physics.exchange.port.STATUS) and from
 the commanded force; each event is counted, so that whoever looks on can make it heard. The vibration of a
 kind is a burst of N ticks with a whole number c of periods under a Hann window,
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import store_release
-from palpo.physics.exchange.port import FELT_BITS, SLIDES, STATUS_FELT, SUCKS, TOUCHES
+from palpo.physics.exchange.port import FELT_BITS, SLIDES, SUCKS, TOUCHES
 from palpo.physics.kernels import inlined, kernel
 
 CONTACT, SLIP, CLICK, RELEASE = range(4)
@@ -178,7 +178,7 @@ def heed_events(cues, params, port, hand, largest, silent):
     silent: nothing is told, but all is followed.
     """
     words = cues.words
-    felt = port.status[STATUS_FELT] >> (FELT_BITS * hand)
+    felt = port.status[0].felt >> (FELT_BITS * hand)
     touches, slides, sucks = felt & TOUCHES != 0, felt & SLIDES != 0, felt & SUCKS != 0
     norm, speed = _norm(port.force), _norm(port.velocity)
     strength = 0.25 + 0.75 * min(speed / BRISK, 1.0)

@@ -31,7 +31,7 @@ never exceeds 1, F_c is given for ever and F_m for -tau ln(1 - HOT (F_c / F_m)^2
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,7 @@ from palpo.haptics.passivity import PassivityParams, make_passivity
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN
 from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import (
-    LIVE_FORCE_SCALE,
-    LIVE_MAX_FORCE,
     OK,
-    STATUS_CODE,
-    STATUS_FLAGS,
     WAITING,
 )
 from palpo.physics.kernels import inlined, kernel
@@ -186,6 +182,10 @@ class LimitParams(NamedTuple):
     """Share of the way to its balance that the windings' temperature goes in a tick."""
 
 
+SLIDE = np.dtype([("goal", np.float64), ("now", np.float64), ("change", np.float64)])
+"""A live value that goes over to another: where it goes, where it is, and its change in a tick."""
+
+
 class LimitState(NamedTuple):
     """The limiter's memory."""
 
@@ -199,8 +199,10 @@ class LimitState(NamedTuple):
     """Stop reason, phase of the start, 1 while the watchdog holds, 1 from an emergency on; shape (4,)."""
     counters: NDArray[np.int64]
     """As named in COUNTERS, shape (11,)."""
-    live: NDArray[np.float64]
-    """Goal, present value and change in a tick of each entry of Port.live, shape (3, 2)."""
+    force_scale: NDArray[Any]
+    """Force scale [-] on its way to what the operator wants, shape (1,) of SLIDE."""
+    max_force: NDArray[Any]
+    """Largest force [N], likewise."""
     torque: NDArray[np.float64]
     """Last torque before the gain, shape (3,) [N m]."""
     motors: NDArray[np.float64]
@@ -209,7 +211,6 @@ class LimitState(NamedTuple):
 
 
 _REASON, _PHASE, _WATCHDOG, _EMERGENCY = 0, 1, 2, 3
-_GOAL, _NOW, _CHANGE = 0, 1, 2
 HEAT, _ALLOWED, _LARGEST = 0, 1, 2
 # Phases of the start: the gain has not left zero, rises for the first time, has been full or has fallen since
 _GATED, _RISING, _OPEN = 0, 1, 2
@@ -332,7 +333,8 @@ def make_limit_state(params: LimitParams) -> LimitState:
         brake=np.zeros(3),
         words=np.array([RUNNING, _OPEN if full else _GATED, 0, 0], dtype=np.int64),
         counters=np.zeros(len(COUNTERS), dtype=np.int64),
-        live=np.array([[1.0, params.max_force], [1.0, params.max_force], [0.0, 0.0]]),
+        force_scale=np.array([(1.0, 1.0, 0.0)], SLIDE),
+        max_force=np.array([(params.max_force, params.max_force, 0.0)], SLIDE),
         torque=np.zeros(3),
         motors=np.array([0.0, 1.0, params.max_force]),
     )
@@ -396,7 +398,7 @@ def _check_command(state, params, port):
         flags |= NON_FINITE
         state.counters[COUNT_NON_FINITE] += 1
         request_fade(state, STOP_NON_FINITE)
-    elif port.status[STATUS_CODE] != OK:
+    elif port.status[0].code != OK:
         flags |= TICK_FAILED
         state.counters[COUNT_FAILED] += 1
         request_fade(state, STOP_TICK_FAILED)
@@ -404,17 +406,17 @@ def _check_command(state, params, port):
 
 
 @inlined
-def _go_over(live, k, goal, ticks, at_once):
-    """One tick of live value k on its way to a goal: even steps, laid out when the goal changes."""
-    if goal != live[_GOAL, k]:
-        live[_GOAL, k] = goal
-        live[_CHANGE, k] = abs(goal - live[_NOW, k]) / ticks
-    step, left = live[_CHANGE, k], goal - live[_NOW, k]
+def _go_over(live, goal, ticks, at_once):
+    """One tick of a live value on its way to a goal: even steps, laid out when the goal changes."""
+    if goal != live.goal:
+        live.goal = goal
+        live.change = abs(goal - live.now) / ticks
+    step, left = live.change, goal - live.now
     # the sum of n steps may miss the goal by a rounding, which must not cost one more tick
     if at_once or abs(left) <= step * (1.0 + 1e-9):
-        live[_NOW, k] = goal
+        live.now = goal
     else:
-        live[_NOW, k] += step if left > 0.0 else -step
+        live.now += step if left > 0.0 else -step
 
 
 @inlined
@@ -452,20 +454,20 @@ def slew_live(state, params, force_scale, port, allowance=1.0):
     The largest force is never above the ceiling, nor above what the motors allow, of which the device may
     say a share itself. A value that is no number leaves what there was.
     """
-    wanted = port.live[LIVE_FORCE_SCALE]
+    wanted = port.live[0].force_scale
     scale = wanted if math.isfinite(wanted) else force_scale
-    wanted = port.live[LIVE_MAX_FORCE]
+    wanted = port.live[0].max_force
     largest = min(max(wanted, 0.0), params.ceiling) if math.isfinite(wanted) else params.max_force
     nothing_felt = state.gain[0] == 0.0
-    _go_over(state.live, LIVE_FORCE_SCALE, scale, params.slew_ticks, nothing_felt)
-    _go_over(state.live, LIVE_MAX_FORCE, largest, params.slew_ticks, nothing_felt)
-    state.motors[_LARGEST] = min(state.live[_NOW, LIVE_MAX_FORCE], _motors_allow(state, params, allowance))
+    _go_over(state.force_scale[0], scale, params.slew_ticks, nothing_felt)
+    _go_over(state.max_force[0], largest, params.slew_ticks, nothing_felt)
+    state.motors[_LARGEST] = min(state.max_force[0].now, _motors_allow(state, params, allowance))
 
 
 @inlined
 def force_scale_now(state):
     """Device force per scene force [-] in this tick."""
-    return state.live[_NOW, LIVE_FORCE_SCALE]
+    return state.force_scale[0].now
 
 
 @inlined
@@ -575,15 +577,15 @@ def _move_gain(state, params, command, stale, waiting, pausing):
 def limit_force(state, params, port, out, pausing=False):
     """out (3,) [N] = what may be sent of port.force; returns the tick's flags.
 
-    Reads port.force, port.status (code, age of the frame, flags), state.live and state.brake; out is finite.
-    |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
+    Reads port.force, port.status (code, age of the frame, flags), the live values and state.brake. out is
+    finite, |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
     """
     flags = _check_command(state, params, port)
     if flags == 0:
         flags |= _follow_command(state, params, port)
         _follow_torque(state, params, port)
     f = port.force
-    stale, waiting = is_stale(port, params.max_age), port.status[STATUS_FLAGS] & WAITING != 0
+    stale, waiting = is_stale(port, params.max_age), port.status[0].flags & WAITING != 0
     flags |= _move_gain(state, params, _norm(f[0], f[1], f[2]), stale, waiting, pausing)
     for i in range(3):
         out[i] = state.gain[0] * state.force[i]

@@ -105,13 +105,19 @@ def write_row(row, tick, dt, port, device_port, sent, turned, flags, late_us, st
             k += 1
     row[k] = port.buttons[0]
     k += 1
-    for field in (port.force, port.torque, sent, turned, port.info):
+    for field in (port.force, port.torque, sent, turned):
         for i in range(field.shape[0]):
             row[k] = field[i]
             k += 1
-    for i in range(8):
-        row[k] = port.status[i]
-        k += 1
+    info, status = port.info[0], port.status[0]
+    row[k], row[k + 1] = info.residual, info.depth
+    for i in range(3):
+        row[k + 2 + i], row[k + 5 + i] = info.held[i], info.total[i]
+    k += 8
+    row[k], row[k + 1], row[k + 2], row[k + 3] = status.code, status.frame, status.age, status.sweeps
+    row[k + 4], row[k + 5], row[k + 6] = status.contacts, status.rows, status.replayed
+    row[k + 7] = status.flags
+    k += 8
     row[k] = flags
     row[k + 1] = late_us
     row[k + 2] = step_us

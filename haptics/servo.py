@@ -120,10 +120,7 @@ from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, 
 from palpo.physics.exchange.handle import Handle, handle_like
 from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import (
-    LIVE_FORCE_SCALE,
     OK,
-    STATUS_CODE,
-    STATUS_FLAGS,
     WAITING,
     Port,
     begin_tick,
@@ -262,7 +259,8 @@ def make_servo(
         polled=np.zeros(3, dtype=np.int64),
         cues=make_cue_state(1.0 / rate_hz),
     )
-    state.limit_state.live[:2, LIVE_FORCE_SCALE] = place.force_scale
+    for name in ("goal", "now"):
+        state.limit_state.force_scale[name] = place.force_scale
     servo = Servo(state)
     servo.led = tuple(led)
     if start_at is not None:
@@ -347,7 +345,7 @@ def _call_system(servo):
     begin_tick(servo.port)
     code = call_tick(servo.tick_address, servo.tick_data)
     if code != OK:
-        servo.port.status[STATUS_CODE] = code
+        servo.port.status[0].code = code
 
 
 @inlined
@@ -611,7 +609,7 @@ def _step(servo, late_ns, paced):
             return _rest(servo, late_ns)
         control[_USED] += 1
     tick, muted = control[_TICK], load_acquire(control, _MUTE) != 0
-    waiting = servo.port.status[STATUS_FLAGS] & WAITING != 0
+    waiting = servo.port.status[0].flags & WAITING != 0
     _take_in(servo, tick, frozen, waiting, late_ns)
     for k in range(hands):
         _take_in(_led(servo, k), tick, frozen, waiting, late_ns)
@@ -687,7 +685,7 @@ def servo_lead(servo, positions, orientations, velocities, spins, rows):
             servo.energy.joules[ENERGY], 1.0,
         )  # fmt: skip
         control[_TICK] += 1
-        if port.status[STATUS_CODE] != OK:
+        if port.status[0].code != OK:
             return k
     return positions.shape[0]
 
@@ -840,7 +838,7 @@ def _passivity_summary(servo: Servo) -> dict[str, object]:
 
 def _workspace_summary(servo: Servo) -> dict[str, object]:
     """The scales, and how many times a stiffness of the scene is felt."""
-    scale, gain = servo.workspace.scale, float(force_scale_now.py_func(servo.limit_state))
+    scale, gain = servo.workspace.scale, float(servo.limit_state.force_scale["now"][0])
     return {
         "scale": scale,
         "force_scale": gain,

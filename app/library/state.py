@@ -18,7 +18,6 @@ from palpo.haptics.limits import REASONS, RUNNING
 from palpo.haptics.row import COLUMNS, NAMES
 from palpo.haptics.servo import drain_rows, finished_reason, servo_lead, servo_run, tick_count
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.exchange.port import INFO_HELD
 from palpo.physics.exchange.snapshot import CONTACT_STATES, COUNTERS, SceneState
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ class State:
     @property
     def tool(self) -> Pose:
         """The tool: where its held point is and how it is turned."""
-        held = self.rig.servo.port.info[INFO_HELD : INFO_HELD + 3] if self.tick else self.rig.held
+        held = self.rig.servo.port.info["held"][0] if self.tick else self.rig.held
         return Pose(np.array(held, float), self.rig.turn.copy())
 
     @property

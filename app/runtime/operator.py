@@ -35,7 +35,6 @@ from palpo.app.visual.rest import rest_picture
 from palpo.haptics.device import send_target
 from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
-from palpo.physics.exchange.port import INFO_HELD
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, Hand, key_list
 from palpo.render.panel_state import Hint, Level, PanelState, Waiting
@@ -302,7 +301,7 @@ class Operator(Desk):
         choice, servo = session.taught
         title, *lines = choice.taking
         first = servo is session.rig.servo
-        at = state.held_point if first else servo.port.info[INFO_HELD : INFO_HELD + 3].copy()
+        at = state.held_point if first else servo.port.info["held"][0].copy()
         # two pictures have two such places
         one = np.isfinite(at).all() and not self.controls.overlays.side_by_side
         place = self._places(at[None])[0] if one else None

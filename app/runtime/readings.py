@@ -175,7 +175,7 @@ class Readings:
         )
         exchange = (
             Reading("ticks on a stale frame", str(stale), "warn" if stale else "plain"),
-            Reading("age of the frame", f"{int(servo.port.status[2])} ticks"),
+            Reading("age of the frame", f"{int(servo.port.status['age'][0])} ticks"),
             Reading("ticks waited for a frame", str(waited), "bad" if waited else "plain"),
         )
         joules, torque = servo.energy.joules, float(servo.energy.peak_torque[0])

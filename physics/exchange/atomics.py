@@ -107,20 +107,12 @@ def _pointer_intrinsic(dtype):
 
 pointer_f64 = _pointer_intrinsic(types.float64)
 """pointer_f64(address): the int64 address as a float64 pointer, for numba.carray with any shape."""
-pointer_i64 = _pointer_intrinsic(types.int64)
-"""pointer_i64(address): the int64 address as an int64 pointer, for numba.carray with any shape."""
 
 
 @inlined
 def view_f64(address, n):
     """float64 array, shape (n,), over the memory at an int64 address; it owns nothing."""
     return carray(pointer_f64(address), (n,))
-
-
-@inlined
-def view_i64(address, n):
-    """int64 array, shape (n,), over the memory at an int64 address; it owns nothing."""
-    return carray(pointer_i64(address), (n,))
 
 
 @inlined

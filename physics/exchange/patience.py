@@ -7,7 +7,7 @@ no energy comes of it.
 """
 
 from palpo.physics.exchange.buffer import is_fresh
-from palpo.physics.exchange.port import OK, STATUS_AGE, STATUS_FLAGS, STATUS_STRETCH, WAITING, end_tick
+from palpo.physics.exchange.port import OK, WAITING, end_tick
 from palpo.physics.kernels import inlined
 
 PATIENCE_PERIODS = 5
@@ -17,7 +17,7 @@ LEAST = 0.1
 
 
 def patience_of(period: int, wished: int, dt: float, least: float = LEAST) -> tuple[int, int]:
-    """What a frame tells of the next one: ticks after which that is overdue, and STATUS_STRETCH.
+    """What a frame tells of the next one: ticks after which that is overdue, and STATUS's stretch.
 
     period: ticks of dt [s] until it is due; wished: those of the scene's own rate. least: patience at any
     rate [s].
@@ -28,14 +28,14 @@ def patience_of(period: int, wished: int, dt: float, least: float = LEAST) -> tu
 @inlined
 def renewed(port, patience, told, stretch):
     """Patience from a fresh frame on, which told `patience_of`; a frame that told nothing leaves it."""
-    port.status[STATUS_STRETCH] = stretch
+    port.status[0].stretch = stretch
     return told if told > 0 else patience
 
 
 @inlined
 def is_stale(port, most):
-    """Whether the frame is older than `most` and STATUS_STRETCH [ticks]."""
-    return port.status[STATUS_AGE] > most + port.status[STATUS_STRETCH]
+    """Whether the frame is older than `most` and the frames' stretch [ticks]."""
+    return port.status[0].age > most + port.status[0].stretch
 
 
 @inlined
@@ -51,5 +51,5 @@ def is_overdue(age, patience, control):
 @inlined
 def wait(port, age):
     """End a tick that waits: its flag, and the frame's age [ticks], which goes on; returns the status."""
-    port.status[STATUS_FLAGS] = WAITING
+    port.status[0].flags = WAITING
     return end_tick(port, OK, age)

@@ -1,22 +1,30 @@
 """The device port: what a tick reads from the device and leaves for it, in scene axes and SI units."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.atomics import view_f64, view_i64
 from palpo.physics.kernels import inlined
 
-# Entries of Port.status
-STATUS_CODE, STATUS_FRAME, STATUS_AGE, STATUS_SWEEPS = 0, 1, 2, 3
-STATUS_CONTACTS, STATUS_ROWS, STATUS_REPLAYED, STATUS_FLAGS = 4, 5, 6, 7
-STATUS_STRETCH, STATUS_FELT = 8, 9
-STATUSES = 10
-# Entries of Port.info; the held point and the constraint sum take three each
-INFO_RESIDUAL, INFO_DEPTH, INFO_HELD, INFO_SUM = 0, 1, 2, 5
-# Entries of Port.live
-LIVE_FORCE_SCALE, LIVE_MAX_FORCE = 0, 1
+STATUS = np.dtype(
+    [("code", np.int64), ("frame", np.int64), ("age", np.int64), ("sweeps", np.int64), ("contacts", np.int64),
+     ("rows", np.int64), ("replayed", np.int64), ("flags", np.int64), ("stretch", np.int64),
+     ("felt", np.int64)]
+)  # fmt: skip
+"""How a tick went: its code (OK is well); id of the frame consumed, and its age [ticks] since it became
+visible; the solver's sweeps; active contacts; rows; replayed ticks; flags; by how many ticks frames come
+further apart than the scene asks; and what the hands feel."""
+
+INFO = np.dtype(
+    [("residual", np.float64), ("depth", np.float64), ("held", np.float64, (3,)), ("total", np.float64, (3,))]
+)
+"""Residual of the contact solve [-], deepest penetration [m], the held point [m], and the sum of the
+constraint forces on what is held [N]."""
+
+LIVE = np.dtype([("force_scale", np.float64), ("max_force", np.float64)])
+"""What the operator has set for the device's side and a frame has brought: force scale [-] and largest force
+[N]; NaN leaves what the servo was made with."""
 
 FAILED, OK, NOT_FINITE = 0, 1, 2
 """Status code of a tick. FAILED is what a C function that raises returns; it also stands in the port from
@@ -27,7 +35,7 @@ WAITING, SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 1, 2, 4, 8, 1
 fit the capacity; the solver's force grew past all measure, or was worse than the one at the start."""
 
 TOUCHES, SLIDES, SUCKS, FELT_BITS = 1, 2, 4, 3
-"""What a hand feels, in STATUS_FELT, FELT_BITS for each hand, the first one's lowest: what it holds touches
+"""What a hand feels, in STATUS's felt, FELT_BITS for each hand, the first one's lowest: what it holds touches
 something, slides on it, is held by suction."""
 
 
@@ -39,12 +47,7 @@ class Port(NamedTuple):
       buttons (1,) int64 bit mask.
     Outputs, written by the tick:
       force (3,) [N] and torque (3,) [N m], commanded, on the device's hand;
-      status (STATUSES,) int64: status code (1 is well), id of the frame consumed, its age [ticks] since it
-        became visible, sweeps, active contacts, rows, replayed ticks, flags, stretch: by how many ticks
-        frames come further apart than the scene asks, and what the hands feel;
-      info (8,): residual, penetration depth [m], held point x y z [m], constraint sum fx fy fz [N];
-      live (2,): what the operator has set for the device's side and a frame has brought: force scale [-] and
-        largest force [N]; NaN leaves what the servo was made with.
+      status (1,) of STATUS, info (1,) of INFO, live (1,) of LIVE.
     """
 
     position: NDArray[np.float64]
@@ -54,23 +57,23 @@ class Port(NamedTuple):
     buttons: NDArray[np.int64]
     force: NDArray[np.float64]
     torque: NDArray[np.float64]
-    status: NDArray[np.int64]
-    info: NDArray[np.float64]
-    live: NDArray[np.float64]
+    status: NDArray[Any]
+    info: NDArray[Any]
+    live: NDArray[Any]
 
 
 @inlined
 def begin_tick(port):
     """Whoever calls a tick says first that it has failed, on a frame that is a tick older."""
-    port.status[STATUS_CODE] = FAILED
-    port.status[STATUS_AGE] += 1
+    port.status[0].code = FAILED
+    port.status[0].age += 1
 
 
 @inlined
 def end_tick(port, status, age):
     """The last act of a tick: its status, which it returns, and the age of its frame [ticks]."""
-    port.status[STATUS_AGE] = age
-    port.status[STATUS_CODE] = status
+    port.status[0].age = age
+    port.status[0].code = status
     return status
 
 
@@ -84,29 +87,7 @@ def make_port() -> Port:
         buttons=np.zeros(1, dtype=np.int64),
         force=np.zeros(3),
         torque=np.zeros(3),
-        status=np.zeros(STATUSES, dtype=np.int64),
-        info=np.zeros(8),
-        live=np.full(2, np.nan),
-    )
-
-
-def port_addresses(port: Port) -> NDArray[np.int64]:
-    """Addresses of the port's arrays in field order, shape (10,); the port must outlive their use."""
-    return np.array([array.ctypes.data for array in port], dtype=np.int64)
-
-
-@inlined
-def port_view(addresses):
-    """The Port behind `port_addresses`, inside a C function."""
-    return Port(
-        view_f64(addresses[0], 3),
-        view_f64(addresses[1], 4),
-        view_f64(addresses[2], 3),
-        view_f64(addresses[3], 3),
-        view_i64(addresses[4], 1),
-        view_f64(addresses[5], 3),
-        view_f64(addresses[6], 3),
-        view_i64(addresses[7], STATUSES),
-        view_f64(addresses[8], 8),
-        view_f64(addresses[9], 2),
+        status=np.zeros(1, STATUS),
+        info=np.zeros(1, INFO),
+        live=np.full(1, np.nan, LIVE),
     )

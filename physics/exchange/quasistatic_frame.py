@@ -12,43 +12,34 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
 
-# Entries of Settings.value; those that end a range of several entries are followed by its length.
-SET_FRICTION = 0
-"""mu of all contacts [-]."""
-SET_TOLERANCE, SET_SWEEPS, SET_TIME_CAP = 1, 2, 3
-"""Of the contact solver: natural-map residual, most sweeps, most time [s] (0 for no limit)."""
-SET_COLLISION = 4
-"""Gap below which a vertex is a contact [m]; inf for all of them."""
-SET_MODULUS = 5
-"""Young's modulus of the mobile and of the fixed body over the one that they were built with: two entries."""
-SET_HOLD = 7
-"""Stiffness [N/m], damping [N s/m], and of the rotation [N m/rad], [N m s/rad]: four entries."""
-SET_LIVE = 11
-"""Force scale [-] and largest force [N] of the device's side, NaN to leave them (Port.live): two entries."""
-SET_STYLUS_WEIGHT, SET_STYLUS_FRICTION = 13, 14
-"""Force upward, and force along the hand's velocity, that make up for the stylus's own [N]."""
-SET_ZOOM_SCALE, SET_ZOOM_RANGE = 15, 16
-"""Share of the hand's motion that is left at contact (1: no zoom), and the gap where it begins [m]."""
-SET_SOLVER = 17
-"""ANDERSON, UZAWA_GLOBAL or UZAWA_LOCAL."""
-SET_RHO, SET_RHO_FACTOR = 18, 19
-"""Of Uzawa's method: rho [N/m], 0 for rho_min of W, and what multiplies either [-]."""
-SET_ERROR_KIND, SET_GAUSS_SEIDEL_ERROR = 20, 21
-"""Stop of Uzawa's sweeps: RESIDUAL, RELATIVE or PHYSICAL of physics.contact.solvers.relaxation, and the error
-of the last two [-]; the residual's is the tolerance."""
-SET_UZAWA_ERROR = 22
-"""Stop of the local method at a contact, in shares of the largest free gap or slip [-]."""
-SETTINGS = 23
+VALUES = np.dtype(
+    [("friction", np.float64), ("tolerance", np.float64), ("sweeps", np.int64), ("time_cap", np.float64),
+     ("collision", np.float64), ("modulus", np.float64, (2,)), ("hold", np.float64, (4,)),
+     ("force_scale", np.float64), ("max_force", np.float64), ("stylus_weight", np.float64),
+     ("stylus_friction", np.float64), ("zoom_scale", np.float64), ("zoom_range", np.float64),
+     ("solver", np.int64), ("rho", np.float64), ("rho_factor", np.float64), ("error_kind", np.int64),
+     ("gauss_seidel_error", np.float64), ("uzawa_error", np.float64)]
+)  # fmt: skip
+"""What may change: mu of all contacts [-]; of the contact solver, natural-map residual, most sweeps and most
+time [s] (0 for no limit); gap below which a vertex is a contact [m], inf for all of them; Young's modulus of
+the mobile and of the fixed body over the one that they were built with; the hold's stiffness [N/m] and
+damping [N s/m], and those of the rotation [N m/rad], [N m s/rad]; force scale [-] and largest force [N] of
+the device's side, NaN to leave them (Port.live); force upward, and force along the hand's velocity, that make
+up for the stylus's own [N]; share of the hand's motion that is left at contact (1: no zoom), and the gap
+where that begins [m]; ANDERSON, UZAWA_GLOBAL or UZAWA_LOCAL. Then of Uzawa's method: rho [N/m], 0 for rho_min
+of W, and what multiplies either [-]; the stop of its sweeps, RESIDUAL, RELATIVE or PHYSICAL of
+physics.contact.solvers.relaxation, and the error of the last two [-] (the residual's is the tolerance); and
+the stop of the local method at a contact, in shares of the largest free gap or slip [-]."""
 
 ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL = range(3)
-"""Values of SET_SOLVER: accelerated sweeps; or Uzawa's, one step a visit, or steps to a stop."""
+"""Values of VALUES' solver: accelerated sweeps; or Uzawa's, one step a visit, or steps to a stop."""
 
 
 class Settings(NamedTuple):
     """What an operator may change, slow loop to servo."""
 
     id: NDArray[np.int64]  # (3,) rises with each change; the servo's status names the one in force
-    value: NDArray[np.float64]  # (3, SETTINGS)
+    value: NDArray[np.void]  # (3,) of VALUES
 
 
 class Picture(NamedTuple):
@@ -68,18 +59,18 @@ class Picture(NamedTuple):
     contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
 
 
-def make_settings(values: NDArray[np.float64]) -> Settings:
-    """Settings that start from these values, shape (SETTINGS,)."""
-    return Settings(np.zeros(SLOTS, np.int64), np.tile(np.asarray(values, float), (SLOTS, 1)))
+def make_settings(values: NDArray[np.void]) -> Settings:
+    """Settings that start from these (1,) of VALUES."""
+    return Settings(np.zeros(SLOTS, np.int64), np.repeat(values, SLOTS))
 
 
 def publish_settings(
-    settings: Settings, control: NDArray[np.int64], values: NDArray[np.float64], identity: int
+    settings: Settings, control: NDArray[np.int64], values: NDArray[np.void], identity: int
 ) -> None:
-    """Hand new values (SETTINGS,) to the servo, under a number that its status will name."""
+    """Hand new (1,) of VALUES to the servo, under a number that its status will name."""
     slot = writer_slot(control)
     settings.id[slot] = identity
-    settings.value[slot] = values
+    settings.value[slot] = values[0]
     publish(control)
 
 

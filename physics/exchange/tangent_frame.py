@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
-from palpo.physics.exchange.quasistatic_frame import SETTINGS
+from palpo.physics.exchange.quasistatic_frame import VALUES
 
 
 class TangentFrame(NamedTuple):
@@ -19,7 +19,7 @@ class TangentFrame(NamedTuple):
 
     id: NDArray[np.int64]  # (3,) 1, 2, ...
     patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
-    settings: NDArray[np.float64]  # (3, SETTINGS) of palpo.physics.exchange.quasistatic_frame
+    settings: NDArray[np.void]  # (3,) of palpo.physics.exchange.quasistatic_frame.VALUES
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
     nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]
@@ -51,7 +51,7 @@ def make_tangent_frame(n_mobile: int, n_fixed: int, contacts: int) -> TangentFra
     """No contacts between bodies of that many boundary nodes."""
     c, upright = contacts, np.tile((1.0, 0.0, 0.0, 0.0), (SLOTS, 1))
     return TangentFrame(
-        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros((SLOTS, SETTINGS)),
+        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros(SLOTS, VALUES),
         np.zeros((SLOTS, n_mobile, 3)), np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf),
         np.zeros((SLOTS, 2), np.int64), np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c, 3, 3)),
         np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, 3)), upright.copy(), np.zeros((SLOTS, c, 3)),

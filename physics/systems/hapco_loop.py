@@ -116,7 +116,7 @@ def fill_frame(m, low):
     """The contacts that `find_frame` has found and their W, to the writer's slot."""
     out, f, found, e = m.frame, writer_slot(m.frame_control), low.tracked.found, low.engine
     n = found.count[0]
-    out.settings[f] = low.live
+    out.settings[f] = low.live[0]
     out.mobile_u[f] = low.mobile.u
     out.fixed_u[f] = low.fixed.u
     out.nearest[f] = low.tracked.tracker.gap[0]
@@ -141,7 +141,7 @@ def make_multirate(
     fixed: QuasistaticBody,
     detection: Detection | None = None,
     hold: Hold | None = None,
-    settings: NDArray[np.float64] | None = None,
+    settings: NDArray[np.void] | None = None,
     dt: float = 1e-3,
     ratio: int = 20,
     clock: int = 0,
@@ -157,7 +157,7 @@ def make_multirate(
 class ContactLoop:
     """The slow loop's work (palpo.app.runtime.rigs.LowLoop): the frame at the newest equilibrium.
 
-    values: settings of the next frame, shape (SETTINGS,). ratio: servo ticks in a low period of the scene.
+    values: settings of the next frame, (1,) of VALUES. ratio: servo ticks in a low period of the scene.
     """
 
     spares: tuple[str, ...] = ()

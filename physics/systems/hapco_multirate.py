@@ -65,7 +65,7 @@ from palpo.physics.exchange.contact_frame import (
 )
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
-from palpo.physics.exchange.port import NOT_FINITE, STATUS_AGE, end_tick
+from palpo.physics.exchange.port import NOT_FINITE, end_tick
 from palpo.physics.kernels import callback, inlined, kernel
 from palpo.physics.math3 import dot3, matvec3, matvec3_transposed
 from palpo.physics.systems.hapco_servo import smallest_servo
@@ -111,7 +111,7 @@ def _take_frame(m):
         return f
     f, _ = acquire(m.frame_control)
     frame, count = m.frame, m.count[0]
-    copy(frame.settings[f], s.live)
+    s.live[0] = frame.settings[f]
     put_settings(s)
     s.live_id[0] = frame.id[f]
     count.adopted_at, count.waited = s.engine.now[0], 0
@@ -269,7 +269,7 @@ def tick(m):
         return wait(s.port, age + count.waited)
     pose(s)
     if aim(e) != DONE or _step(m, _take_frame(m)) != DONE:
-        return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
+        return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
     _remember(s)
     status = feedback(s)
     publish_picture(s)

@@ -23,19 +23,7 @@ from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.quasistatic_frame import (
-    SET_COLLISION,
-    SET_FRICTION,
-    SET_GAUSS_SEIDEL_ERROR,
-    SET_HOLD,
-    SET_LIVE,
-    SET_MODULUS,
-    SET_RHO_FACTOR,
-    SET_SWEEPS,
-    SET_TIME_CAP,
-    SET_TOLERANCE,
-    SET_UZAWA_ERROR,
-    SET_ZOOM_SCALE,
-    SETTINGS,
+    VALUES,
     make_picture,
     make_settings,
 )
@@ -80,20 +68,19 @@ def default_settings(
     time_cap: float = 0.0,
     collision: float = 2e-3,
     gains: ArrayLike = Hold.gains,
-) -> NDArray[np.float64]:
-    """Values of palpo.physics.exchange.quasistatic_frame.Settings, shape (SETTINGS,), to change some of.
+) -> NDArray[np.void]:
+    """(1,) of palpo.physics.exchange.quasistatic_frame.VALUES, to change some of.
 
     time_cap: of the contact solver [s], 0 for none. The solver is ANDERSON; Uzawa's method, where it is
     chosen instead, has rho_min, the common residual as its stop, and the errors of 001 (chapter 3).
     """
-    values = np.zeros(SETTINGS)
-    values[SET_FRICTION], values[SET_TOLERANCE], values[SET_SWEEPS] = mu, tolerance, sweeps
-    values[SET_TIME_CAP], values[SET_COLLISION] = time_cap, collision
-    values[SET_MODULUS : SET_MODULUS + 2] = 1.0
-    values[SET_HOLD : SET_HOLD + 4] = gains
-    values[SET_LIVE : SET_LIVE + 2] = math.nan
-    values[SET_ZOOM_SCALE] = values[SET_RHO_FACTOR] = 1.0
-    values[SET_GAUSS_SEIDEL_ERROR], values[SET_UZAWA_ERROR] = 1e-4, 1e-3
+    values = np.zeros(1, VALUES)
+    values["friction"], values["tolerance"], values["sweeps"] = mu, tolerance, sweeps
+    values["time_cap"], values["collision"] = time_cap, collision
+    values["modulus"], values["hold"] = 1.0, gains
+    values["force_scale"] = values["max_force"] = math.nan
+    values["zoom_scale"] = values["rho_factor"] = 1.0
+    values["gauss_seidel_error"], values["uzawa_error"] = 1e-4, 1e-3
     return values
 
 
@@ -102,7 +89,7 @@ def make_servo(
     fixed: QuasistaticBody,
     detection: Detection | None = None,
     hold: Hold | None = None,
-    settings: NDArray[np.float64] | None = None,
+    settings: NDArray[np.void] | None = None,
     dt: float = 1e-3,
     port: Port | None = None,
     clock: int = 0,
@@ -146,7 +133,7 @@ def make_servo(
     rest = np.array(hold.rest, float)
     return QuasistaticServo(
         port=port or make_port(),
-        live=np.array(settings, float),
+        live=settings.copy(),
         live_id=np.zeros(1, np.int64),
         engine=built.engine,
         mobile=bodies[0].state,

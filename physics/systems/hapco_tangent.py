@@ -51,27 +51,10 @@ from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
 from palpo.physics.exchange.port import (
     CONTACTS_LOST,
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
     NOT_FINITE,
     OK,
-    STATUS_AGE,
-    STATUS_CONTACTS,
-    STATUS_FELT,
-    STATUS_FLAGS,
-    STATUS_FRAME,
-    STATUS_REPLAYED,
-    STATUS_ROWS,
-    STATUS_SWEEPS,
     TOUCHES,
     end_tick,
-)
-from palpo.physics.exchange.quasistatic_frame import (
-    SET_FRICTION,
-    SET_STYLUS_FRICTION,
-    SET_STYLUS_WEIGHT,
 )
 from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
 from palpo.physics.kernels import callback, kernel
@@ -163,7 +146,7 @@ def _take_frame(m):
     _put_by(m, f)
     f, _ = acquire(m.frame_control)
     frame, count, to = m.frame, m.count[0], m.following
-    copy(frame.settings[f], s.live)
+    s.live[0] = frame.settings[f]
     put_settings(s)
     s.live_id[0] = frame.id[f]
     count.adopted_at, count.waited = s.engine.now[0], 0
@@ -184,7 +167,7 @@ def _follow(m, f):
     Where the hand goes against the slip that was foretold, the forces go on from those of the last tick.
     """
     s, frame, to = m.servo, m.frame, m.following
-    step, mu = to.way[0], s.live[SET_FRICTION]
+    step, mu = to.way[0], s.live[0].friction
     _way(s, to.last, to.last_q, step)
     if to.mode[0] == FORETOLD and _power(frame.release[f], step) > 0.0:
         to.mode[0] = UNLOADING
@@ -230,20 +213,20 @@ def _feel(m, f, cut):
         for i in range(3):
             hand.force[i] += world[i]
             hand.torque[i] += moment[i]
-    along, check = s.live[SET_STYLUS_FRICTION] / max(norm3(port.velocity), SLOW), 0.0
+    along, check = s.live[0].stylus_friction / max(norm3(port.velocity), SLOW), 0.0
     for i in range(3):
-        port.info[INFO_SUM + i] = hand.force[i]
-        port.info[INFO_HELD + i] = hand.held[i]
+        port.info[0].total[i] = hand.force[i]
+        port.info[0].held[i] = hand.held[i]
         port.force[i] = hand.force[i] + along * port.velocity[i]
         port.torque[i] = hand.torque[i]
         check += abs(port.force[i]) + abs(port.torque[i]) + abs(hand.held[i])
-    port.force[1] += s.live[SET_STYLUS_WEIGHT]
-    port.info[INFO_DEPTH], port.info[INFO_RESIDUAL] = 0.0, cut
-    port.status[STATUS_SWEEPS] = port.status[STATUS_REPLAYED] = 0
-    port.status[STATUS_CONTACTS], port.status[STATUS_ROWS] = active, 3 * n
-    port.status[STATUS_FELT] = TOUCHES if active > 0 else 0
-    port.status[STATUS_FRAME] = s.live_id[0]
-    port.status[STATUS_FLAGS] = CONTACTS_LOST if frame.count[f, 1] > 0 else 0
+    port.force[1] += s.live[0].stylus_weight
+    port.info[0].depth, port.info[0].residual = 0.0, cut
+    port.status[0].sweeps = port.status[0].replayed = 0
+    port.status[0].contacts, port.status[0].rows = active, 3 * n
+    port.status[0].felt = TOUCHES if active > 0 else 0
+    port.status[0].frame = s.live_id[0]
+    port.status[0].flags = CONTACTS_LOST if frame.count[f, 1] > 0 else 0
     return OK if check < 1e12 else NOT_FINITE
 
 
@@ -262,7 +245,7 @@ def _publish_picture(m, f):
     copy(s.hand.force, out.force[w])
     copy(s.hand.torque, out.torque[w])
     out.n_contacts[w] = frame.count[f, 0]
-    mu = s.live[SET_FRICTION]
+    mu = s.live[0].friction
     for k in range(frame.count[f, 0]):
         axes, r = frame.axes[f, k], to.force[k]
         for i in range(3):
@@ -321,7 +304,7 @@ def tick(m):
     f = _take_frame(m)
     status = _feel(m, f, _follow(m, f))
     if status != OK or aim(s.engine) != DONE or tell_shapes(s.engine) != DONE:
-        return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
+        return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
     _publish_picture(m, f)
     s.engine.now[0] += 1
     _tell_hand(m)

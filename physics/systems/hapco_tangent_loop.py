@@ -46,10 +46,6 @@ from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.port import (
     NOT_FINITE,
 )
-from palpo.physics.exchange.quasistatic_frame import (
-    SET_COLLISION,
-    SET_FRICTION,
-)
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import norm3, quat_difference, rotate_by
 from palpo.physics.systems.hapco_detection import Detection
@@ -145,7 +141,7 @@ def solve_ahead(low, force):
             least = min(least, p.b[3 * k] / closing)
     if not least < np.inf:
         return code
-    least = max(0.0, least) + PUSHED_IN * low.live[SET_COLLISION]
+    least = max(0.0, least) + PUSHED_IN * low.live[0].collision
     for i in range(3):
         force[i] *= least / size
     for k in range(n):
@@ -183,7 +179,7 @@ def make_tangent(
     fixed: QuasistaticBody,
     detection: Detection | None = None,
     hold: Hold | None = None,
-    settings: NDArray[np.float64] | None = None,
+    settings: NDArray[np.void] | None = None,
     dt: float = 1e-3,
     ratio: int = 20,
     clock: int = 0,
@@ -224,7 +220,7 @@ class TangentLoop(ContactLoop):
         state, low, out = self._followed.state, self.side, self._followed.frame
         self._slot, f = int(acquire(self.high.state_control)[0]), writer_slot(self.high.frame_control)
         low.live[:] = self.values
-        out.settings[f] = low.live
+        out.settings[f] = low.live[0]
         velocity = np.zeros(6)
         if state.calls[self._slot] >= 0:
             self._here = state.position[self._slot].copy(), state.orientation[self._slot].copy()
@@ -263,7 +259,7 @@ class TangentLoop(ContactLoop):
     def _ahead(self, velocity: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The pose in the middle of the frame's life, no farther than contacts are found."""
         way = velocity * AHEAD * self.budget.period * float(self.high.servo.engine.step[0])
-        reach = float(self.values[SET_COLLISION])
+        reach = float(self.values["collision"][0])
         far = float(np.linalg.norm(way[:3]))
         way *= min(1.0, reach / far) if far > 0.0 else 1.0
         orientation = self._here[1].copy()
@@ -279,7 +275,7 @@ class TangentLoop(ContactLoop):
         quat_difference(orientation, last.orientation, way[3:])
         r = last.force + last.tangent @ way
         r[:, 0] = np.maximum(r[:, 0], 0.0)
-        most = float(self.values[SET_FRICTION]) * r[:, 0]
+        most = float(self.values["friction"][0]) * r[:, 0]
         size = np.hypot(r[:, 1], r[:, 2])
         r[:, 1:] *= np.minimum(1.0, most / np.maximum(size, np.finfo(float).tiny))[:, None]
         return r.ravel()
@@ -293,9 +289,9 @@ class TangentLoop(ContactLoop):
         arm, axes = out.arm[f, :n, None], out.axes[f, :n]
         motion = np.concatenate([axes, np.cross(np.broadcast_to(arm, axes.shape), axes)], axis=2)
         motion = np.ascontiguousarray(motion.reshape(3 * n, 6))
-        mu = np.full(n, float(self.values[SET_FRICTION]))
+        mu = np.full(n, float(self.values["friction"][0]))
         slip = np.hypot(u[1::3], u[2::3])
-        stays = (status == SLIP) & (slip <= SLIDES * self.values[SET_COLLISION]) & (mu > 0.0)
+        stays = (status == SLIP) & (slip <= SLIDES * self.values["collision"][0]) & (mu > 0.0)
         status = np.where(stays, STICK, status)
         tangent = force_tangent(w, motion, r, status, mu)
         slides = np.repeat((status == SLIP) & (mu > 0.0), 3)

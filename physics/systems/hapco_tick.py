@@ -32,44 +32,15 @@ from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.port import (
     CONTACTS_LOST,
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
     NOT_FINITE,
     OK,
     SLIDES,
-    STATUS_CONTACTS,
-    STATUS_FELT,
-    STATUS_FLAGS,
-    STATUS_FRAME,
-    STATUS_REPLAYED,
-    STATUS_ROWS,
-    STATUS_SWEEPS,
     TOUCHES,
     Port,
     end_tick,
 )
 from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
-    SET_COLLISION,
-    SET_ERROR_KIND,
-    SET_FRICTION,
-    SET_GAUSS_SEIDEL_ERROR,
-    SET_HOLD,
-    SET_LIVE,
-    SET_MODULUS,
-    SET_RHO,
-    SET_RHO_FACTOR,
-    SET_SOLVER,
-    SET_STYLUS_FRICTION,
-    SET_STYLUS_WEIGHT,
-    SET_SWEEPS,
-    SET_TIME_CAP,
-    SET_TOLERANCE,
-    SET_UZAWA_ERROR,
-    SET_ZOOM_RANGE,
-    SET_ZOOM_SCALE,
     UZAWA_LOCAL,
     Picture,
     Settings,
@@ -98,7 +69,7 @@ class QuasistaticServo(NamedTuple):
     """Everything that a tick reads and writes."""
 
     port: Port
-    live: NDArray[np.float64]  # (SETTINGS,) in force
+    live: NDArray[np.void]  # (1,) of VALUES in force
     live_id: NDArray[np.int64]  # (1,) their number, or that of the frame that brought them
     engine: Engine
     mobile: Surface
@@ -120,7 +91,7 @@ def take_settings(s):
     """What an operator may have changed."""
     if is_fresh(s.settings_control):
         slot, _ = acquire(s.settings_control)
-        copy(s.settings.value[slot], s.live)
+        s.live[0] = s.settings.value[slot]
         s.live_id[0] = s.settings.id[slot]
     put_settings(s)
 
@@ -128,17 +99,17 @@ def take_settings(s):
 @kernel
 def put_settings(s):
     """The settings in force, to those that they are of."""
-    live, solver, detection = s.live, s.engine.solver.settings[0], s.tracked.settings[0]
-    copy(live[SET_LIVE : SET_LIVE + 2], s.port.live)
-    copy(live[SET_HOLD : SET_HOLD + 4], s.mobile.frame.gain)
-    s.mobile.softness[0], s.fixed.softness[0] = 1.0 / live[SET_MODULUS], 1.0 / live[SET_MODULUS + 1]
-    detection.tolerance, detection.mu = live[SET_COLLISION], live[SET_FRICTION]
-    solver.method, solver.local = live[SET_SOLVER] != ANDERSON, live[SET_SOLVER] == UZAWA_LOCAL
-    solver.sweeps = int(live[SET_SWEEPS])
-    solver.tolerance, solver.seconds = live[SET_TOLERANCE], live[SET_TIME_CAP]
-    solver.rho, solver.rho_factor = live[SET_RHO], live[SET_RHO_FACTOR]
-    solver.error_kind = int(live[SET_ERROR_KIND])
-    solver.gauss_seidel_error, solver.uzawa_error = live[SET_GAUSS_SEIDEL_ERROR], live[SET_UZAWA_ERROR]
+    live, solver, detection = s.live[0], s.engine.solver.settings[0], s.tracked.settings[0]
+    s.port.live[0].force_scale, s.port.live[0].max_force = live.force_scale, live.max_force
+    copy(live.hold, s.mobile.frame.gain)
+    s.mobile.softness[0], s.fixed.softness[0] = 1.0 / live.modulus[0], 1.0 / live.modulus[1]
+    detection.tolerance, detection.mu = live.collision, live.friction
+    solver.method, solver.local = live.solver != ANDERSON, live.solver == UZAWA_LOCAL
+    solver.sweeps = live.sweeps
+    solver.tolerance, solver.seconds = live.tolerance, live.time_cap
+    solver.rho, solver.rho_factor = live.rho, live.rho_factor
+    solver.error_kind = live.error_kind
+    solver.gauss_seidel_error, solver.uzawa_error = live.gauss_seidel_error, live.uzawa_error
 
 
 @kernel
@@ -149,7 +120,7 @@ def _zoomed(s, moved):
     at contact. What the hand is ahead then comes back beyond the range, in proportion to the hand's way, so
     that the map needs no clutch.
     """
-    least, reach = s.live[SET_ZOOM_SCALE], s.live[SET_ZOOM_RANGE]
+    least, reach = s.live[0].zoom_scale, s.live[0].zoom_range
     share, back = 1.0, 1.0
     if reach > 0.0:
         near = min(1.0, max(0.0, s.tracked.tracker.gap[0] / reach))
@@ -187,21 +158,21 @@ def feedback(s):
         depth = max(depth, -e.u[3 * k])
         active += e.r[3 * k] > 0.0
         slides = slides or (e.r[3 * k] > 0.0 and e.contacts.status[k] == SLIP)
-    along, check = s.live[SET_STYLUS_FRICTION] / max(norm3(port.velocity), SLOW), 0.0
+    along, check = s.live[0].stylus_friction / max(norm3(port.velocity), SLOW), 0.0
     for i in range(3):
-        port.info[INFO_SUM + i] = hand.force[i]
-        port.info[INFO_HELD + i] = hand.held[i]
+        port.info[0].total[i] = hand.force[i]
+        port.info[0].held[i] = hand.held[i]
         port.force[i] = hand.force[i] + along * port.velocity[i]
         port.torque[i] = hand.torque[i]
         check += abs(port.force[i]) + abs(port.torque[i]) + abs(hand.held[i])
-    port.force[1] += s.live[SET_STYLUS_WEIGHT]
-    port.info[INFO_DEPTH], port.info[INFO_RESIDUAL] = depth, e.solver.told[0].residual
-    port.status[STATUS_SWEEPS] = e.solver.told[0].sweeps
-    port.status[STATUS_CONTACTS], port.status[STATUS_ROWS] = active, 3 * e.contacts.count[0]
-    port.status[STATUS_FRAME], port.status[STATUS_REPLAYED] = s.live_id[0], 0
-    port.status[STATUS_FELT] = (TOUCHES if active > 0 else 0) | (SLIDES if slides else 0)
+    port.force[1] += s.live[0].stylus_weight
+    port.info[0].depth, port.info[0].residual = depth, e.solver.told[0].residual
+    port.status[0].sweeps = e.solver.told[0].sweeps
+    port.status[0].contacts, port.status[0].rows = active, 3 * e.contacts.count[0]
+    port.status[0].frame, port.status[0].replayed = s.live_id[0], 0
+    port.status[0].felt = (TOUCHES if active > 0 else 0) | (SLIDES if slides else 0)
     lost = CONTACTS_LOST if e.contacts.count[1] > 0 else 0
-    port.status[STATUS_FLAGS] = e.solver.told[0].flags | lost
+    port.status[0].flags = e.solver.told[0].flags | lost
     return OK if check < 1e12 else NOT_FINITE
 
 

@@ -18,22 +18,9 @@ from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import (
     FELT_BITS,
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
     NOT_FINITE,
     OK,
     SLIDES,
-    STATUS_AGE,
-    STATUS_CONTACTS,
-    STATUS_FELT,
-    STATUS_FLAGS,
-    STATUS_FRAME,
-    STATUS_REPLAYED,
-    STATUS_ROWS,
-    STATUS_STRETCH,
-    STATUS_SWEEPS,
     TOUCHES,
     end_tick,
 )
@@ -72,7 +59,7 @@ def take_frame(s):
             s.counts.waited[0] = 0
             if j == 0:
                 _take_settings(s, reader_slot(link.frame_control))
-    s.port.status[STATUS_REPLAYED] = replayed
+    s.port.status[0].replayed = replayed
     return OK
 
 
@@ -84,8 +71,8 @@ def _take_settings(s, f):
     solver.tolerance, solver.sweeps = settings[SET_TOLERANCE], int(settings[SET_SWEEPS])
     for k in range(4):
         s.held.hold.gain[k] = settings[SET_HOLD + k]
-    for k in range(2):
-        s.port.live[k] = settings[SET_LIVE + k]
+    s.port.live[0].force_scale = settings[SET_LIVE]
+    s.port.live[0].max_force = settings[SET_LIVE + 1]
     for t in range(s.helds.shape[0]):
         for i in range(3):
             held_of(s, t).chain.model.gravity[i] = frame.gravity[f, i]
@@ -109,12 +96,12 @@ def h3_violation(s):
 @kernel
 def h4_h5_solve(s):
     """H4: W = W_soft^dt + W_stiff^dt. H5: the complementarity problem within its sweeps, joints exactly."""
-    e, status = s.engine, s.port.status
+    e, status = s.engine, s.port.status[0]
     if equilibrium(e) != DONE:
         return NOT_FINITE
-    s.port.info[INFO_RESIDUAL] = e.solver.told[0].residual
-    status[STATUS_SWEEPS] = e.solver.told[0].sweeps
-    status[STATUS_ROWS] = 3 * (e.joints.what.shape[0] + e.contacts.count[0])
+    s.port.info[0].residual = e.solver.told[0].residual
+    status.sweeps = e.solver.told[0].sweeps
+    status.rows = 3 * (e.joints.what.shape[0] + e.contacts.count[0])
     return OK
 
 
@@ -134,8 +121,8 @@ def h6_correct(s):
 def feed_back(held):
     """Force and torque on one device's hand (003, IV-B), of its own tool alone; False for no numbers."""
     port, hand, points = held.port, held.hand, held.points
-    total = port.info[INFO_SUM : INFO_SUM + 3]
-    copy(hand.held, port.info[INFO_HELD : INFO_HELD + 3])
+    total = port.info[0].total
+    copy(hand.held, port.info[0].held)
     for i in range(3):
         total[i] = 0.0
         for k in range(points.count[0]):
@@ -168,33 +155,33 @@ def feedback(s):
     if feel(e) != DONE:
         return NOT_FINITE
     well = True
-    port.status[STATUS_FELT] = 0
+    port.status[0].felt = 0
     for t in range(s.helds.shape[0]):
         well = feed_back(held_of(s, t)) and well
-        port.status[STATUS_FELT] |= _felt(s, held_of(s, t)) << (FELT_BITS * t)
+        port.status[0].felt |= _felt(s, held_of(s, t)) << (FELT_BITS * t)
     depth, active, first = 0.0, 0, e.joints.what.shape[0]
     for j in range(s.searches.shape[0]):
         depth = max(depth, handle_like(s.search, s.searches[j]).depth[0])
     for c in range(e.contacts.count[0]):
         if e.r[3 * (first + c)] > 0.0:
             active += 1
-    port.info[INFO_DEPTH] = depth
-    port.status[STATUS_CONTACTS] = active
-    port.status[STATUS_FRAME] = s.link.adopted[0].frame
-    port.status[STATUS_FLAGS] = 0
+    port.info[0].depth = depth
+    port.status[0].contacts = active
+    port.status[0].frame = s.link.adopted[0].frame
+    port.status[0].flags = 0
     return OK if well else NOT_FINITE
 
 
 @kernel
 def frame_age(s):
-    """Age [ticks] of the frame that is oldest by its loop's own measure, and STATUS_STRETCH of that one."""
+    """Age [ticks] of the frame that is oldest by its loop's own measure, and that one's stretch."""
     worst = _age(s, s.link)
-    s.port.status[STATUS_STRETCH] = s.link.adopted[0].stretch
+    s.port.status[0].stretch = s.link.adopted[0].stretch
     for j in range(1, s.links.shape[0]):
         link = link_of(s, j)
         age, stretch = _age(s, link), link.adopted[0].stretch
-        if age - stretch > worst - s.port.status[STATUS_STRETCH]:
-            worst, s.port.status[STATUS_STRETCH] = age, stretch
+        if age - stretch > worst - s.port.status[0].stretch:
+            worst, s.port.status[0].stretch = age, stretch
     return worst
 
 
@@ -224,7 +211,7 @@ def tick(s):
     if _is_waiting(s):
         s.counts.waited[0] += 1
         return wait(s.port, frame_age(s) + s.counts.waited[0])
-    status, age = _steps(s), s.port.status[STATUS_AGE]
+    status, age = _steps(s), s.port.status[0].age
     if status == OK:
         age = frame_age(s) - 1
         publish_state(s)

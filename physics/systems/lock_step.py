@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import (
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
     OK,
-    STATUS_CONTACTS,
-    STATUS_FLAGS,
-    STATUS_SWEEPS,
     WAITING,
 )
 from palpo.physics.systems.high_rate import tick
@@ -173,19 +166,19 @@ class LockStep:
                 if tick(self.handle) != OK:
                     failed[0] = i
                     return
-                if port.status[STATUS_FLAGS] & WAITING:
+                if port.status["flags"][0] & WAITING:
                     for held, slip, place in zip(self.side.held, self._slips, before, strict=True):
                         slip += held.port.position - place
                         held.port.position[:] = place
-                trace["force"][i] = port.info[INFO_SUM : INFO_SUM + 3]
+                trace["force"][i] = port.info["total"][0]
                 trace["felt"][i] = [held.port.force for held in self.side.held]
                 trace["reaction"][i] = -high.held.hold.force[:3]
-                trace["held"][i] = port.info[INFO_HELD : INFO_HELD + 3]
+                trace["held"][i] = port.info["held"][0]
                 trace["tool"][i] = high.held.tool.x
-                trace["depth"][i], trace["residual"][i] = port.info[INFO_DEPTH], port.info[INFO_RESIDUAL]
+                trace["depth"][i], trace["residual"][i] = port.info["depth"][0], port.info["residual"][0]
                 trace["contacts"][i], trace["sweeps"][i] = (
-                    port.status[STATUS_CONTACTS],
-                    port.status[STATUS_SWEEPS],
+                    port.status["contacts"][0],
+                    port.status["sweeps"][0],
                 )
                 trace["rows"][i] = high.engine.contacts.count[0]
                 self._row += 1

@@ -19,20 +19,9 @@ from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slo
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import (
     CONTACTS_LOST,
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
     NOT_FINITE,
     OK,
     SLIDES,
-    STATUS_CONTACTS,
-    STATUS_FELT,
-    STATUS_FLAGS,
-    STATUS_FRAME,
-    STATUS_REPLAYED,
-    STATUS_ROWS,
-    STATUS_SWEEPS,
     TOUCHES,
     Port,
     end_tick,
@@ -90,8 +79,8 @@ def _take_settings(s):
                 plug.follow[i, j] = new[4, i, j]
         motion.work[TARGET] += plug_energy(plug, motion) - before
         s.count[0].settings = s.settings.id[slot]
-        s.port.live[0] = s.settings.value[slot].force_scale
-        s.port.live[1] = s.settings.value[slot].max_force
+        s.port.live[0].force_scale = s.settings.value[slot].force_scale
+        s.port.live[0].max_force = s.settings.value[slot].max_force
 
 
 @inlined
@@ -138,8 +127,8 @@ def _steps(s):
     """The substeps; returns the flags and the status."""
     snap, n, flags, told = s.snap, s.substeps, 0, s.snap.engine.solver.told[0]
     s.hand[:] = 0.0
-    s.port.status[STATUS_SWEEPS] = 0
-    s.port.info[INFO_RESIDUAL] = 0.0
+    s.port.status[0].sweeps = 0
+    s.port.info[0].residual = 0.0
     lost = snap.engine.count[0].lost
     for k in range(n):
         for i in range(3):
@@ -152,8 +141,8 @@ def _steps(s):
             return flags, NOT_FINITE
         for i in range(6):
             s.hand[i] += snap.plug.hand[i] / n
-        s.port.status[STATUS_SWEEPS] += snap.engine.count[0].sweeps
-        s.port.info[INFO_RESIDUAL] = max(s.port.info[INFO_RESIDUAL], told.residual)
+        s.port.status[0].sweeps += snap.engine.count[0].sweeps
+        s.port.info[0].residual = max(s.port.info[0].residual, told.residual)
         flags |= told.flags
     return flags | (CONTACTS_LOST if snap.engine.count[0].lost > lost else 0), OK
 
@@ -173,15 +162,15 @@ def _feedback(s, flags):
         # what the rail takes does no work on the hand
         port.force[i] = pull * along[i] if _railed(s) else s.hand[i]
         port.torque[i] = s.hand[3 + i]
-        port.info[INFO_SUM + i] = snap.plug.wrench[i]
-        port.info[INFO_HELD + i] = snap.plug.motion.position[i]
-    port.info[INFO_DEPTH] = depth
-    port.status[STATUS_CONTACTS] = pressed
-    port.status[STATUS_FELT] = (TOUCHES if pressed > 0 else 0) | (SLIDES if slides else 0)
-    port.status[STATUS_ROWS] = 3 * n
-    port.status[STATUS_FRAME] = s.count[0].settings
-    port.status[STATUS_REPLAYED] = 0
-    port.status[STATUS_FLAGS] = flags
+        port.info[0].total[i] = snap.plug.wrench[i]
+        port.info[0].held[i] = snap.plug.motion.position[i]
+    port.info[0].depth = depth
+    port.status[0].contacts = pressed
+    port.status[0].felt = (TOUCHES if pressed > 0 else 0) | (SLIDES if slides else 0)
+    port.status[0].rows = 3 * n
+    port.status[0].frame = s.count[0].settings
+    port.status[0].replayed = 0
+    port.status[0].flags = flags
 
 
 @kernel

@@ -38,22 +38,8 @@ from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publi
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
 from palpo.physics.exchange.port import (
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
-    LIVE_FORCE_SCALE,
-    LIVE_MAX_FORCE,
     NOT_FINITE,
     OK,
-    STATUS_AGE,
-    STATUS_CONTACTS,
-    STATUS_FELT,
-    STATUS_FLAGS,
-    STATUS_FRAME,
-    STATUS_REPLAYED,
-    STATUS_ROWS,
-    STATUS_SWEEPS,
     SUCKS,
     TOUCHES,
     Port,
@@ -190,8 +176,8 @@ def _take_frame(s):
     project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
     for j in range(frame.size[f, 1]):
         s.air.pressure[j] = frame.pressure[f, j]
-    s.port.live[LIVE_FORCE_SCALE] = frame.settings[f].force_scale
-    s.port.live[LIVE_MAX_FORCE] = frame.settings[f].max_force
+    s.port.live[0].force_scale = frame.settings[f].force_scale
+    s.port.live[0].max_force = frame.settings[f].max_force
     return f
 
 
@@ -289,18 +275,18 @@ def _feedback(s, f):
     for i in range(3):
         port.force[i] = -s.pull[i]
         port.torque[i] = -s.pull[3 + i]
-        port.info[INFO_SUM + i] = port.force[i]
-        port.info[INFO_HELD + i] = s.position[i]
+        port.info[0].total[i] = port.force[i]
+        port.info[0].held[i] = s.position[i]
         check += abs(port.force[i]) + abs(port.torque[i]) + abs(s.position[i])
-    port.info[INFO_DEPTH] = depth
-    port.status[STATUS_CONTACTS] = active
-    port.status[STATUS_FELT] = (TOUCHES if active > 0 else 0) | (SUCKS if sucks else 0)
-    port.status[STATUS_ROWS] = 3 * frame.size[f, 0] + frame.size[f, 1]
-    port.status[STATUS_FRAME] = s.counts[0].frame
-    port.status[STATUS_REPLAYED] = 0
-    port.status[STATUS_FLAGS] = told.flags
-    port.status[STATUS_SWEEPS] = told.sweeps
-    port.info[INFO_RESIDUAL] = told.residual
+    port.info[0].depth = depth
+    port.status[0].contacts = active
+    port.status[0].felt = (TOUCHES if active > 0 else 0) | (SUCKS if sucks else 0)
+    port.status[0].rows = 3 * frame.size[f, 0] + frame.size[f, 1]
+    port.status[0].frame = s.counts[0].frame
+    port.status[0].replayed = 0
+    port.status[0].flags = told.flags
+    port.status[0].sweeps = told.sweeps
+    port.info[0].residual = told.residual
     return OK if check < 1e12 else NOT_FINITE
 
 
@@ -342,7 +328,7 @@ def tick(s):
         _aim(s)
         _free_motion(s, f)
         if not _posed(s, f):
-            return end_tick(s.port, NOT_FINITE, s.port.status[STATUS_AGE])
+            return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
         _solve(s, f)
         _yield_handle(s, f)
     status = _feedback(s, f)

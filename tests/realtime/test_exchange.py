@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from numba import carray, cfunc, njit, types
+from numba import cfunc, njit, typeof, types
 
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
@@ -17,7 +17,8 @@ from palpo.physics.exchange.buffer import (
     taken_count,
     writer_slot,
 )
-from palpo.physics.exchange.port import make_port, port_addresses, port_view
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import make_port
 from palpo.physics.exchange.ring import (
     make_ring,
     ring_available,
@@ -171,12 +172,11 @@ def test_a_ring_capacity_that_is_no_power_of_two_is_refused(capacity):
         make_ring(capacity)
 
 
-@cfunc(types.int32(types.voidptr), cache=True)
-def double_into_force(data):
-    port = port_view(carray(data, (9,), np.int64))
+@cfunc(types.int32(HandleType(typeof(make_port()))), cache=True)
+def double_into_force(port):
     for i in range(3):
         port.force[i] = 2.0 * port.position[i]
-    port.status[1] = 42
+    port.status[0].frame = 42
     return np.int32(7)
 
 
@@ -187,8 +187,8 @@ def call(address, data):
 
 def test_a_c_function_reads_and_writes_the_port_by_address():
     port = make_port()
-    addresses = port_addresses(port)
+    data = Handle(port)
     port.position[:] = 1.0, 2.0, 3.0
-    assert call(double_into_force.address, addresses.ctypes.data) == 7
+    assert call(double_into_force.address, data.address) == 7
     assert port.force.tolist() == [2.0, 4.0, 6.0]
-    assert port.status[1] == 42
+    assert port.status["frame"][0] == 42

@@ -17,7 +17,6 @@ from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.limits import FADING, PAUSING, RATE_LIMITED
 from palpo.haptics.recording import read_recording
 from palpo.haptics.servo import is_frozen, tick_count
-from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE
 from palpo.physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
 from tests.scenes.runs import columns_of, force
@@ -160,7 +159,7 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
         (lambda: tick_count(session.rig.servo) == stood[0] + 20, lambda: session.pause(False)),
         (600, lambda: session.change("safety.max_force", 0.1)),
         (650, lambda: session.change("tool.hold.stiffness", 250.0)),
-        (lambda: session.rig.servo.port.live[LIVE_MAX_FORCE] == 0.1, lambda: None),
+        (lambda: session.rig.servo.port.live["max_force"][0] == 0.1, lambda: None),
         (lambda: session.rig.spec.tool.hold.stiffness == 250.0, lambda: None),
         (lambda: session.rig.high.held.hold.gain[0] == 250.0, session.end),
     )
@@ -183,20 +182,20 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
 def test_the_force_is_scaled_and_limited_as_the_operator_says(tmp_path):
     path = tmp_path / "run.h5"
     session = Session(replace(PROBE, overrides=(*PROBE.overrides, PRESSED), record=path, duration=60))
-    asked_at = []
+    asked_at = {}
 
     def later(entry, value):
         """Whether the servo has had that value for 300 ticks."""
         servo = session.rig.servo
-        if servo.port.live[entry] == value and len(asked_at) == entry:
-            asked_at.append(tick_count(servo))
-        return len(asked_at) > entry and tick_count(servo) > asked_at[entry] + 300
+        if servo.port.live[entry][0] == value and entry not in asked_at:
+            asked_at[entry] = tick_count(servo)
+        return entry in asked_at and tick_count(servo) > asked_at[entry] + 300
 
     done = act(
         session,
         (400, lambda: session.change("workspace.force_scale", 0.25)),
-        (lambda: later(LIVE_FORCE_SCALE, 0.25), lambda: session.change("safety.max_force", 0.05)),
-        (lambda: later(LIVE_MAX_FORCE, 0.05), session.end),
+        (lambda: later("force_scale", 0.25), lambda: session.change("safety.max_force", 0.05)),
+        (lambda: later("max_force", 0.05), session.end),
     )
     assert done.status == FINISHED
     columns = columns_of(path)

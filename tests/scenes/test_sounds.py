@@ -10,7 +10,7 @@ from palpo.app.runtime import sound
 from palpo.app.runtime.sound import MISSING, RATE, TONES, VOICES, VOLUME, Ears, Mixer, sound_of, speaker
 from palpo.haptics.cues import CLICK, CONTACT, KINDS
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.physics.exchange.port import STATUS_FELT, TOUCHES
+from palpo.physics.exchange.port import TOUCHES
 from tests.servo.hand import external, move
 from tests.servo.wall import make_wall
 
@@ -94,9 +94,9 @@ def test_what_a_servo_counts_is_heard_once_and_not_what_was_before():
     wall = make_wall(external(), 0.0, limits=make_limits(1.0, fades=AT_ONCE))
 
     def touch():
-        wall.port.status[STATUS_FELT] = 0
+        wall.port.status["felt"][0] = 0
         move(wall.servo, np.zeros((60, 3)))
-        wall.port.status[STATUS_FELT] = TOUCHES
+        wall.port.status["felt"][0] = TOUCHES
         move(wall.servo, np.zeros((2, 3)), velocity=[0.05, 0, 0])
 
     mixer = Heard()

@@ -19,7 +19,7 @@ from palpo.haptics.cues import (
 from palpo.haptics.limits import AT_ONCE, CUED, MUTED, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.servo import mute_servo
-from palpo.physics.exchange.port import FELT_BITS, SLIDES, STATUS_FELT, SUCKS, TOUCHES
+from palpo.physics.exchange.port import FELT_BITS, SLIDES, SUCKS, TOUCHES
 from tests.servo.hand import along, external, move
 from tests.servo.wall import make_wall
 
@@ -38,7 +38,7 @@ def wall_of(limits=None, stiffness=0.0):
 
 def feel(wall, bits, ticks, at=0.0, speed=0.0):
     """Ticks of a hand that moves evenly from x = at [m], of which the scene says this."""
-    wall.port.status[STATUS_FELT] = bits
+    wall.port.status["felt"][0] = bits
     steps = at + speed * STEP * np.arange(1, ticks + 1)
     return move(wall.servo, along([1, 0, 0], steps), velocity=[speed, 0, 0])
 
@@ -104,7 +104,7 @@ def test_a_hand_that_moves_evenly_gets_no_work_from_it():
 def test_its_work_on_any_other_hand_stands_in_the_account():
     wall = wall_of()
     feel(wall, 0, LONG)
-    wall.port.status[STATUS_FELT] = TOUCHES
+    wall.port.status["felt"][0] = TOUCHES
     # a hand that goes along with the vibration
     k = np.arange(60)
     path = 1e-4 * np.sin(2.0 * np.pi * 150.0 * STEP * k)
@@ -159,7 +159,7 @@ def fallen(clicks, to, ticks=5, over=0):
     """Clicks counted where a force of 2 N falls to a share in `ticks`."""
     wall = wall_of(limits_with(clicks=clicks), stiffness=1000.0)
     feel(wall, TOUCHES, 2 * LONG, at=-0.002)
-    wall.port.status[STATUS_FELT] = TOUCHES
+    wall.port.status["felt"][0] = TOUCHES
     move(wall.servo, along([1, 0, 0], np.linspace(-0.002, -0.002 * to, ticks)))
     feel(wall, TOUCHES, 50, at=-0.002 * to)
     return counts(wall)[CLICK]

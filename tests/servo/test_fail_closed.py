@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import carray, cfunc, types
+from numba import carray, cfunc, typeof, types
 from numpy.typing import NDArray
 
 from palpo.app.runtime import tick_clock
@@ -28,7 +28,8 @@ from palpo.haptics.servo import (
 )
 from palpo.physics.engine import relaxing, sweeping
 from palpo.physics.exchange.atomics import call_tick
-from palpo.physics.exchange.port import OK, Port, make_port, port_addresses, port_view
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import OK, Port, make_port
 from palpo.physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
 from palpo.physics.yields import chain, fixed, surface
 from palpo.studies import sampled_wall
@@ -36,7 +37,7 @@ from tests.engine import whole_step
 from tests.libhd.bench import press, touch_wall
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
 from tests.servo.hand import along, columns, external, move
-from tests.servo.wall import PORT, make_wall
+from tests.servo.wall import make_wall
 from tests.verification import test_hapco_tick, test_snap_servo, test_suction_servo
 from tests.verification.small_scenes import BALL_ON_BLOCK, SKIN, lock_step
 
@@ -98,19 +99,18 @@ def test_on_a_devices_scheduler_a_tick_that_raises_leaves_no_force_and_every_fra
     stand_in.disconnect()
 
 
-@cfunc(types.int32(types.voidptr), cache=True)
-def silent(data):
+@cfunc(types.int32(HandleType(typeof(make_port()))), cache=True)
+def silent(port):
     """A force, and success in the returned value alone: as of a tick that never came to its last act."""
-    port = port_view(carray(data, (PORT,), np.int64))
     port.force[0] = -1.0
     return np.int32(1)
 
 
 def test_a_tick_that_does_not_say_that_it_is_done_has_failed_and_nothing_is_sent():
     port = make_port()
-    words = port_addresses(port)
+    data = Handle(port)
     limits = make_limits(TOUCH.max_force, fades=AT_ONCE)
-    servo = make_servo(silent.address, words.ctypes.data, port, external(), limits)
+    servo = make_servo(silent.address, data.address, port, external(), limits)
     assert (move(servo, along((1.0, 0.0, 0.0), [0.0] * 100))["sent"] == 0.0).all()
     assert finished_reason(servo) == STOP_TICK_FAILED
 
@@ -314,4 +314,4 @@ def test_a_system_whose_tick_raises_or_whose_numbers_are_none_leaves_no_force(sy
     servo, sent, failed = ride.run(spoil)
     assert_fades(sent, failed)
     assert finished_reason(servo) in (STOP_TICK_FAILED, STOP_NON_FINITE)
-    assert servo.port.status[0] != OK
+    assert servo.port.status["code"][0] != OK

@@ -30,7 +30,7 @@ from palpo.haptics.limits import (
     request_fade,
     stop_reason,
 )
-from palpo.physics.exchange.port import OK, STATUS_AGE, STATUS_CODE, make_port
+from palpo.physics.exchange.port import OK, make_port
 
 TOUCH_FORCE = 3.3
 ROUNDING = 1e-12
@@ -42,8 +42,8 @@ def send(state, params, commands, ages=None, codes=None):
     sent, flags = np.empty((len(commands), 3)), np.empty(len(commands), dtype=int)
     for k, command in enumerate(commands):
         port.force[:] = command
-        port.status[STATUS_AGE] = 0 if ages is None else ages[k]
-        port.status[STATUS_CODE] = OK if codes is None else codes[k]
+        port.status["age"][0] = 0 if ages is None else ages[k]
+        port.status["code"][0] = OK if codes is None else codes[k]
         flags[k] = limit_force(state, params, port, out)
         sent[k] = out
     return sent, flags

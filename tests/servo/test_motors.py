@@ -22,7 +22,7 @@ from palpo.haptics.limits import (
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import drain_rows, hold_servo, is_frozen, servo_run, tick_count
 from palpo.haptics.workspace import force_to_device, make_workspace
-from palpo.physics.exchange.port import OK, STATUS_CODE, make_port
+from palpo.physics.exchange.port import OK, make_port
 from tests.servo.hand import move
 from tests.servo.wall import make_wall
 
@@ -35,7 +35,7 @@ def warm(commands, allowances=None, **options):
     """Forces sent (n,) along x and the state, for commanded forces [N]."""
     params = make_limits(MOST, max_rate=1e9, fades=AT_ONCE, dt=DT, **options)
     state, port, out = make_limit_state(params), make_port(), np.zeros(3)
-    port.status[STATUS_CODE] = OK
+    port.status["code"][0] = OK
     sent = np.empty(len(commands))
     for k, command in enumerate(commands):
         port.force[0] = command
@@ -93,7 +93,7 @@ def turn(torques, **options):
     """Torques sent (n, 3) and the last flags."""
     params = make_limits(MOST, fades=AT_ONCE, dt=DT, **options)
     state, port, out, turned = make_limit_state(params), make_port(), np.zeros(3), np.zeros(3)
-    port.status[STATUS_CODE] = OK
+    port.status["code"][0] = OK
     sent, flags = np.empty((len(torques), 3)), 0
     for k, torque in enumerate(torques):
         port.torque[:] = torque

@@ -1,8 +1,11 @@
 """Laws of the port's energy: observed is what the hand received, and the controller spends the excess."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
-from numba import carray, cfunc, types
+from numba import cfunc, typeof, types
+from numpy.typing import NDArray
 
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import TOUCH, Grip, make_virtual_device
@@ -10,22 +13,30 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, PASSIVATED, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.servo import make_servo, servo_run, servo_summary
-from palpo.physics.exchange.atomics import view_f64
-from palpo.physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 from tests.servo.hand import columns, external, move
 from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
 
 T = 1e-3
 MASS = 0.045
-PORT = len(Port._fields)
 
 
-@cfunc(types.int32(types.voidptr), cache=True)
-def delayed_wall(data):
+class Late(NamedTuple):
+    """Stiffness [N/m], where the hand was at the last tick [m], and torque [N m]; and the port."""
+
+    port: Port
+    numbers: NDArray[np.float64]  # (3,)
+
+
+_CONTENT = typeof(Late(make_port(), np.zeros(3)))
+
+
+@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+def delayed_wall(wall):
     """A spring that answers one tick late, which makes it active, and a constant torque about z."""
-    words = carray(data, (PORT + 1,), np.int64)
-    port, numbers = port_view(words), view_f64(words[PORT], 3)
+    port, numbers = wall.port, wall.numbers
     stiffness, last, torque = numbers[0], numbers[1], numbers[2]
     port.force[0] = -stiffness * max(last, 0.0)
     port.torque[2] = torque
@@ -37,15 +48,13 @@ class Delayed:
     """The delayed wall under a servo; the memory outlives it."""
 
     def __init__(self, device, stiffness, mode, torque=0.0, damping=5.0, **limits):
-        self.port = make_port()
-        self.numbers = np.array([stiffness, 0.0, torque])
-        self.words = np.append(port_addresses(self.port), self.numbers.ctypes.data)
+        self.data = Handle(Late(make_port(), np.array([stiffness, 0.0, torque])))
         params = make_limits(
             **({"max_force": 1e9, "max_rate": 1e15, "fades": AT_ONCE, "hand_speed": np.inf} | limits),
             passivity=make_passivity(mode, damping),
         )
         self.servo = make_servo(
-            delayed_wall.address, self.words.ctypes.data, self.port, device, params, ring_capacity=32768
+            delayed_wall.address, self.data.address, self.data.state.port, device, params, ring_capacity=32768
         )
 
     def run(self, n):

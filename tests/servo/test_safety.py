@@ -34,7 +34,7 @@ from palpo.haptics.limits import (
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
 from palpo.haptics.servo import finished_reason, request_stop, servo_run, servo_summary
 from palpo.haptics.workspace import make_workspace, positions_to_device
-from palpo.physics.exchange.port import LIVE_FORCE_SCALE, LIVE_MAX_FORCE, make_port
+from palpo.physics.exchange.port import make_port
 from tests.servo.hand import along, columns, external, move
 from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
@@ -103,19 +103,19 @@ def test_the_operators_force_scale_and_limit_take_the_place_of_the_configured_on
     wall = make_wall(external(), K, workspace=workspace, limits=make_limits(2.0, ceiling=LARGEST, **AS_ASKED))
     configured = move(wall.servo, along(X, [0.004, 0.02]))
     assert configured["sent_x"] == pytest.approx([-1.2, -2.0])
-    wall.port.live[LIVE_FORCE_SCALE] = 0.5
-    wall.port.live[LIVE_MAX_FORCE] = 1e3
+    wall.port.live["force_scale"][0] = 0.5
+    wall.port.live["max_force"][0] = 1e3
     move(wall.servo, along(X, [0.0] * 100))
     assert move(wall.servo, along(X, [0.004, 0.1]))["sent_x"] == pytest.approx([-0.6, -LARGEST])
     summary = servo_summary(wall.servo)["workspace"]
     assert summary == {"scale": 1.0, "force_scale": 0.5, "power_consistent": False, "stiffness_felt": 0.5}
-    wall.port.live[LIVE_MAX_FORCE] = 0.25
+    wall.port.live["max_force"][0] = 0.25
     move(wall.servo, along(X, [0.0] * 100))
     assert move(wall.servo, along(X, [0.1]))["sent_x"] == pytest.approx([-0.25])
 
 
 @pytest.mark.parametrize(
-    ("entry", "before", "after"), [(LIVE_FORCE_SCALE, 1.0, 10.0), (LIVE_MAX_FORCE, LARGEST, 0.3)]
+    ("entry", "before", "after"), [("force_scale", 1.0, 10.0), ("max_force", LARGEST, 0.3)]
 )
 def test_a_live_change_in_contact_goes_over_evenly_in_a_tenth_of_a_second(entry, before, after):
     """The wall holds 0.9 N, or as much of it as the limit lets through."""
@@ -124,7 +124,7 @@ def test_a_live_change_in_contact_goes_over_evenly_in_a_tenth_of_a_second(entry,
     wall.port.live[entry] = after
     sent = -move(wall.servo, along(X, [0.003] * 150))["sent_x"]
     value = before + (after - before) * np.minimum(np.arange(1, 151) / 100, 1.0)
-    law = np.minimum(value * 0.9, LARGEST) if entry == LIVE_FORCE_SCALE else np.minimum(value, 0.9)
+    law = np.minimum(value * 0.9, LARGEST) if entry == "force_scale" else np.minimum(value, 0.9)
     assert sent == pytest.approx(law, abs=1e-9)
 
 
@@ -133,7 +133,7 @@ def test_a_live_value_that_changes_again_and_again_never_goes_faster_than_a_tent
     move(wall.servo, along(X, [0.003]))
     rng, sent, force = np.random.default_rng(0), [0.9], K * 0.003
     for _ in range(300):
-        wall.port.live[LIVE_FORCE_SCALE] = goal = rng.uniform(0.1, 10.0)
+        wall.port.live["force_scale"][0] = goal = rng.uniform(0.1, 10.0)
         felt = -move(wall.servo, along(X, [0.003]))["sent_x"][0]
         assert abs(felt - sent[-1]) <= abs(goal * force - sent[-1]) / 100 + ROUNDING
         sent.append(felt)
@@ -141,7 +141,7 @@ def test_a_live_value_that_changes_again_and_again_never_goes_faster_than_a_tent
 
 def test_a_live_value_set_before_anything_is_felt_is_there_at_once():
     wall = make_wall(external(), K, limits=make_limits(LARGEST, max_rate=1e9, fades=Fades(start_force=5.0)))
-    wall.port.live[LIVE_FORCE_SCALE] = 2.0
+    wall.port.live["force_scale"][0] = 2.0
     sent = move(wall.servo, along(X, [0.003] * 600))["sent_x"]
     assert sent == pytest.approx(-1.8 * np.minimum(np.arange(1, 601) / 500, 1.0), abs=1e-9)
 

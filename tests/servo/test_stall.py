@@ -1,29 +1,28 @@
 """A hand on a scene whose frames fail to come: no force grows, no energy is given, and nothing jumps."""
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numba import carray, cfunc, types
+from numba import cfunc, typeof, types
+from numpy.typing import NDArray
 
 from palpo.benchmarks.stall import CASES, SPEED, WAY, stalled
 from palpo.haptics.clutch import CATCH_UP_SPEED
 from palpo.haptics.limits import AT_ONCE, LET_GO, Fades, let_go, make_limit_state, make_limits
 from palpo.haptics.servo import make_servo
 from palpo.haptics.workspace import make_workspace
-from palpo.physics.exchange.atomics import view_f64
+from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import (
     OK,
-    STATUS_FLAGS,
     WAITING,
     Port,
     end_tick,
     make_port,
-    port_addresses,
-    port_view,
 )
 from tests.servo.hand import external, move
 
@@ -126,20 +125,28 @@ def test_a_force_that_lets_go_gives_what_a_spring_would_and_no_more(steps, force
             assert given - held <= 0.5 * LET_GO * step[0] ** 2 + 1e-15
 
 
-PORT = len(Port._fields)
 STIFFNESS = 600.0
 
 
-@cfunc(types.int32(types.voidptr), cache=True)
-def waiting_wall(data):
+class Answering(NamedTuple):
+    """A wall and whether it waits."""
+
+    port: Port
+    waits: NDArray[np.bool_]  # (1,)
+
+
+_CONTENT = typeof(Answering(make_port(), np.zeros(1, np.bool_)))
+
+
+@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+def waiting_wall(wall):
     """A one-sided spring at x = 0 that waits whenever it is told to: then it neither looks nor answers."""
-    words = carray(data, (PORT + 1,), np.int64)
-    port, numbers = port_view(words), view_f64(words[PORT], 3)
-    if numbers[1] != 0.0:
-        port.status[STATUS_FLAGS] = WAITING
+    port = wall.port
+    if wall.waits[0]:
+        port.status[0].flags = WAITING
     else:
-        port.status[STATUS_FLAGS] = 0
-        port.force[0] = -numbers[0] * max(port.position[0], 0.0)
+        port.status[0].flags = 0
+        port.force[0] = -STIFFNESS * max(port.position[0], 0.0)
     return np.int32(end_tick(port, OK, 0))
 
 
@@ -147,17 +154,16 @@ class Waiting:
     """That wall under a servo."""
 
     def __init__(self, scale=1.0):
-        self.port = make_port()
-        self.numbers = np.array([STIFFNESS, 0.0, 0.0])
-        self.words = np.append(port_addresses(self.port), self.numbers.ctypes.data)
+        self.data = Handle(Answering(make_port(), np.zeros(1, np.bool_)))
+        self.waits = self.data.state.waits
         self.servo = make_servo(
-            waiting_wall.address, self.words.ctypes.data, self.port, external(),
+            waiting_wall.address, self.data.address, self.data.state.port, external(),
             make_limits(1e9, max_rate=1e15, fades=Fades(0.0, recovery=RECOVERY), hand_speed=np.inf),
             make_workspace(scale),
         )  # fmt: skip
 
     def go(self, points, wait=False):
-        self.numbers[1] = wait
+        self.waits[0] = wait
         return move(self.servo, points)
 
 
@@ -216,10 +222,10 @@ def test_a_turn_while_the_scene_waits_comes_back_without_a_jump():
     wall = Waiting()
     wall.go([[0.0, 0.0, 0.0]] * 3)
     turned = (np.cos(0.3), 0.0, np.sin(0.3), 0.0)
-    wall.numbers[1] = 1.0
+    wall.waits[0] = True
     held = move(wall.servo, [[0.0, 0.0, 0.0]] * 5, orientation=turned)["q"]
     assert (held[1:] == held[1]).all()
-    wall.numbers[1] = 0.0
+    wall.waits[0] = False
     back = move(wall.servo, [[0.0, 0.0, 0.0]] * 6000, orientation=turned)["q"]
     assert np.abs(np.diff(back, axis=0)).max() < 0.6 * T / 0.3
     np.testing.assert_allclose(back[-1], turned, atol=1e-6)

@@ -1,52 +1,65 @@
 """A spring wall as a system's tick: the smallest C function that closes the loop through a device."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import carray, cfunc, types
+from numba import cfunc, typeof, types
 from numpy.typing import NDArray
 
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.limits import AT_ONCE, LimitParams, make_limits
 from palpo.haptics.servo import Servo, make_servo
-from palpo.physics.exchange.atomics import view_f64
-from palpo.physics.exchange.port import OK, Port, end_tick, make_port, port_addresses, port_view
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 
 NEVER = -1
-PORT = len(Port._fields)
+SPRING = np.dtype(
+    [("stiffness", float), ("face", float), ("one_sided", bool)]
+    + [(name, np.int64) for name in ("call", "fail_at", "nan_at", "age_from", "age_until", "raise_at")]
+)
 
 
-@cfunc(types.int32(types.voidptr), cache=True)
-def spring_wall(data):
+class Spring(NamedTuple):
+    """The wall's state."""
+
+    port: Port
+    own: NDArray[Any]  # (1,) of SPRING
+
+
+_CONTENT = typeof(Spring(make_port(), np.zeros(1, SPRING)))
+
+
+@cfunc(types.int32(HandleType(_CONTENT)), cache=True)
+def spring_wall(wall):
     """f_x = -K (x - x_0), only inside if the wall is one-sided; with an ageing frame and faults on demand."""
-    words = carray(data, (PORT + 7,), np.int64)
-    port, own = port_view(words), words[PORT:]
-    stiffness, face, one_sided = view_f64(own[0], 3)
-    call, fail_at, nan_at, age_from, age_until = own[1], own[2], own[3], own[4], own[5]
-    own[1] = call + 1
-    if call == own[6]:
+    port, own, call = wall.port, wall.own[0], wall.own[0].call
+    own.call = call + 1
+    if call == own.raise_at:
         raise ValueError("a tick of this test")
-    depth = port.position[0] - face
-    if one_sided != 0.0 and depth < 0.0:
+    depth = port.position[0] - own.face
+    if own.one_sided and depth < 0.0:
         depth = 0.0
-    port.force[0] = np.nan if call == nan_at else -stiffness * depth
-    port.status[1] = call
-    age = call - age_from if age_from <= call < age_until else 0
-    return np.int32(end_tick(port, 5 if call == fail_at else OK, age))
+    port.force[0] = np.nan if call == own.nan_at else -own.stiffness * depth
+    port.status[0].frame = call
+    age = call - own.age_from if own.age_from <= call < own.age_until else 0
+    return np.int32(end_tick(port, 5 if call == own.fail_at else OK, age))
 
 
 @dataclass
 class Wall:
     """The wall's memory, which must outlive the servo, and the servo."""
 
-    port: Port
-    numbers: NDArray[np.float64]
-    words: NDArray[np.int64]
+    data: Handle
     servo: Servo
 
     @property
+    def port(self) -> Port:
+        return self.data.state.port
+
+    @property
     def calls(self) -> int:
-        return int(self.words[PORT + 1])
+        return int(self.data.state.own["call"][0])
 
 
 def make_wall(
@@ -62,21 +75,15 @@ def make_wall(
     **options,
 ) -> Wall:
     """A servo on a spring wall [N/m] whose face lies at x = face [m]; no limit bites unless one is given."""
-    port = make_port()
-    numbers = np.array([stiffness, face, float(one_sided)])
-    words = np.concatenate(
-        [
-            port_addresses(port),
-            np.array([numbers.ctypes.data, 0, fail_at, nan_at, *stale, raise_at], dtype=np.int64),
-        ]
-    )
+    own = np.array([(stiffness, face, one_sided, 0, fail_at, nan_at, *stale, raise_at)], SPRING)
+    data = Handle(Spring(make_port(), own))
     free = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, hand_speed=np.inf)
     servo = make_servo(
         spring_wall.address,
-        words.ctypes.data,
-        port,
+        data.address,
+        data.state.port,
         device,
         free if limits is None else limits,
         **options,
     )
-    return Wall(port, numbers, words, servo)
+    return Wall(data, servo)

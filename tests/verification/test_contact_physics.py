@@ -8,7 +8,6 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
 from palpo.haptics.path import waypoint_path
 from palpo.physics.collision.closest import point_triangle
-from palpo.physics.exchange.port import STATUS_FRAME
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.systems.assembly import TOOL
 from palpo.physics.systems.lock_step import LockStep
@@ -372,7 +371,7 @@ def test_late_low_steps_lose_no_impulse_and_their_frames_come_when_they_end():
     body, forces, frames = member(run, "box").body, np.zeros((0, 3)), []
     for place in straight(start, start - [0.004, 0.02, 0.0], 240):
         forces = np.vstack([forces, proceed(run, place[None])["force"]])
-        frames.append(int(run.high.port.status[STATUS_FRAME]))
+        frames.append(int(run.high.port.status["frame"][0]))
         momentum = -1e-3 * forces[: run.low.tick].sum(axis=0)
         np.testing.assert_allclose(body.momentum()[0], momentum, atol=1e-12)
     run.close()

@@ -11,8 +11,7 @@ from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
 from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, STATUS_FRAME, WAITING
-from palpo.physics.exchange.quasistatic_frame import SET_FRICTION
+from palpo.physics.exchange.port import WAITING
 from palpo.physics.systems import hapco_tick as one_rate
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
@@ -75,7 +74,7 @@ def multirate_run(mu, hold, ratio, speed=SPEED, points=None):
     def ticks(n):
         for _ in range(n):
             rows.append(lead(m.servo, lambda: tick(data), next(points)))
-            seen.append(m.servo.port.status[[STATUS_FRAME, STATUS_AGE]].copy())
+            seen.append(m.servo.port.status[["frame", "age"]][0].item())
 
     lock.advance(len(path(speed)[0]), ticks)
     return np.array(rows), np.array(seen), m
@@ -208,14 +207,14 @@ def test_time_stands_still_while_a_frame_is_overdue():
         force = lead(m.servo, lambda: tick(data), here - np.array([0.0, 1e-5 * k, 0.0]))
     for k in range(1, 4):
         np.testing.assert_array_equal(lead(m.servo, lambda: tick(data), here), force)
-        assert m.servo.port.status[STATUS_AGE] == patience + k
-        assert m.servo.port.status[STATUS_FLAGS] == WAITING
-    assert m.servo.port.status[STATUS_CONTACTS] > 0
+        assert m.servo.port.status["age"][0] == patience + k
+        assert m.servo.port.status["flags"][0] == WAITING
+    assert m.servo.port.status["contacts"][0] > 0
     low.begin()
     assert low.begun() == patience and low.complete() == patience
     low.finish(patience)
     assert not lead(m.servo, lambda: tick(data), here + np.array([0.0, 1e-3, 0.0])).any()
-    assert m.servo.port.status[STATUS_AGE] == 0 and low.adopted()
+    assert m.servo.port.status["age"][0] == 0 and low.adopted()
     assert m.count["calls"] - m.servo.engine.now == 3
 
 
@@ -224,13 +223,13 @@ def test_settings_come_with_the_frame():
     data = tick_data(m)
     low.begin()
     low.finish(0)
-    low.values[SET_FRICTION] = 0.7
+    low.values["friction"] = 0.7
     lead(m.servo, lambda: tick(data), bodies()[0].centre)
-    assert m.servo.live[SET_FRICTION] == 0.3
+    assert m.servo.live["friction"] == 0.3
     low.begin()
     low.finish(1)
     lead(m.servo, lambda: tick(data), bodies()[0].centre)
-    assert m.servo.live[SET_FRICTION] == 0.7 and m.frame.id[reader_slot(m.frame_control)] == 2
+    assert m.servo.live["friction"] == 0.7 and m.frame.id[reader_slot(m.frame_control)] == 2
 
 
 def test_the_compiled_function_takes_this_servo_only():

@@ -20,7 +20,7 @@ from palpo.physics.contact.tangents import force_tangent
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.exchange.port import STATUS_AGE, STATUS_CONTACTS, STATUS_FLAGS, WAITING
+from palpo.physics.exchange.port import WAITING
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems import hapco_tick as one_rate
 from palpo.physics.systems.hapco_detection import Detection
@@ -227,7 +227,7 @@ def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
         r = m.following.force[:n]
         assert (r[:, 0] >= 0.0).all()
         assert (np.hypot(r[:, 1], r[:, 2]) <= 0.3 * r[:, 0] * (1.0 + 1e-12)).all()
-        assert np.isfinite(force).all() and m.servo.port.status[STATUS_CONTACTS] == (r[:, 0] > 0.0).sum()
+        assert np.isfinite(force).all() and m.servo.port.status["contacts"][0] == (r[:, 0] > 0.0).sum()
 
 
 def test_time_stands_still_while_a_frame_is_overdue():
@@ -242,11 +242,11 @@ def test_time_stands_still_while_a_frame_is_overdue():
     assert force[1] > 0.0
     for _ in range(3):
         np.testing.assert_array_equal(lead(m.servo, lambda: tick(data), points[-1]), force)
-        assert m.servo.port.status[STATUS_FLAGS] == WAITING
+        assert m.servo.port.status["flags"][0] == WAITING
     low.begin()
     low.finish(low.complete())
     assert (lead(m.servo, lambda: tick(data), points[-1]) != force).any()
-    assert m.servo.port.status[STATUS_AGE] == 0
+    assert m.servo.port.status["age"][0] == 0
 
 
 def test_only_a_body_that_is_where_the_hand_is_can_be_followed():

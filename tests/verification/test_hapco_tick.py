@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numba import carray, cfunc, types
 from numba.core.runtime import _nrt_python, rtsys
+from numpy.lib.recfunctions import structured_to_unstructured as numbers
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
@@ -17,37 +18,14 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import (
-    INFO_DEPTH,
-    INFO_HELD,
-    INFO_RESIDUAL,
-    INFO_SUM,
     OK,
     SOLVE_DIVERGED,
-    STATUS_CONTACTS,
-    STATUS_FLAGS,
-    STATUS_FRAME,
-    STATUS_SWEEPS,
-    STATUSES,
+    STATUS,
     SWEEPS_SPENT,
     TIME_SPENT,
 )
 from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
-    SET_ERROR_KIND,
-    SET_FRICTION,
-    SET_GAUSS_SEIDEL_ERROR,
-    SET_LIVE,
-    SET_MODULUS,
-    SET_RHO,
-    SET_RHO_FACTOR,
-    SET_SOLVER,
-    SET_STYLUS_FRICTION,
-    SET_STYLUS_WEIGHT,
-    SET_SWEEPS,
-    SET_TIME_CAP,
-    SET_UZAWA_ERROR,
-    SET_ZOOM_RANGE,
-    SET_ZOOM_SCALE,
     UZAWA_GLOBAL,
     UZAWA_LOCAL,
     publish_settings,
@@ -116,7 +94,7 @@ def test_the_tick_is_the_flexibility_method_for_a_direct_hold(gravity):
         np.testing.assert_allclose(state.port.torque, s.torque, atol=1e-9 * largest + 1e-15)
         np.testing.assert_allclose(state.mobile_x, above.positions(above.surface_nodes), atol=1e-11)
         np.testing.assert_allclose(state.fixed_x, below.positions(below.surface_nodes), atol=1e-11)
-        assert state.port.status[STATUS_CONTACTS] == s.n_contacts - s.n_open
+        assert state.port.status["contacts"][0] == s.n_contacts - s.n_open
     assert largest > 0.1 and not s.force.any()
 
 
@@ -178,13 +156,13 @@ def test_the_coupled_hand_feels_the_contacts_sum_and_moment():
     forces, points = picture.contact_force[slot, :n], picture.contact_point[slot, :n]
     assert np.linalg.norm(force) > 0.05
     np.testing.assert_allclose(forces.sum(axis=0), force, atol=1e-15)
-    np.testing.assert_allclose(state.port.info[INFO_SUM : INFO_SUM + 3], force)
+    np.testing.assert_allclose(state.port.info["total"][0], force)
     moment = np.cross(points - picture.position[slot], forces).sum(axis=0)
     np.testing.assert_allclose(state.port.torque, moment, atol=1e-15)
-    np.testing.assert_array_equal(state.port.info[INFO_HELD : INFO_HELD + 3], picture.position[slot])
+    np.testing.assert_array_equal(state.port.info["held"][0], picture.position[slot])
     np.testing.assert_array_equal(picture.surface[slot], np.concatenate([state.mobile_x, state.fixed_x]))
     # nothing sinks in beyond what the linearised rotation of a tick leaves
-    assert state.port.info[INFO_DEPTH] < 1e-9
+    assert state.port.info["depth"][0] < 1e-9
 
 
 def record(state, handle, path):
@@ -192,8 +170,14 @@ def record(state, handle, path):
     rows = []
     for p in path:
         lead(state, handle, p)
-        rows.append(np.concatenate([state.port.force, state.port.torque, state.port.info, state.port.status]))
+        port = state.port
+        rows.append(np.concatenate([port.force, port.torque, numbers(port.info)[0], numbers(port.status)[0]]))
     return np.array(rows)
+
+
+def column(rows, name):
+    """An entry of the status in such rows."""
+    return rows[:, STATUS.names.index(name) - len(STATUS.names)].astype(int)
 
 
 def test_lock_step_repeats_bit_for_bit():
@@ -215,36 +199,33 @@ def slow_clock(words):
 def test_a_tick_whose_time_ran_out_is_repeated_by_its_sweeps(solver):
     """The cap is of time; what a recording keeps of it is the sweeps made, and they are all it takes."""
     state, handle = servo(
-        tolerance=1e-10, clock=slow_clock.address, live={SET_SOLVER: solver, SET_TIME_CAP: 5e-4}
+        tolerance=1e-10, clock=slow_clock.address, live={"solver": solver, "time_cap": 5e-4}
     )
     path = press_and_slide(start(state))
     lived = record(state, handle, path)
-    flags, sweeps = (
-        lived[:, -STATUSES + STATUS_FLAGS].astype(int),
-        lived[:, -STATUSES + STATUS_SWEEPS].astype(int),
-    )
+    flags, sweeps = column(lived, "flags"), column(lived, "sweeps")
     capped = (flags & TIME_SPENT) != 0
     assert capped.any() and not capped.all() and state.engine.solver.told["time_caps"] == capped.sum()
-    state, handle = servo(tolerance=1e-10, live={SET_SOLVER: solver})
+    state, handle = servo(tolerance=1e-10, live={"solver": solver})
     for p, row, count, cut in zip(path, lived, sweeps, capped, strict=True):
-        state.live[SET_SWEEPS] = count if cut else 100000
+        state.live["sweeps"] = count if cut else 100000
         lead(state, handle, p)
-        assert np.array_equal(state.port.force, row[:3]) and state.port.info[INFO_RESIDUAL] == row[6]
+        assert np.array_equal(state.port.force, row[:3]) and state.port.info["residual"][0] == row[6]
 
 
 @pytest.mark.parametrize("solver", [ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL])
 def test_sweeps_that_run_out_are_counted_and_the_force_is_the_best_so_far(solver):
-    state, handle = servo(tolerance=1e-14, sweeps=3, live={SET_SOLVER: solver})
+    state, handle = servo(tolerance=1e-14, sweeps=3, live={"solver": solver})
     lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
-    assert state.port.status[STATUS_FLAGS] & SWEEPS_SPENT and state.port.status[STATUS_SWEEPS] == 3
-    assert 0.0 < state.port.info[INFO_RESIDUAL] < 0.5 and state.port.force[1] > 0.0
+    assert state.port.status["flags"][0] & SWEEPS_SPENT and state.port.status["sweeps"][0] == 3
+    assert 0.0 < state.port.info["residual"][0] < 0.5 and state.port.force[1] > 0.0
 
 
 @pytest.mark.parametrize(("code", "reach"), [(UZAWA_GLOBAL, "global"), (UZAWA_LOCAL, "local")])
 def test_uzawa_in_the_servo_is_the_off_line_method(code, reach):
     """Two answers of residual e differ by e times a condition number, of some 1e2 on this bench."""
     tolerance, largest = 1e-10, 0.0
-    state, handle = servo(tolerance=tolerance, live={SET_SOLVER: code})
+    state, handle = servo(tolerance=tolerance, live={"solver": code})
     above, below = bodies()
     hapco = Interaction(
         above, below, Detection(bottom(), tolerance=EVERY, edges=False), 0.3,
@@ -254,7 +235,7 @@ def test_uzawa_in_the_servo_is_the_off_line_method(code, reach):
         force, s = lead(state, handle, p), hapco.step(p)
         largest = max(largest, np.linalg.norm(s.force))
         np.testing.assert_allclose(force, s.force, atol=1e3 * tolerance * largest)
-        assert state.port.info[INFO_RESIDUAL] <= tolerance and not state.port.status[STATUS_FLAGS]
+        assert state.port.info["residual"][0] <= tolerance and not state.port.status["flags"][0]
     assert largest > 0.1
 
 
@@ -262,22 +243,22 @@ def sweeps_of_first_touch(live, tolerance=1e-8):
     """Sweeps from no force to 1 mm of press, and the force."""
     state, handle = servo(tolerance=tolerance, live=live)
     force = lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
-    assert not state.port.status[STATUS_FLAGS]
-    return state.port.status[STATUS_SWEEPS], force, state
+    assert not state.port.status["flags"][0]
+    return state.port.status["sweeps"][0], force, state
 
 
 def test_an_imposed_rho_is_that_rho_and_the_computed_one_is_the_least_stiffness():
-    sweeps, force, state = sweeps_of_first_touch({SET_SOLVER: UZAWA_GLOBAL})
+    sweeps, force, state = sweeps_of_first_touch({"solver": UZAWA_GLOBAL})
     n = int(state.engine.contacts.count[0])
     rho_min = 1.0 / state.engine.problem.w[: 9 * n * n].reshape(3 * n, 3 * n).diagonal().max()
-    imposed = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO: rho_min}
+    imposed = {"solver": UZAWA_GLOBAL, "rho": rho_min}
     assert np.array_equal(sweeps_of_first_touch(imposed)[1], force)
     for share in (0.5, 0.25, 0.125):
         # far below rho_min the error falls by about 1 - rho lmin(W) a sweep
-        more, same, _ = sweeps_of_first_touch({SET_SOLVER: UZAWA_GLOBAL, SET_RHO: share * rho_min})
+        more, same, _ = sweeps_of_first_touch({"solver": UZAWA_GLOBAL, "rho": share * rho_min})
         assert 1.4 * sweeps < more < 2.8 * sweeps
         np.testing.assert_allclose(same, force, atol=1e-5 * force[1])
-        factor = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: share}
+        factor = {"solver": UZAWA_GLOBAL, "rho_factor": share}
         assert np.array_equal(sweeps_of_first_touch(factor)[1], same)
         sweeps = more
 
@@ -289,7 +270,7 @@ def test_one_frictionless_contact_loses_1_minus_rho_w_nn_of_its_error_a_sweep():
     for times in (1.0, 2.0):
         state, handle = servo(
             bottom()[4:5], Hold(direct=False, gains=(4000.0, 0.0, 0.01, 0.0)), tolerance, mu=0.0,
-            live={SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: times},
+            live={"solver": UZAWA_GLOBAL, "rho_factor": times},
         )  # fmt: skip
         lead(state, handle, start(state) - np.array([0.0, 1e-5, 0.0]))
         diagonal = state.engine.problem.w[:9].reshape(3, 3).diagonal()
@@ -297,14 +278,14 @@ def test_one_frictionless_contact_loses_1_minus_rho_w_nn_of_its_error_a_sweep():
         # from r = 0: r = (1 - left^k) r*, so that W_nn / mean(W_ii) left^k r* is left of the map, and the
         # free offset asks for W_nn / mean(W_ii) r*, which is less than r
         assert diagonal[0] < diagonal.mean()
-        counts.append(int(state.port.status[STATUS_SWEEPS]))
+        counts.append(int(state.port.status["sweeps"][0]))
         assert counts[-1] == math.ceil(math.log(tolerance) / math.log(left))
     assert counts[1] < 0.6 * counts[0]
 
 
 def test_the_local_method_takes_fewer_sweeps_the_smaller_its_own_error():
     counts = [
-        sweeps_of_first_touch({SET_SOLVER: UZAWA_LOCAL, SET_UZAWA_ERROR: e, SET_RHO_FACTOR: 0.5})[0]
+        sweeps_of_first_touch({"solver": UZAWA_LOCAL, "uzawa_error": e, "rho_factor": 0.5})[0]
         for e in (0.3, 1e-3, 1e-9)
     ]
     assert counts[0] > counts[1] > counts[2]
@@ -313,37 +294,37 @@ def test_the_local_method_takes_fewer_sweeps_the_smaller_its_own_error():
 @pytest.mark.parametrize("kind", [RELATIVE, PHYSICAL])
 def test_the_gauss_seidel_error_ends_the_sweeps(kind):
     """The residual that it leaves goes with it, and the tolerance has no part in it."""
-    live = {SET_SOLVER: UZAWA_GLOBAL, SET_ERROR_KIND: kind}
+    live = {"solver": UZAWA_GLOBAL, "error_kind": kind}
     residuals = []
     for error in (1e-2, 1e-4, 1e-6):
-        _, _, state = sweeps_of_first_touch(live | {SET_GAUSS_SEIDEL_ERROR: error}, tolerance=1e-14)
-        residuals.append(state.port.info[INFO_RESIDUAL] / error)
+        _, _, state = sweeps_of_first_touch(live | {"gauss_seidel_error": error}, tolerance=1e-14)
+        residuals.append(state.port.info["residual"][0] / error)
     assert min(residuals) > 0.02 and max(residuals) < 50.0
 
 
 @pytest.mark.parametrize("times", [1e3, 1e6, 1e30, 1e300])
 def test_a_rho_past_all_stability_is_reported_and_the_hand_keeps_the_last_equilibriums_force(times):
-    state, handle = servo(tolerance=1e-8, sweeps=500, live={SET_SOLVER: UZAWA_GLOBAL})
+    state, handle = servo(tolerance=1e-8, sweeps=500, live={"solver": UZAWA_GLOBAL})
     press, side = np.array([0.0, 1e-3, 0.0]), np.array([1e-4, 0.0, 0.0])
     before = lead(state, handle, start(state) - press)
-    state.live[SET_RHO_FACTOR] = times
+    state.live["rho_factor"] = times
     after = lead(state, handle, state.port.position - press * 0.1 + side)
-    assert state.port.status[STATUS_FLAGS] & SOLVE_DIVERGED and state.engine.solver.told["divergences"] == 1
+    assert state.port.status["flags"][0] & SOLVE_DIVERGED and state.engine.solver.told["divergences"] == 1
     # the contacts' axes may have turned between the two
     np.testing.assert_allclose(after, before, atol=0.02 * before[1])
     for k in range(state.engine.contacts.count[0]):
         own, image = state.engine.r[3 * k : 3 * k + 3], np.empty(3)
         project_cone(own, 0.3, image)
         np.testing.assert_allclose(image, own, atol=1e-12)
-    state.live[SET_RHO_FACTOR] = 1.0
+    state.live["rho_factor"] = 1.0
     assert lead(state, handle, state.port.position)[1] > 1.02 * before[1]
-    assert not state.port.status[STATUS_FLAGS]
+    assert not state.port.status["flags"][0]
 
 
 @pytest.mark.parametrize("times", [10.0, 100.0])
 def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
     """The right force along this path is at most 0.46 N; a swinging one has a residual as good as any."""
-    live = {SET_SOLVER: UZAWA_GLOBAL, SET_RHO_FACTOR: times}
+    live = {"solver": UZAWA_GLOBAL, "rho_factor": times}
     state, handle = servo(tolerance=1e-6, sweeps=2000, live=live)
     for p in press_and_slide(start(state))[::4]:
         assert np.linalg.norm(lead(state, handle, p)) < 1.0
@@ -353,8 +334,8 @@ def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
 def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
     def run():
         state, handle = servo(tolerance=1e-6, sweeps=2000)
-        rows, changes = [], {20: (SET_SOLVER, UZAWA_GLOBAL), 40: (SET_RHO_FACTOR, 1.5), 60: (SET_RHO, 300.0),
-                             80: (SET_SOLVER, UZAWA_LOCAL), 100: (SET_SOLVER, ANDERSON)}  # fmt: skip
+        rows, changes = [], {20: ("solver", UZAWA_GLOBAL), 40: ("rho_factor", 1.5), 60: ("rho", 300.0),
+                             80: ("solver", UZAWA_LOCAL), 100: ("solver", ANDERSON)}  # fmt: skip
         for k, p in enumerate(press_and_slide(start(state))):
             if k in changes:
                 values = state.live.copy()
@@ -365,11 +346,11 @@ def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
 
     first = run()
     assert np.array_equal(first, run())
-    assert list(np.unique(first[:, STATUS_FRAME - len(servo()[0].port.status)])) == [0, 20, 40, 60, 80, 100]
+    assert list(np.unique(column(first, "frame"))) == [0, 20, 40, 60, 80, 100]
 
 
 def test_the_parameters_of_uzawas_method_are_nothing_to_andersons():
-    others = {SET_RHO: 3.0, SET_RHO_FACTOR: 0.1, SET_ERROR_KIND: PHYSICAL, SET_GAUSS_SEIDEL_ERROR: 0.5}
+    others = {"rho": 3.0, "rho_factor": 0.1, "error_kind": PHYSICAL, "gauss_seidel_error": 0.5}
     runs = [servo(tolerance=1e-6, sweeps=200, live=live) for live in ({}, others)]
     first, second = (record(*run, press_and_slide(start(run[0]))) for run in runs)
     assert np.array_equal(first, second)
@@ -380,13 +361,13 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     path = start(state) + np.array([[0.0, -1e-3, 0.0], [1e-3, -1e-3, 0.0], [2e-3, -1e-3, 0.0]])
     lead(state, handle, path[0])
     smooth = lead(state, handle, path[1])
-    assert abs(smooth[0]) < 0.05 * smooth[1] and state.port.status[STATUS_FRAME] == 0
+    assert abs(smooth[0]) < 0.05 * smooth[1] and state.port.status["frame"][0] == 0
     values = state.live.copy()
-    values[SET_FRICTION], values[SET_LIVE : SET_LIVE + 2] = 0.6, (0.5, 2.0)
+    values["friction"], values["force_scale"], values["max_force"] = 0.6, 0.5, 2.0
     publish_settings(state.settings, state.settings_control, values, 7)
     rough = lead(state, handle, path[2])
-    assert -rough[0] > 0.2 * rough[1] and state.port.status[STATUS_FRAME] == 7
-    assert list(state.port.live) == [0.5, 2.0]
+    assert -rough[0] > 0.2 * rough[1] and state.port.status["frame"][0] == 7
+    assert state.port.live[0].item() == (0.5, 2.0)
 
 
 def test_a_modulus_in_the_settings_is_that_modulus_in_the_body():
@@ -395,7 +376,7 @@ def test_a_modulus_in_the_settings_is_that_modulus_in_the_body():
     materials = Material(3.0 * STIFF.youngs_modulus, 0.3, 1000.0), Material(1e4, 0.4, 1000.0)
     built, built_handle = servo(two=bodies(materials=materials, gravity=gravity))
     scaled, scaled_handle = servo(two=bodies(gravity=gravity))
-    scaled.live[SET_MODULUS : SET_MODULUS + 2] = 3.0, 0.5
+    scaled.live["modulus"] = 3.0, 0.5
     assert TISSUE.youngs_modulus == 2e4
     for p in press_and_slide(start(built))[:60]:
         one, two = lead(built, built_handle, p), lead(scaled, scaled_handle, p)
@@ -404,17 +385,17 @@ def test_a_modulus_in_the_settings_is_that_modulus_in_the_body():
 
 
 def test_the_stylus_is_made_up_for_beside_the_contacts():
-    state, handle = servo(live={SET_STYLUS_WEIGHT: 0.45, SET_STYLUS_FRICTION: 0.1})
+    state, handle = servo(live={"stylus_weight": 0.45, "stylus_friction": 0.1})
     state.port.velocity[:] = 0.3, 0.0, -0.4
     force = lead(state, handle, start(state) + np.array([0.0, 5e-3, 0.0]))
     np.testing.assert_allclose(force, [0.06, 0.45, -0.08], atol=1e-15)
-    assert not state.port.info[INFO_SUM : INFO_SUM + 3].any()
+    assert not state.port.info["total"][0].any()
     state.port.velocity[:] = 0.0
     assert lead(state, handle, start(state) + np.array([0.0, 5e-3, 0.0]))[0] == 0.0
 
 
 def test_the_zoom_shrinks_the_hands_way_near_contact_continuously_and_gives_it_back():
-    state, handle = servo(live={SET_ZOOM_SCALE: 0.25, SET_ZOOM_RANGE: 2e-3})
+    state, handle = servo(live={"zoom_scale": 0.25, "zoom_range": 2e-3})
     top, step = start(state) + np.array([0.0, 4e-3, 0.0]), 1e-4
     shares, before = [], None
     for k in range(60):
@@ -444,7 +425,7 @@ def test_without_zoom_the_frame_is_exactly_where_the_hand_is():
 def test_a_tick_allocates_nothing(solver):
     """Two arrays are passed to the compiled loop, whether it makes one tick or all."""
     hold = Hold(direct=False, gains=GAINS)
-    state, handle = servo(tolerance=1e-4, sweeps=200, hold=hold, live={SET_SOLVER: solver})
+    state, handle = servo(tolerance=1e-4, sweeps=200, hold=hold, live={"solver": solver})
     path = press_and_slide(start(state))
     forces = np.zeros_like(path)
     run_ticks(handle, path[:1], forces)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.exchange.constraint_frame import N_PAIRS
-from palpo.physics.exchange.port import STATUS_FLAGS, WAITING
+from palpo.physics.exchange.port import WAITING
 from palpo.physics.systems.high_rate import run_ticks
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.scene import Scene
@@ -227,9 +227,9 @@ def test_a_loop_that_stalls_keeps_no_other_from_its_steps_and_the_scene_waits_wh
     # 200 ticks without a frame are borne with at any rate: until then the other loop keeps its own
     made = int(run.side.links[1 - late].adopted["frame"][0]) - frames[1 - late]
     assert made >= 150 // other.ratio - 1
-    assert not high.port.status[STATUS_FLAGS] & WAITING
+    assert not high.port.status["flags"][0] & WAITING
     run.advance(1000, lambda n: run_ticks(run.handle, n))
-    assert high.port.status[STATUS_FLAGS] & WAITING
+    assert high.port.status["flags"][0] & WAITING
     tick, force, tool = int(high.counts.tick[0]), high.port.force.copy(), high.held.tool.x.copy()
     run.advance(300, lambda n: run_ticks(run.handle, n))
     assert int(high.counts.tick[0]) == tick, "the scene's time stands still"

@@ -12,7 +12,7 @@ from palpo.physics.collision.distance_field import exact_field, grid_field
 from palpo.physics.dynamics.admittance import TARGET, make_plug
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
-from palpo.physics.exchange.port import INFO_HELD, INFO_SUM, OK, STATUS_CONTACTS, STATUS_FRAME
+from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.kernels import kernel
 from palpo.physics.mesh.connectors.registry import generate
@@ -158,13 +158,13 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     path = way(model, PRESSED)
     before = lead(servo, handle, path)[-1]
     values, gains = default_settings(connector(), model.numerics), gains_of(model.state.plug.model)
-    assert servo.port.status[STATUS_FRAME] == 0 and math.isnan(servo.port.live[0])
+    assert servo.port.status["frame"][0] == 0 and math.isnan(servo.port.live["force_scale"][0])
     values["friction"], values["clusters"] = 0.5, 2
     values["force_scale"], values["max_force"] = 0.06, 3.0
     publish_snap_settings(servo.settings, servo.settings_control, values, gains, 7)
     further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
     after = lead(servo, handle, further)
-    assert servo.port.status[STATUS_FRAME] == 7 and servo.port.live.tolist() == [0.06, 3.0]
+    assert servo.port.status["frame"][0] == 7 and servo.port.live[0].item() == (0.06, 3.0)
     assert model.state.engine.contacts.count[0] <= 2 * len(model.prongs)
     # (tan 45 + mu) / (1 - mu tan 45) doubles from 0.163 to 0.5; a bent prong leans out of the way
     assert after[-1, 1] > 1.6 * before[1] * (further[-1] - path[0])[1] / (path[-1] - path[0])[1]
@@ -208,9 +208,9 @@ def test_the_picture_shows_the_prongs_the_plug_and_their_contacts():
     n = picture.n_contacts[slot]
     points, forces = picture.contact_point[slot, :n], picture.contact_force[slot, :n]
     np.testing.assert_allclose(forces.sum(axis=0), picture.force[slot], atol=1e-12)
-    np.testing.assert_array_equal(servo.port.info[INFO_SUM : INFO_SUM + 3], picture.force[slot])
-    np.testing.assert_array_equal(servo.port.info[INFO_HELD : INFO_HELD + 3], picture.position[slot])
-    assert 0 < servo.port.status[STATUS_CONTACTS] <= n
+    np.testing.assert_array_equal(servo.port.info["total"][0], picture.force[slot])
+    np.testing.assert_array_equal(servo.port.info["held"][0], picture.position[slot])
+    assert 0 < servo.port.status["contacts"][0] <= n
     np.testing.assert_array_equal(picture.hand[slot], felt[-1])
     # the surfaces that the slow loop makes of it: the prongs are spread, and touch where contacts press
     nodes = model.positions(picture.coordinates[slot])

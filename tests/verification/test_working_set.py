@@ -8,7 +8,7 @@ import pytest
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.engine.working_set import NEWCOMERS, admit
-from palpo.physics.exchange.port import INFO_RESIDUAL, OK
+from palpo.physics.exchange.port import OK
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco import Interaction
 from palpo.physics.systems.hapco_detection import Detection
@@ -62,7 +62,7 @@ def test_the_tick_gives_the_forces_of_all_contacts_and_nothing_sinks_in_outside_
         step, n = whole.step(p), int(state.engine.contacts.count[0])
         largest = max(largest, float(np.linalg.norm(step.force)))
         np.testing.assert_allclose(state.port.force, step.force, atol=1e-7 * largest + 1e-15)
-        assert n == bottom.size and state.port.info[INFO_RESIDUAL] <= 1.5 * TOLERANCE
+        assert n == bottom.size and state.port.info["residual"][0] <= 1.5 * TOLERANCE
         outside = ~state.engine.inside[:n]
         gaps = state.engine.u[: 3 * n : 3][outside]
         compliance = np.diag(step.problem.w).mean()
@@ -87,7 +87,7 @@ def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
             m.servo.port.position[:] = next(points)
             assert multirate_tick(data) == OK
             sizes.append(int(m.servo.engine.count["members"][0]))
-            assert m.servo.port.info[INFO_RESIDUAL] <= 1.5 * TOLERANCE
+            assert m.servo.port.info["residual"][0] <= 1.5 * TOLERANCE
             u = m.servo.engine.u[: 3 * n : 3]
             assert u.min() >= -1e-6 * np.abs(u).max()
 

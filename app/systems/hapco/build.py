@@ -13,27 +13,9 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.solvers.family import OUTER_STOPS
 from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
-    SET_COLLISION,
-    SET_ERROR_KIND,
-    SET_FRICTION,
-    SET_GAUSS_SEIDEL_ERROR,
-    SET_HOLD,
-    SET_LIVE,
-    SET_MODULUS,
-    SET_RHO,
-    SET_RHO_FACTOR,
-    SET_SOLVER,
-    SET_STYLUS_FRICTION,
-    SET_STYLUS_WEIGHT,
-    SET_SWEEPS,
-    SET_TIME_CAP,
-    SET_TOLERANCE,
-    SET_UZAWA_ERROR,
-    SET_ZOOM_RANGE,
-    SET_ZOOM_SCALE,
-    SETTINGS,
     UZAWA_GLOBAL,
     UZAWA_LOCAL,
+    VALUES,
 )
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_servo import Hold
@@ -73,22 +55,21 @@ def _gains(spec: HapcoScene) -> tuple[float, float, float, float]:
     return h.stiffness, h.damping, h.rotational_stiffness, h.rotational_damping
 
 
-def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.float64]:
-    """Values of palpo.physics.exchange.quasistatic_frame.Settings; built: the moduli [Pa] behind K^-1."""
-    values = np.zeros(SETTINGS)
+def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.void]:
+    """(1,) of palpo.physics.exchange.quasistatic_frame.VALUES; built: the moduli [Pa] behind K^-1."""
+    values = np.zeros(1, VALUES)
     solver = spec.solver
-    values[SET_FRICTION] = spec.friction.default
-    values[SET_TOLERANCE], values[SET_SWEEPS] = solver.tolerance, solver.sweeps
-    values[SET_TIME_CAP], values[SET_SOLVER] = solver.time_cap, SOLVERS[solver.name]
-    values[SET_RHO] = 0.0 if isinstance(solver.rho, str) else solver.rho
-    values[SET_RHO_FACTOR], values[SET_ERROR_KIND] = solver.rho_factor, OUTER_STOPS[solver.error_kind]
-    values[SET_GAUSS_SEIDEL_ERROR] = solver.gauss_seidel_error
-    values[SET_UZAWA_ERROR] = solver.uzawa_error
-    values[SET_COLLISION] = spec.contact.tolerance
+    values["friction"] = spec.friction.default
+    for name in ("tolerance", "sweeps", "time_cap", "rho_factor", "gauss_seidel_error", "uzawa_error"):
+        values[name] = getattr(solver, name)
+    values["solver"], values["error_kind"] = SOLVERS[solver.name], OUTER_STOPS[solver.error_kind]
+    values["rho"] = 0.0 if isinstance(solver.rho, str) else solver.rho
+    values["collision"] = spec.contact.tolerance
     for i, body in enumerate((spec.mobile, spec.fixed)):
-        values[SET_MODULUS + i] = 1.0 if body.material is None else body.material.youngs_modulus / built[i]
-    values[SET_HOLD : SET_HOLD + 4] = _gains(spec)
-    values[SET_LIVE : SET_LIVE + 2] = device_values(spec)
-    values[SET_STYLUS_WEIGHT], values[SET_STYLUS_FRICTION] = spec.stylus.weight, spec.stylus.friction
-    values[SET_ZOOM_SCALE], values[SET_ZOOM_RANGE] = spec.zoom.scale, spec.zoom.range
+        material = body.material
+        values["modulus"][0, i] = 1.0 if material is None else material.youngs_modulus / built[i]
+    values["hold"] = _gains(spec)
+    values["force_scale"], values["max_force"] = device_values(spec)
+    values["stylus_weight"], values["stylus_friction"] = spec.stylus.weight, spec.stylus.friction
+    values["zoom_scale"], values["zoom_range"] = spec.zoom.scale, spec.zoom.range
     return values
