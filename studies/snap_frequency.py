@@ -20,7 +20,9 @@ from palpo.app.cli.progress import Progress
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.arrays import copy
 from palpo.physics.engine.contract import DONE
-from palpo.physics.engine.tick import begin, end, equilibrium, feel, find, free_motion, looks
+from palpo.physics.engine.equilibrium import equilibrium
+from palpo.physics.engine.rows import free_motion
+from palpo.physics.engine.tick import begin, end, feel, find, looks
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.systems.snap import book
 from palpo.physics.systems.snap_insertion import Insertion

@@ -14,7 +14,7 @@ from palpo.physics.engine.contract import WANTS, Batch, Body, Hand, make_batch, 
 from palpo.physics.engine.joints import Joint, make_joints
 from palpo.physics.engine.memory import make_memory
 from palpo.physics.engine.solve import make_solver
-from palpo.physics.engine.tick import COUNT, Bodies, Engine
+from palpo.physics.engine.table import COUNT, Bodies, Engine
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.kernels import layout

@@ -3,7 +3,7 @@
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.engine.contract import ADOPT, DONE, FREE, MOVED, NOT_FINITE, POINT
 from palpo.physics.engine.points import batch_of
-from palpo.physics.engine.tick import ask, ask_all
+from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.exchange.force_log import add_force, close_entry, lead, open_entry
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate

@@ -13,17 +13,10 @@ from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, STICK
 from palpo.physics.engine.contacts import append
 from palpo.physics.engine.contract import DONE, END
-from palpo.physics.engine.tick import (
-    ask_all,
-    begin,
-    delassus,
-    free_motion,
-    gather,
-    let_go,
-    push_all,
-    set_rows,
-    tell_shapes,
-)
+from palpo.physics.engine.equilibrium import delassus, gather, push_all
+from palpo.physics.engine.rows import free_motion, set_rows
+from palpo.physics.engine.table import ask_all
+from palpo.physics.engine.tick import begin, let_go, tell_shapes
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import (
     acquire,

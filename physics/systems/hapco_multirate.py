@@ -32,21 +32,10 @@ from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import STICK
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.engine.contract import DONE
+from palpo.physics.engine.equilibrium import gather, push, scatter, settled, solve, tell_statuses, warm_start
+from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.solve import open_step
-from palpo.physics.engine.tick import (
-    aim,
-    end,
-    free_motion,
-    gather,
-    let_go,
-    push,
-    scatter,
-    settled,
-    solve,
-    tell_shapes,
-    tell_statuses,
-    warm_start,
-)
+from palpo.physics.engine.tick import aim, end, let_go, tell_shapes
 from palpo.physics.engine.working_set import SOLVES, admit, gather_matrix, start_set
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import (

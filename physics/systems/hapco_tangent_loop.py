@@ -18,24 +18,11 @@ from palpo.physics.collision.tracked_contacts import tell
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone
 from palpo.physics.contact.tangents import force_tangent
 from palpo.physics.engine.contract import DONE, END, PLACE
+from palpo.physics.engine.equilibrium import delassus, gather, push, push_all, solve, tell_statuses
+from palpo.physics.engine.rows import free_motion, set_rows
 from palpo.physics.engine.solve import judge, open_step
-from palpo.physics.engine.tick import (
-    aim,
-    ask,
-    ask_all,
-    begin,
-    delassus,
-    end,
-    find,
-    free_motion,
-    gather,
-    let_go,
-    push,
-    push_all,
-    set_rows,
-    solve,
-    tell_statuses,
-)
+from palpo.physics.engine.table import ask, ask_all
+from palpo.physics.engine.tick import aim, begin, end, find, let_go
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import (

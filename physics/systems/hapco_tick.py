@@ -16,18 +16,10 @@ from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.collision.tracked_contacts import Tracked
 from palpo.physics.contact.laws import SLIP
 from palpo.physics.engine.contract import DONE, PLACE, Batch, Hand
-from palpo.physics.engine.tick import (
-    Engine,
-    ask,
-    begin,
-    delassus,
-    end,
-    equilibrium,
-    feel,
-    find,
-    free_motion,
-    gather,
-)
+from palpo.physics.engine.equilibrium import delassus, equilibrium, gather
+from palpo.physics.engine.rows import free_motion
+from palpo.physics.engine.table import Engine, ask
+from palpo.physics.engine.tick import begin, end, feel, find
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.port import (

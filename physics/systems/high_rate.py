@@ -9,8 +9,11 @@ device's own scheduler.
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import SLIP
 from palpo.physics.engine.contract import AIM, BEGIN, DONE, POINT
+from palpo.physics.engine.equilibrium import equilibrium
 from palpo.physics.engine.frames import adopt, keep_yield, log_forces, see_yield
-from palpo.physics.engine.tick import ask_all, ask_held, end, equilibrium, feel, find, free_motion
+from palpo.physics.engine.rows import free_motion
+from palpo.physics.engine.table import ask_all, ask_held
+from palpo.physics.engine.tick import end, feel, find
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import SET_HOLD, SET_LIVE, SET_SWEEPS, SET_TOLERANCE

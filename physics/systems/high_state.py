@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from palpo.physics.bodies.chain import ChainState
 from palpo.physics.engine.contract import Batch, Hand
 from palpo.physics.engine.pairs import PairSearch
-from palpo.physics.engine.tick import Engine
+from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog
 from palpo.physics.exchange.port import Port

@@ -15,7 +15,7 @@ from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import Hand, make_hand
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
-from palpo.physics.engine.tick import Engine
+from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.snap_frame import ENERGY
 from palpo.physics.mesh.connectors.connector import Connector, Prong

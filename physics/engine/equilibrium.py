@@ -1,0 +1,256 @@
+"""Contact forces of a step: W of a working set, its solution, and the bodies under it.
+
+W = sum_b J_b C_b J_b^T with C_b the compliance of body b. The set is solved on its own, and grows by what
+sinks in outside (palpo.physics.engine.working_set).
+"""
+
+from palpo.physics.arrays import all_finite
+from palpo.physics.contact.bilateral import eliminate, free_row, recover
+from palpo.physics.contact.laws import OPEN, project_cone
+from palpo.physics.contact.residual import asked_force, relative_error
+from palpo.physics.engine.cavities import gather_air
+from palpo.physics.engine.contacts import AGAIN
+from palpo.physics.engine.contract import (
+    CLEAR,
+    DELASSUS,
+    DONE,
+    MOVED,
+    NOT_FINITE,
+    PUSH,
+    address_of,
+)
+from palpo.physics.engine.joints import SLIDE
+from palpo.physics.engine.points import batch_of, body_of, copy_point, part_of, solved_block
+from palpo.physics.engine.rows import bounce, relative
+from palpo.physics.engine.solve import call_solver, judge, open_step
+from palpo.physics.engine.table import ask_all
+from palpo.physics.engine.working_set import PART, SOLVES, admit, members, start_set, sunk
+from palpo.physics.exchange.atomics import view_square
+from palpo.physics.kernels import kernel
+
+
+@kernel
+def warm_start(e):
+    """The forces of the last step, in the contacts' present axes and in their cones; none on joints."""
+    contacts, first = e.contacts, e.joints.what.shape[0]
+    for i in range(3 * first):
+        e.r[i] = 0.0
+    for i in range(3 * e.cavities.count[0]):  # who solves for pressures starts from them by itself
+        e.r[3 * (first + contacts.count[0]) + i] = 0.0
+    for k in range(contacts.count[0]):
+        force, r = contacts.force[k], e.r[3 * (first + k) : 3 * (first + k) + 3]
+        for i in range(3):
+            axis = contacts.frame[k, i]
+            r[i] = axis[0] * force[0] + axis[1] * force[1] + axis[2] * force[2]
+        project_cone(r, contacts.mu[k], r)
+
+
+@kernel
+def gather(e):
+    """The working set's problem but for W: its rows, and the points of each body."""
+    p, contacts, first = e.problem, e.contacts, e.joints.what.shape[0]
+    m, cavities = members(contacts.count[0], e.inside, e.member), e.cavities.count[0]
+    p.rows[0], p.rows[1] = 3 * first, 3 * (first + m + cavities)
+    e.count[0].members = m
+    for b in range(e.bodies.unit.shape[0]):
+        part_of(e, b).count[0] = 0
+    for k in range(first + m + cavities):
+        block = solved_block(e, k, m)
+        for i in range(3):
+            p.b[3 * k + i], p.r[3 * k + i] = e.b[3 * block + i], e.r[3 * block + i]
+        if first <= k < first + m:
+            p.mu[k - first] = contacts.mu[block - first]
+        for side in range(2):
+            body = body_of(e, block, side)
+            if body >= 0:
+                copy_point(batch_of(e, body), e.at[block, side], part_of(e, body), k)
+
+
+@kernel
+def delassus(e):
+    """W of the working set: what each body adds to the lower triangle, and its mirror."""
+    n = e.problem.rows[1]
+    w = view_square(e.problem.w, n)
+    w[:] = 0.0
+    if ask_all(e, DELASSUS, e.bodies.part) != DONE:
+        return NOT_FINITE
+    for i in range(n):
+        for j in range(i):
+            w[j, i] = w[i, j]
+    return DONE
+
+
+@kernel
+def assemble(e):
+    """The problem of the working set, joints eliminated; NOT_FINITE where a number of it is none."""
+    gather(e)
+    if not gather_air(e) or delassus(e) != DONE:
+        return NOT_FINITE
+    p, m, n = e.problem, e.problem.rows[0], e.problem.rows[1]
+    for k in range(m // 3):
+        if e.joints.what[k] == SLIDE:
+            free_row(view_square(p.w, n), p.b, 3 * k, n)
+    if not (all_finite(p.w[: n * n]) and all_finite(p.b[:n])):
+        return NOT_FINITE
+    blocks = e.joints.what.shape[0] + e.contacts.count[0] + e.cavities.count[0]
+    if not all_finite(e.b[: 3 * blocks]):
+        return NOT_FINITE
+    if m > 0 and eliminate(view_square(p.w, n), p.b, m, n, e.factor) != 0:
+        return NOT_FINITE
+    return DONE
+
+
+@kernel
+def _tolerance(e):
+    """The solver's, of which the set and what is outside have a part each if anything is outside."""
+    whole = e.count[0].members == e.contacts.count[0]
+    return e.solver.settings[0].tolerance if whole else PART * e.solver.settings[0].tolerance
+
+
+@kernel
+def solve(e):
+    """Forces of the working set, and the pressures."""
+    p, told = e.problem, e.solver.told[0]
+    m, n = p.rows[0], p.rows[1]
+    told.residual = 0.0
+    told.tolerance = _tolerance(e)
+    if n > m:
+        pressing = e.cavities.count[0] > 0
+        method = e.pressing[0] if pressing else e.solvers[e.solver.settings[0].method]
+        if call_solver(method, address_of(p), address_of(e.solver)) != DONE:
+            return NOT_FINITE
+    if m > 0:
+        recover(view_square(p.w, n), p.b, m, n, e.factor, p.r)
+    return DONE
+
+
+@kernel
+def scatter(e):
+    """r and u of all blocks: the set's, and no force on the others, whose u stays."""
+    p, contacts, first = e.problem, e.contacts, e.joints.what.shape[0]
+    for i in range(3 * (first + contacts.count[0])):
+        e.r[i] = 0.0
+    for k in range(p.rows[1] // 3):
+        block = solved_block(e, k, e.count[0].members)
+        for i in range(3):
+            e.r[3 * block + i] = p.r[3 * k + i]
+            if k >= first:
+                e.u[3 * block + i] = p.u[3 * k + i]
+
+
+@kernel
+def push(e):
+    """The forces found, on every body; contacts outside the set have none."""
+    scatter(e)
+    return push_all(e)
+
+
+@kernel
+def push_all(e):
+    """The forces r of all blocks, on both bodies of each."""
+    contacts, first = e.contacts, e.joints.what.shape[0]
+    last = first + contacts.count[0]
+    for k in range(last + e.cavities.count[0]):
+        for side in range(2):
+            body = body_of(e, k, side)
+            if body < 0:
+                continue
+            batch, i = batch_of(e, body), e.at[k, side]
+            for c in range(3):
+                batch.f[i, c] = (
+                    batch.axes[i, 0, c] * e.r[3 * k]
+                    + batch.axes[i, 1, c] * e.r[3 * k + 1]
+                    + batch.axes[i, 2, c] * e.r[3 * k + 2]
+                )
+                if first <= k < last and side == 0:
+                    contacts.force[k - first, c] = batch.f[i, c]
+    if ask_all(e, CLEAR, e.bodies.batch) != DONE or ask_all(e, PUSH, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    return DONE
+
+
+@kernel
+def _see_gaps(e):
+    """gap and u of the contacts outside the working set, under the forces found."""
+    contacts, first, away = e.contacts, e.joints.what.shape[0], e.vectors[0]
+    if ask_all(e, MOVED, e.bodies.batch) != DONE:
+        return NOT_FINITE
+    for k in range(contacts.count[0]):
+        if e.inside[k]:
+            continue
+        relative(e, first + k, contacts.body[k], 0, away)
+        e.gap[k] = contacts.gap[k] + away[0] + bounce(e, k)
+        e.u[3 * (first + k)] = e.gap[k]
+        for i in range(1, 3):
+            axis, slip = contacts.frame[k, i], contacts.offset[k]
+            slid = axis[0] * slip[0] + axis[1] * slip[1] + axis[2] * slip[2]
+            e.u[3 * (first + k) + i] = slid + away[i]
+    return DONE
+
+
+@kernel
+def settled(e):
+    """Whether what sinks in outside the set is within the solver's tolerance; the residual has it, too."""
+    p, told = e.problem, e.solver.told[0]
+    m, n = p.rows[0], p.rows[1]
+    last = n - 3 * e.cavities.count[0]
+    error, size = sunk(view_square(p.w, n), p.r, m, last, e.gap, e.contacts.count[0], e.inside)
+    if error == 0.0:
+        return True
+    error = relative_error(error, size, asked_force(view_square(p.w, n), p.b, m, (last - m) // 3))
+    told.residual = (told.residual**2 + error * error) ** 0.5
+    return error <= _tolerance(e)
+
+
+@kernel
+def open_set(e):
+    """The forces to start from, and the first working set of a step."""
+    contacts, n = e.contacts, e.contacts.count[0]
+    warm_start(e)
+    open_step(e.solver)
+    start_set(contacts.force, n, e.inside)
+    if n <= e.solver.settings[0].at_once:
+        e.inside[:n] = True
+    admit(e.gap, n, e.inside)
+
+
+@kernel
+def respond(e, last):
+    """Whether the forces pushed stand: DONE, or AGAIN where the working set has grown; NOT_FINITE."""
+    n = e.contacts.count[0]
+    if e.count[0].members == n:
+        return DONE
+    if _see_gaps(e) != DONE:
+        return NOT_FINITE
+    if settled(e) or e.solver.told[0].flags != 0 or last:
+        return DONE
+    admit(e.gap, n, e.inside)
+    return AGAIN
+
+
+@kernel
+def equilibrium(e):
+    """Contact forces, and the bodies under them, of a working set that grows by what sinks in."""
+    code = AGAIN
+    open_set(e)
+    for left in range(SOLVES, 0, -1):
+        if assemble(e) != DONE or solve(e) != DONE or push(e) != DONE:
+            return NOT_FINITE
+        code = respond(e, left == 1)
+        if code != AGAIN:
+            break
+    e.count[0].sweeps += e.solver.told[0].sweeps
+    tell_statuses(e)
+    return code
+
+
+@kernel
+def tell_statuses(e):
+    """Which contacts are open, stick or slide under the forces found."""
+    p, first, contacts = e.problem, e.problem.rows[0], e.contacts
+    size = (p.rows[1] - first) // 3 - e.cavities.count[0]
+    judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
+    for k in range(contacts.count[0]):
+        contacts.status[k] = OPEN
+    for k in range(size):
+        contacts.status[e.member[k]] = p.status[k]
