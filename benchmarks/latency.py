@@ -17,10 +17,12 @@ from palpo.config.load import load_scene
 from palpo.config.schema.solver import Interface
 from palpo.config.schema.tool import Tool
 from palpo.haptics.device import TOUCH, make_virtual_device
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.recording import read_recording
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, make_servo, servo_run
+from palpo.haptics.servo import make_servo
 from palpo.physics.systems.callback import high_rate_tick, tick_data
 from palpo.physics.systems.lock_step import LockStep
 

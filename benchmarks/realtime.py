@@ -5,7 +5,7 @@ import threading
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
-from palpo.haptics.servo import servo_baseline
+from palpo.haptics.drivers import servo_baseline
 
 ALLOWED = 1e-3
 """Share of missed deadlines that is allowed whatever the bare loop does."""

@@ -12,8 +12,8 @@ from palpo.app.devices.mock import scripted_path
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.benchmarks.timing import Figures, bare_loop_us
+from palpo.haptics.control import tick_count
 from palpo.haptics.device import send_target
-from palpo.haptics.servo import tick_count
 from palpo.haptics.statistics import LATE
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.durations import percentile_us

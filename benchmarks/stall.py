@@ -17,8 +17,9 @@ from palpo.app.systems.system import check_kind, make_rig
 from palpo.benchmarks.timing import Figures
 from palpo.config.load import load_scene
 from palpo.haptics.device import EXTERNAL, make_virtual_device
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, servo_run
 from palpo.haptics.workspace import positions_to_device
 from palpo.physics.exchange.port import WAITING
 from palpo.studies.runs import scene_path

@@ -40,11 +40,15 @@ class PassivityParams(NamedTuple):
     dt: float
 
 
+JOULES = np.dtype([(name, np.float64) for name in ("energy", "highest", "dissipated", "torque_work")])
+"""[J] Energy, its highest value, what the controller dissipated, and the torque's work."""
+
+
 class PortEnergy(NamedTuple):
     """The account of one device's port, device axes."""
 
-    joules: NDArray[np.float64]
-    """Energy, its highest value, what the controller dissipated, the torque's work; shape (4,) [J]."""
+    joules: NDArray[np.void]
+    """Shape (1,) of JOULES."""
     peak_torque: NDArray[np.float64]
     """Shape (1,) [N m]."""
     last: NDArray[np.float64]
@@ -55,9 +59,6 @@ class PortEnergy(NamedTuple):
     """What the controller took off the force last, shape (3,) [N]."""
     ticks: NDArray[np.int64]
     """Ticks observed, ticks on which the controller acted; shape (2,)."""
-
-
-ENERGY, HIGHEST, DISSIPATED, TORQUE_WORK = 0, 1, 2, 3
 
 
 def make_passivity(mode: str = "off", damping: float = 5.0, dt: float = 1e-3) -> PassivityParams:
@@ -72,7 +73,7 @@ def make_passivity(mode: str = "off", damping: float = 5.0, dt: float = 1e-3) ->
 def make_port_energy() -> PortEnergy:
     """An account with nothing on it."""
     return PortEnergy(
-        np.zeros(4), np.zeros(1), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(2, dtype=np.int64)
+        np.zeros(1, JOULES), np.zeros(1), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(2, dtype=np.int64)
     )
 
 
@@ -88,7 +89,7 @@ def observe_port(account, params, port, sent, turned, gain, interrupted):
         for i in range(3):
             account.step[i] = 0.0
     else:
-        delivered, dissipated, lacking = 0.0, 0.0, 0.0
+        joules, delivered, dissipated, lacking = account.joules[0], 0.0, 0.0, 0.0
         for i in range(3):
             account.step[i] = port.position[i] - account.last[i]
             delivered += sent[i] * account.step[i]
@@ -98,11 +99,11 @@ def observe_port(account, params, port, sent, turned, gain, interrupted):
             lacking += (port.torque[i] - turned[i]) * turn
         # a pose or torque that is no number ends the run, and must not end the account
         if params.mode != OFF and np.isfinite(delivered):
-            account.joules[ENERGY] += delivered
-            account.joules[HIGHEST] = max(account.joules[HIGHEST], account.joules[ENERGY])
-            account.joules[DISSIPATED] += dissipated
+            joules.energy += delivered
+            joules.highest = max(joules.highest, joules.energy)
+            joules.dissipated += dissipated
         if np.isfinite(lacking):
-            account.joules[TORQUE_WORK] += lacking
+            joules.torque_work += lacking
     for i in range(3):
         account.last[i] = port.position[i]
     account.ticks[0] += 1
@@ -122,14 +123,14 @@ def brake_delivery(account, params, brake):
     """Add to brake (3,) [N] the controller's damping force; True if it acts."""
     for i in range(3):
         account.brake[i] = 0.0
-    if params.mode != CONTROL or not account.joules[ENERGY] > 0.0:
+    if params.mode != CONTROL or not account.joules[0].energy > 0.0:
         return False
     step = account.step
     square = step[0] * step[0] + step[1] * step[1] + step[2] * step[2]
     if square == 0.0:
         return False
     # |v|^2 T = |step|^2 / T
-    damping = min(account.joules[ENERGY] * params.dt / square, params.damping)
+    damping = min(account.joules[0].energy * params.dt / square, params.damping)
     for i in range(3):
         account.brake[i] = damping * step[i] / params.dt
         brake[i] += account.brake[i]

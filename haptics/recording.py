@@ -26,9 +26,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.row import COLUMNS, Column
-from palpo.haptics.servo import Servo, drain_rows
+from palpo.haptics.servo import Servo
 
 FORMAT = "palpo recording 2"
 EARLIER = "palpo recording 1"

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.durations import BINS, BINS_PER_DECADE, SMALLEST_NS, percentiles_us
 from palpo.physics.kernels import kernel
 
-STEPS, MISSED, STALE_STEPS, SKIPPED = 0, 1, 2, 3
+COUNTS = np.dtype([("steps", np.int64), ("missed", np.int64), ("stale", np.int64), ("skipped", np.int64)])
+"""Steps, missed deadlines, steps on a stale frame, and periods skipped to catch up."""
+
 LATE, STEP = 0, 1
+"""Rows of the histograms."""
 
 
 class Statistics(NamedTuple):
     """What a servo counts."""
 
-    counters: NDArray[np.int64]
-    """Steps, missed deadlines, steps on a stale frame, periods skipped to catch up; shape (4,)."""
+    counts: NDArray[np.void]
+    """Shape (1,) of COUNTS."""
     histograms: NDArray[np.int64]
     """Lateness and step time, shape (2, BINS)."""
     maxima: NDArray[np.int64]
@@ -29,7 +32,7 @@ class Statistics(NamedTuple):
 
 def make_statistics() -> Statistics:
     """Statistics of a servo that has not run."""
-    return Statistics(np.zeros(4, np.int64), np.zeros((2, BINS), np.int64), np.zeros(2, np.int64))
+    return Statistics(np.zeros(1, COUNTS), np.zeros((2, BINS), np.int64), np.zeros(2, np.int64))
 
 
 @kernel
@@ -47,13 +50,10 @@ def summarise_duration(statistics: Statistics, kind: int) -> dict[str, float]:
 
 def summarise(statistics: Statistics, period_ns: int) -> dict[str, object]:
     """{rate_hz, steps, missed, stale, skipped, late_us, step_us}; durations as p50, p99, p999 and max."""
-    steps, missed, stale, skipped = (int(count) for count in statistics.counters)
+    counts = {name: int(statistics.counts[name][0]) for name in COUNTS.names or ()}
     return {
         "rate_hz": 1e9 / period_ns,
-        "steps": steps,
-        "missed": missed,
-        "stale": stale,
-        "skipped": skipped,
+        **counts,
         "late_us": summarise_duration(statistics, LATE),
         "step_us": summarise_duration(statistics, STEP),
     }

@@ -16,8 +16,9 @@ from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import DEVICES, device_read, device_write
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, servo_run
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.port import make_port
 from palpo.physics.systems.hapco import Interaction

@@ -19,9 +19,11 @@ from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, make_servo, servo_run
+from palpo.haptics.servo import make_servo
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 from palpo.physics.kernels import callback

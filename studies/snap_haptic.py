@@ -29,8 +29,9 @@ from palpo.app.systems.snap.rig import SnapRig
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.device import VirtualDevice
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, servo_run
 from palpo.physics.systems.click import Click, click
 from palpo.physics.systems.snap_insertion import Insertion
 from palpo.studies.claims import Claim, at_least, at_most, close_to

@@ -12,9 +12,11 @@ from palpo.config.load import parse_scene
 from palpo.config.schema.device import Hand
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import DEVICES, DeviceSpec, Grip
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, make_servo, servo_run
+from palpo.haptics.servo import make_servo
 from palpo.physics.systems.callback import high_rate_tick, tick_data
 from palpo.physics.systems.lock_step import LockStep
 from palpo.studies.sampled_wall import IdealDevice

@@ -89,8 +89,10 @@ def _compile_servo() -> None:
     """The servo's drivers."""
     from palpo.haptics.backends.mock import make_mock
     from palpo.haptics.device import TOUCH
+    from palpo.haptics.drain import drain_rows
+    from palpo.haptics.drivers import compile_servo
     from palpo.haptics.limits import make_limits
-    from palpo.haptics.servo import compile_servo, drain_rows, make_servo
+    from palpo.haptics.servo import make_servo
     from palpo.physics.exchange.port import make_port
 
     device = make_mock(TOUCH, np.zeros((1, 3)))

@@ -161,7 +161,7 @@ def _cores() -> Answer:
 
 
 def _clock() -> Answer:
-    from palpo.haptics.servo import servo_baseline
+    from palpo.haptics.drivers import servo_baseline
 
     found = servo_baseline(500)
     late = found["clock_baseline_us"]
@@ -189,7 +189,7 @@ def _cache() -> Answer:
 
 
 def _compiled() -> Answer:
-    from palpo.haptics.servo import servo_loop
+    from palpo.haptics.drivers import servo_loop
 
     folder = servo_loop.stats.cache_path
     if folder and any(Path(folder).glob("servo_loop-*.nbc")):

@@ -13,10 +13,10 @@ from palpo.app.devices.protection import limits_of
 from palpo.app.devices.table import choose
 from palpo.app.runtime.options import Options
 from palpo.config.load import load_scene
+from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import REASONS, STOP_REQUESTED
 from palpo.haptics.remote import HEARD, IN, LEFT, OUT, SHORT
-from palpo.haptics.servo import finished_reason, tick_count
 
 PLACE = "probe"
 """Scene whose device section and safety a hand has here; what protects it besides is at the other end."""

@@ -22,8 +22,8 @@ from palpo.haptics.device import (
     make_virtual_device,
     path_ahead,
 )
+from palpo.haptics.drivers import ServoThread
 from palpo.haptics.path import Way, waypoints
-from palpo.haptics.servo import ServoThread
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device
 from palpo.physics.exchange.ahead import Ahead
 

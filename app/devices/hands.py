@@ -17,9 +17,9 @@ from palpo.app.devices.table import choose
 from palpo.app.runtime.rigs import DeviceAt, Further
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import DEVICE_OK, DeviceSpec, VirtualDevice
+from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.polled import PolledThread, Watch
-from palpo.haptics.servo import ServoThread
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:

@@ -14,9 +14,11 @@ from palpo.app.devices.hands import Paths
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.refusals import refusing
 from palpo.app.runtime.rigs import Rig
+from palpo.haptics.control import finished_reason, tick_count
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_lead, servo_run
 from palpo.haptics.limits import REASONS, RUNNING
 from palpo.haptics.row import COLUMNS, NAMES
-from palpo.haptics.servo import drain_rows, finished_reason, servo_lead, servo_run, tick_count
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.exchange.snapshot import CONTACT_STATES, COUNTERS, SceneState
 

@@ -21,8 +21,8 @@ from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.view import View
 from palpo.haptics.limits import STOPPING
-from palpo.haptics.servo import servo_summary
 from palpo.haptics.statistics import LATE, STEP
+from palpo.haptics.summary import servo_summary
 from palpo.physics.exchange.durations import bin_edges_us
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 

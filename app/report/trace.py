@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import columns_of
-from palpo.haptics.servo import Servo, drain_rows
+from palpo.haptics.servo import Servo
 
 PERIOD = 0.05
 """Seconds between two times that the ring is emptied; it holds eight seconds."""

@@ -11,7 +11,7 @@ from palpo.app.runtime.session import Session
 from palpo.config.load import scene_tables
 from palpo.config.schema.scene import BaseScene
 from palpo.config.toml import write_toml
-from palpo.haptics.servo import is_frozen, tick_count
+from palpo.haptics.control import is_frozen, tick_count
 from palpo.physics.exchange.budget import Budget
 
 FILES = ("path", "weights")

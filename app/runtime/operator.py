@@ -32,8 +32,8 @@ from palpo.app.runtime.sound import Ears, Mixer, Speaker, speaker
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
 from palpo.app.visual.rest import rest_picture
+from palpo.haptics.control import is_frozen
 from palpo.haptics.device import send_target
-from palpo.haptics.servo import is_frozen
 from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, Hand, key_list

@@ -5,8 +5,8 @@ from typing import Any
 
 from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.rigs import Rig
+from palpo.haptics.control import tick_count
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.servo import tick_count
 from palpo.physics.contact.io import write_fclib
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError

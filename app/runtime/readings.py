@@ -11,10 +11,10 @@ from palpo.app.runtime.health import Signs, light
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
 from palpo.app.runtime.slow_loop import SlowLoop
+from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.limits import PASSIVATED
-from palpo.haptics.passivity import ENERGY, MODES
-from palpo.haptics.servo import is_frozen, tick_count
-from palpo.haptics.statistics import LATE, MISSED, STALE_STEPS
+from palpo.haptics.passivity import MODES
+from palpo.haptics.statistics import LATE
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.port import WAITING
 from palpo.physics.exchange.snapshot import SceneState
@@ -79,7 +79,7 @@ class Readings:
         self._slow.see(session.slow.steps)
         for loop, seen in zip(session.slow.beside, self._beside, strict=True):
             seen.see(loop.steps)
-        self._missed.see(int(statistics.counters[MISSED]))
+        self._missed.see(int(statistics.counts["missed"][0]))
         if now - self._judged > 2 * WINDOW:
             seen = statistics.histograms[LATE].copy()
             if len(self._histogram):
@@ -123,7 +123,7 @@ class Readings:
         picture = f"drawn in {window.draw_ms:.0f} ms, {window.latency.p50:.0f} ms after its state"
         return (
             LoopReading("servo", self._servo.rate, rates.servo_hz, 1e-3 * self._late,
-                        int(statistics.counters[MISSED])),
+                        int(statistics.counts["missed"][0])),
             LoopReading("slow loop", self._slow.rate, 1.0 / slow.period,
                         float(np.percentile(over, 99)) if over else float("nan"), int(slow.overruns), step),
             *(
@@ -155,7 +155,7 @@ class Readings:
         """Numbers of contact, solver and exchange."""
         session, columns = self.session, self._columns
         servo, spec = session.rig.servo, cast(Any, session.spec)
-        stale = int(servo.statistics.counters[STALE_STEPS])
+        stale = int(servo.statistics.counts["stale"][0])
         residual, tolerance = _last(columns, "residual"), spec.solver.tolerance
         lost, waited = int(state.counters[3]), self._waited
         contact = (
@@ -178,7 +178,7 @@ class Readings:
             Reading("age of the frame", f"{int(servo.port.status['age'][0])} ticks"),
             Reading("ticks waited for a frame", str(waited), "bad" if waited else "plain"),
         )
-        joules, torque = servo.energy.joules, float(servo.energy.peak_torque[0])
+        energy, torque = float(servo.energy.joules["energy"][0]), float(servo.energy.peak_torque[0])
         acts = _last(columns, "flags")
         acting = bool(np.isfinite(acts)) and int(acts) & PASSIVATED != 0
         damped, mode = int(servo.energy.ticks[1]), MODES[servo.limits.passivity.mode]
@@ -187,8 +187,8 @@ class Readings:
             Reading("force of the scene", f"{scene:.1f} N, sent {self.force():.2f} N"),
             Reading(
                 "energy given to it",
-                f"{1e3 * joules[ENERGY]:.2f} mJ",
-                "warn" if joules[ENERGY] > 0 else "plain",
+                f"{1e3 * energy:.2f} mJ",
+                "warn" if energy > 0 else "plain",
             ),
             Reading(
                 "passivity controller",

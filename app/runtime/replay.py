@@ -36,7 +36,9 @@ from palpo.app.systems.system import make_rig
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
+from palpo.haptics.control import grant_ticks, mute_servo, request_pause, request_stop
 from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK, stored_spec
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import (
     DEVICE_LOST,
@@ -51,14 +53,7 @@ from palpo.haptics.limits import (
 )
 from palpo.haptics.plausible import HELD_TICKS
 from palpo.haptics.recording import Recording, read_recording
-from palpo.haptics.servo import (
-    grant_ticks,
-    mute_servo,
-    request_pause,
-    request_stop,
-    servo_run,
-    start_servo_at,
-)
+from palpo.haptics.servo import start_servo_at
 from palpo.physics.exchange.port import WAITING
 
 DIFFERENT = 1

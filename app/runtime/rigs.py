@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.systems.system import NO_INTERFACE
 from palpo.haptics.device import DeviceSpec, VirtualDevice
+from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.limits import LimitParams
-from palpo.haptics.servo import Servo, compile_servo, make_servo, servo_run
+from palpo.haptics.servo import Servo, make_servo
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.errors import InputError

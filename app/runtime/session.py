@@ -45,22 +45,21 @@ from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, s
 from palpo.app.systems.system import check_kind, make_rig
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import DeviceSpec, VirtualDevice
-from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
-from palpo.haptics.recording import Recorder
-from palpo.haptics.row import columns_of
-from palpo.haptics.servo import (
-    Servo,
+from palpo.haptics.control import (
     finished_reason,
     grant_ticks,
     mute_servo,
     request_pause,
     request_stop,
-    servo_baseline,
-    servo_run,
     tick_count,
 )
+from palpo.haptics.device import DeviceSpec, VirtualDevice
+from palpo.haptics.drivers import servo_baseline, servo_run
+from palpo.haptics.errors import HapticsError
+from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
+from palpo.haptics.recording import Recorder
+from palpo.haptics.row import columns_of
+from palpo.haptics.servo import Servo
 from palpo.physics.arithmetic import arithmetic
 from palpo.physics.exchange.snapshot import SceneState
 

@@ -24,11 +24,11 @@ from palpo.app.cli.refusal import account
 from palpo.app.runtime.live import SLEW, changed, way_to
 from palpo.app.runtime.pacing import Pacer, Rung
 from palpo.app.runtime.rigs import Rig
+from palpo.haptics.control import finished_reason, tick_count
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import RUNNING
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import Column
-from palpo.haptics.servo import finished_reason, servo_run, tick_count
-from palpo.haptics.statistics import MISSED, STALE_STEPS
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import Durations
 from palpo.physics.exchange.snapshot import COUNTERS, OVERFLOW
@@ -288,8 +288,8 @@ class SlowLoop:
 
     def show(self, slot: int, tick: int) -> None:
         """Publish the picture."""
-        counted = self.rig.servo.statistics.counters
-        self.counters[:3] = counted[MISSED], counted[STALE_STEPS], self.overruns
+        counted = self.rig.servo.statistics.counts[0]
+        self.counters[:3] = counted["missed"], counted["stale"], self.overruns
         self.counters[OVERFLOW] = self.lost_slots
         self.visual.publish(slot, tick, self.counters)
 

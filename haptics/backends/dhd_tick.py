@@ -19,6 +19,7 @@ from palpo.haptics.backends.dhd_calls import call_dhd_byte, call_dhd_force, call
 from palpo.haptics.backends.dhd_library import STATUS_FORCE, STATUS_FORCE_OFF_CAUSE, STATUSES
 from palpo.haptics.backends.openhaptics_reading import quaternion_of
 from palpo.haptics.clock import make_scratch, now_ns
+from palpo.haptics.control import hold_servo, is_frozen
 from palpo.haptics.device import (
     DEVICE_GONE,
     DEVICE_OK,
@@ -28,7 +29,7 @@ from palpo.haptics.device import (
     measure_spin,
 )
 from palpo.haptics.limits import make_limits
-from palpo.haptics.servo import Servo, ServoState, hold_servo, is_frozen, make_servo
+from palpo.haptics.servo import Servo, ServoState, make_servo
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import make_port
 from palpo.physics.kernels import callback, inlined, kernel

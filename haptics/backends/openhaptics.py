@@ -35,11 +35,12 @@ from palpo.haptics.backends.openhaptics_tick import (
     touch_callback,
     touch_data,
 )
+from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.device import DEVICE_GONE, PHANTOM_DESKTOP, TOUCH, DeviceSpec
+from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
-from palpo.haptics.servo import Servo, compile_servo, finished_reason, request_stop, servo_run, tick_count
-from palpo.haptics.statistics import SKIPPED, STEPS
+from palpo.haptics.servo import Servo
 from palpo.physics.exchange.handle import Handle
 
 STARTING = 1.0
@@ -433,7 +434,7 @@ class TouchThread:
 
     def _slow_bus(self) -> str:
         """A sentence for each second in which fewer than SERVED of the ticks were served."""
-        steps, skipped = (int(self.servo.statistics.counters[k]) for k in (STEPS, SKIPPED))
+        steps, skipped = (int(self.servo.statistics.counts[k][0]) for k in ("steps", "skipped"))
         done, lost = steps - self._served[0], skipped - self._served[1]
         if (done + lost) * self.servo.dt < 1.0:
             return ""
@@ -449,8 +450,8 @@ class TouchThread:
 
     def served(self) -> float:
         """Ticks done over the periods that have passed, by the servo's own statistics."""
-        counters = self.servo.statistics.counters
-        return float(counters[STEPS] / max(counters[STEPS] + counters[SKIPPED], 1))
+        counts = self.servo.statistics.counts[0]
+        return float(counts["steps"] / max(counts["steps"] + counts["skipped"], 1))
 
     def stop(self) -> None:
         """Ask the servo to fade and end; returns at once."""

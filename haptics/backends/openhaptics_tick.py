@@ -37,6 +37,7 @@ from palpo.haptics.backends.openhaptics_library import (
 )
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.clock import now_ns
+from palpo.haptics.control import hold_servo, is_frozen
 from palpo.haptics.device import (
     DEVICE_GONE,
     DEVICE_OK,
@@ -47,8 +48,9 @@ from palpo.haptics.device import (
 )
 from palpo.haptics.limits import make_limits
 from palpo.haptics.plausible import forget_pose
-from palpo.haptics.servo import Servo, ServoState, hold_servo, is_frozen, make_servo, servo_step
-from palpo.haptics.statistics import LATE, MISSED, SKIPPED, count_duration
+from palpo.haptics.servo import Servo, ServoState, make_servo
+from palpo.haptics.statistics import LATE, count_duration
+from palpo.haptics.step import servo_step
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import make_port
@@ -199,8 +201,8 @@ def _lateness(tick):
     late = max(excess, 0)
     statistics = tick.servo.statistics
     count_duration(statistics, LATE, late)
-    statistics.counters[MISSED] += late > period
-    statistics.counters[SKIPPED] += skipped
+    statistics.counts[0].missed += late > period
+    statistics.counts[0].skipped += skipped
     return late
 
 

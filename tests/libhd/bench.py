@@ -5,10 +5,12 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.haptics.control import request_stop, tick_count
 from palpo.haptics.device import EXTERNAL, RECORDED, TOUCH, VirtualDevice, make_virtual_device
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, STOPPING, LimitParams, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import Servo, request_stop, servo_run, tick_count
+from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_matrix
 from tests.libhd.stand_in import READING
 from tests.servo.wall import Wall, make_wall

@@ -16,8 +16,8 @@ import numpy as np
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.operator import Operator
 from palpo.app.runtime.options import Options
-from palpo.haptics.servo import is_frozen, tick_count
-from palpo.haptics.statistics import MISSED
+from palpo.app.runtime.session import Options
+from palpo.haptics.control import is_frozen, tick_count
 
 PATIENCE = 120.0  # s
 
@@ -144,7 +144,7 @@ class Person:
         counts = []
 
         def look() -> None:
-            missed = int(servo.statistics.counters[MISSED])
+            missed = int(servo.statistics.counts["missed"][0])
             counts.append((time.perf_counter(), tick_count(servo), missed))
 
         def sleep(state) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.operator import Operator
-from palpo.haptics.servo import tick_count
+from palpo.haptics.control import tick_count
 from tests.realtime.desk_session import Person
 
 STEPS = 40

@@ -18,11 +18,11 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
 from palpo.haptics.backends import gamepad, spacemouse
 from palpo.haptics.device import MAILBOX, make_virtual_device
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.rate import DEAD, FAR, LONGEST, QUIET, SPEED, TURN, Deflection, Led, RateThread, speed_of
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows
 from palpo.haptics.workspace import quaternion_matrix
 from tests.libhd.bench import wait
 from tests.servo.wall import make_wall

@@ -18,19 +18,13 @@ from palpo.app.runtime.session import run
 from palpo.haptics.backends.dhd import DhdDevice, DhdThread, find
 from palpo.haptics.backends.dhd_library import Library, candidates, load, spec_of
 from palpo.haptics.backends.dhd_tick import convert_pose, dhd_data, dhd_read, dhd_write, make_dhd_tick
+from palpo.haptics.control import finished_reason, is_frozen, request_stop, tick_count
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, Motors, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import (
-    Servo,
-    drain_rows,
-    finished_reason,
-    is_frozen,
-    poll_device,
-    request_stop,
-    servo_run,
-    tick_count,
-)
+from palpo.haptics.servo import Servo, poll_device
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.exchange.port import make_port
 from tests.libdhd.stand_in import FALCON, READING, SIGMA, fresh_stand_in

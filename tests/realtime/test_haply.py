@@ -13,10 +13,12 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
 from palpo.haptics.backends import haply_bridge
 from palpo.haptics.backends.haply_bridge import decode, encode
+from palpo.haptics.control import request_pause, tick_count
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import Servo, drain_rows, request_pause, tick_count
+from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_matrix
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
 from tests.servo.wall import make_wall

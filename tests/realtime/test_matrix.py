@@ -18,9 +18,9 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
 from palpo.config.load import list_scenes
+from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.limits import PAUSING
 from palpo.haptics.recording import read_recording
-from palpo.haptics.servo import is_frozen, tick_count
 from palpo.physics.contact.io import read_problem
 
 SCENES = tuple(list_scenes())

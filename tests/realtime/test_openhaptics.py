@@ -18,9 +18,10 @@ from palpo.haptics.backends import foreign, openhaptics_library, openhaptics_tic
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.haptics.servo import Servo, drain_rows
+from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import make_workspace, quaternion_matrix
 from palpo.physics.exchange.port import make_port
 from tests.libhd.bench import (

@@ -12,7 +12,16 @@ from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clutch import TURN_BACK
+from palpo.haptics.control import (
+    finished_reason,
+    grant_ticks,
+    is_frozen,
+    request_pause,
+    request_stop,
+    tick_count,
+)
 from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH
+from palpo.haptics.drivers import ServoThread, servo_run
 from palpo.haptics.limits import (
     AT_ONCE,
     PAUSING,
@@ -26,16 +35,6 @@ from palpo.haptics.limits import (
     make_limits,
 )
 from palpo.haptics.recording import read_recording
-from palpo.haptics.servo import (
-    ServoThread,
-    finished_reason,
-    grant_ticks,
-    is_frozen,
-    request_pause,
-    request_stop,
-    servo_run,
-    tick_count,
-)
 from palpo.haptics.statistics import LATE
 from palpo.haptics.workspace import (
     make_workspace,

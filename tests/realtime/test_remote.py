@@ -18,10 +18,12 @@ from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.udp import SIZE, Channel, SceneThread, endpoint, make_hand_servo
 from palpo.haptics.device import TOUCH
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.remote import HEARD, IN, LEFT, OUT, RHO, SILENCE, WORDS
-from palpo.haptics.servo import Servo, ServoThread, drain_rows
+from palpo.haptics.servo import Servo
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
 from tests.servo.wall import make_wall
 

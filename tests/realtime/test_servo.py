@@ -7,7 +7,10 @@ import pytest
 
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clock import make_scratch
+from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.device import TOUCH
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import ServoThread, baseline_loop, servo_baseline, servo_run
 from palpo.haptics.limits import (
     AT_ONCE,
     REASONS,
@@ -18,25 +21,8 @@ from palpo.haptics.limits import (
     make_limits,
 )
 from palpo.haptics.row import COLUMNS, NAMES, write_row
-from palpo.haptics.servo import (
-    ServoThread,
-    baseline_loop,
-    drain_rows,
-    finished_reason,
-    request_stop,
-    servo_baseline,
-    servo_run,
-    servo_summary,
-    tick_count,
-)
-from palpo.haptics.statistics import (
-    LATE,
-    MISSED,
-    SKIPPED,
-    count_duration,
-    make_statistics,
-    summarise_duration,
-)
+from palpo.haptics.statistics import LATE, count_duration, make_statistics, summarise_duration
+from palpo.haptics.summary import servo_summary
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.port import make_port
@@ -101,11 +87,11 @@ def test_a_busy_python_thread_costs_the_servo_no_more_deadlines_than_the_bare_cl
         burner.join()
     steps = tick_count(wall.servo)
     assert steps == wall.calls
-    assert steps + wall.servo.statistics.counters[SKIPPED] >= 1000, (
+    assert steps + wall.servo.statistics.counts["skipped"][0] >= 1000, (
         "as many periods as the bare loop beside it"
     )
     # both share the machine's bad moments; a loop that needed the interpreter would miss most deadlines
-    assert wall.servo.statistics.counters[MISSED] <= bare.counters[MISSED] + 0.05 * steps
+    assert wall.servo.statistics.counts["missed"][0] <= bare.counts["missed"][0] + 0.05 * steps
 
 
 def test_a_stop_request_fades_the_force_within_50_ticks_and_then_ends():

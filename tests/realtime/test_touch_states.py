@@ -12,11 +12,13 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.haptics.backends import openhaptics_prepare
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.device import EXTERNAL, PHANTOM_DESKTOP, TOUCH, make_virtual_device
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, Motors, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import Servo, drain_rows, is_frozen, tick_count
+from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_from_axis_angle
 from tests.libhd.bench import (
     DEPTH,
@@ -138,8 +140,9 @@ def test_a_calibration_that_wants_an_update_in_mid_run_gets_it_at_zero_force_and
 
 
 def test_a_run_with_an_update_of_the_calibration_is_repeated_bit_for_bit(stand_in):
+    from palpo.haptics.control import grant_ticks, request_pause
+    from palpo.haptics.drivers import servo_run
     from palpo.haptics.limits import PAUSING
-    from palpo.haptics.servo import grant_ticks, request_pause, servo_run
 
     stand_in.drift(DEFAULT, 300, 0.0, 30.0, 0.0)
     wall = touch_wall()
@@ -353,7 +356,7 @@ def test_opening_and_running_make_one_frame_of_a_device_in_each_tick(stand_in):
 
 
 def test_a_paused_servo_is_no_silent_device(stand_in):
-    from palpo.haptics.servo import request_pause
+    from palpo.haptics.control import request_pause
 
     wall = touch_wall()
     with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:

@@ -14,11 +14,13 @@ import pytest
 
 from palpo.app.runtime.replay import replay
 from palpo.haptics import recording
+from palpo.haptics.control import tick_count
 from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import ServoThread, servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import EARLIER, Recorder, read_recording
 from palpo.haptics.row import COLUMNS, NAMES, Column
-from palpo.haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from tests.servo.wall import make_wall
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,10 @@ from palpo.haptics.backends.replay import (
     recorded_start,
     resample,
 )
+from palpo.haptics.control import tick_count
 from palpo.haptics.device import TOUCH, make_virtual_device
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import ServoThread, servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guard import make_guard
 from palpo.haptics.limits import (
@@ -31,7 +34,6 @@ from palpo.haptics.passivity import make_passivity
 from palpo.haptics.path import waypoint_path
 from palpo.haptics.recording import Recorder, read_recording
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import ServoThread, drain_rows, servo_run, tick_count
 from palpo.haptics.workspace import make_workspace, quaternion_from_axis_angle
 from tests.servo.hand import UPRIGHT, external, move
 from tests.servo.wall import make_wall

@@ -10,8 +10,10 @@ from palpo.app.runtime.keeping import go_back, keep, scene_text
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.config.load import load_scene, parse_scene
+from palpo.haptics.control import is_frozen, tick_count
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, is_frozen, servo_run, tick_count
 
 SCENES = ("wire", "three-rates", "hapco-soft", "snap", "suction-cube")
 """One of each way of a slow loop, and one with several."""

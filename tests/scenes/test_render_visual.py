@@ -11,7 +11,8 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.visual.colours import COLOURED, SMALLEST_STRAIN, colour_range
 from palpo.config.load import load_scene
-from palpo.haptics.servo import servo_run, tick_count
+from palpo.haptics.control import tick_count
+from palpo.haptics.drivers import servo_run
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import N_SLOTS
 from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN

@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from palpo.haptics.device import EXTERNAL, VirtualDevice, make_virtual_device
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import Servo, drain_rows, servo_run
+from palpo.haptics.servo import Servo
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from palpo.haptics.control import mute_servo
 from palpo.haptics.cues import (
     APART,
     CLICK,
@@ -18,7 +19,6 @@ from palpo.haptics.cues import (
 )
 from palpo.haptics.limits import AT_ONCE, CUED, MUTED, make_limits
 from palpo.haptics.passivity import make_passivity
-from palpo.haptics.servo import mute_servo
 from palpo.physics.exchange.port import FELT_BITS, SLIDES, SUCKS, TOUCHES
 from tests.servo.hand import along, external, move
 from tests.servo.wall import make_wall
@@ -97,7 +97,7 @@ def test_a_hand_that_moves_evenly_gets_no_work_from_it():
     for wall in (quiet, cued):
         contact(wall, 60, speed, at=-0.009)
     assert counts(quiet) == counts(cued) == [1, 0, 0, 0]
-    energy = [wall.servo.energy.joules[0] for wall in (quiet, cued)]
+    energy = [wall.servo.energy.joules["energy"][0] for wall in (quiet, cued)]
     assert energy[1] == pytest.approx(energy[0], abs=1e-12) and energy[0] != 0.0
 
 
@@ -110,7 +110,7 @@ def test_its_work_on_any_other_hand_stands_in_the_account():
     path = 1e-4 * np.sin(2.0 * np.pi * 150.0 * STEP * k)
     rows = move(wall.servo, along([0, 1, 0], path))
     work = float((rows["sent"][:-1] * np.diff(along([0, 1, 0], path), axis=0)).sum())
-    assert work != 0.0 and wall.servo.energy.joules[0] == pytest.approx(work, rel=1e-9)
+    assert work != 0.0 and wall.servo.energy.joules["energy"][0] == pytest.approx(work, rel=1e-9)
 
 
 @pytest.mark.parametrize("pressed", [0.0, 2.0, 3.2, 3.29, 10.0])

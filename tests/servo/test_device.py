@@ -14,9 +14,10 @@ from palpo.haptics.device import (
     make_virtual_device,
     send_target,
 )
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import drain_rows, servo_run
 from palpo.physics.exchange.port import make_port
 from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall

@@ -13,19 +13,13 @@ from numpy.typing import NDArray
 from palpo.app.runtime import tick_clock
 from palpo.haptics.backends import openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.control import finished_reason
 from palpo.haptics.device import TOUCH
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import ServoThread, compile_servo, servo_loop, servo_run
 from palpo.haptics.limits import AT_ONCE, REASONS, STOP_NON_FINITE, STOP_TICK_FAILED, make_limits
 from palpo.haptics.row import NAMES
-from palpo.haptics.servo import (
-    Servo,
-    ServoThread,
-    compile_servo,
-    drain_rows,
-    finished_reason,
-    make_servo,
-    servo_loop,
-    servo_run,
-)
+from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.engine import relaxing, sweeping
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType

@@ -12,20 +12,14 @@ from palpo.app.runtime.rigs import Further
 from palpo.app.runtime.session import run
 from palpo.app.systems.system import make_rig
 from palpo.config.load import ConfigError, load_scene, parse_scene
+from palpo.haptics.control import finished_reason, is_frozen, request_pause, request_stop, tick_count
 from palpo.haptics.device import DEVICE_GONE
+from palpo.haptics.drain import drain_rows
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import RUNNING, STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.recording import read_recording
 from palpo.haptics.row import NAMES, OWN, columns_of
-from palpo.haptics.servo import (
-    drain_rows,
-    finished_reason,
-    is_frozen,
-    request_pause,
-    request_stop,
-    servo_run,
-    tick_count,
-)
 from tests.servo.hand import external
 
 SCENE = """

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import TOUCH, Grip, make_virtual_device
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, PASSIVATED, make_limits
 from palpo.haptics.passivity import make_passivity
-from palpo.haptics.servo import make_servo, servo_run, servo_summary
+from palpo.haptics.servo import make_servo
+from palpo.haptics.summary import servo_summary
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 from tests.servo.hand import columns, external, move

@@ -10,7 +10,9 @@ from palpo.app.devices.mock import scripted_path
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.config.load import list_scenes, load_scene
 from palpo.haptics.backends.mock import make_mock
+from palpo.haptics.control import finished_reason, request_stop
 from palpo.haptics.device import DEVICE_GONE, TOUCH, Grip, make_virtual_device
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guard import EDGE_RELAXATION, make_guard
 from palpo.haptics.limits import (
@@ -32,7 +34,7 @@ from palpo.haptics.limits import (
     make_limits,
 )
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
-from palpo.haptics.servo import finished_reason, request_stop, servo_run, servo_summary
+from palpo.haptics.summary import servo_summary
 from palpo.haptics.workspace import make_workspace, positions_to_device
 from palpo.physics.exchange.port import make_port
 from tests.servo.hand import along, columns, external, move

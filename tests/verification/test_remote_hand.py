@@ -13,6 +13,7 @@ from palpo.app.systems.system import check_kind, make_rig
 from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import EXTERNAL, TOUCH, device_read, device_write, make_virtual_device
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.remote import (
     BRAKE,
@@ -33,7 +34,6 @@ from palpo.haptics.remote import (
     scene_tick,
     tell,
 )
-from palpo.haptics.servo import servo_run
 from palpo.physics.exchange.port import make_port
 from tests.servo.wall import make_wall
 

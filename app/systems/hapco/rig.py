@@ -16,7 +16,8 @@ from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machi
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, settings_of
 from palpo.app.systems.hapco.picture import HapcoVisual
 from palpo.config.schema.hapco import HapcoScene
-from palpo.haptics.servo import Servo, servo_run
+from palpo.haptics.drivers import servo_run
+from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.solve import CHUNK
 from palpo.physics.exchange.handle import Handle
