@@ -30,7 +30,7 @@ from palpo.haptics.device import (
 )
 from palpo.haptics.limits import make_limits
 from palpo.haptics.servo import Servo, ServoState, make_servo
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import make_port
 from palpo.physics.kernels import callback, inlined, kernel
 
@@ -201,6 +201,4 @@ def dhd_write(tick):
 
 def dhd_data(tick: DhdTick) -> Handle:
     """The handle that both functions are given; TypeError for a tuple of another layout."""
-    if typeof(tick) != _CONTENT:
-        raise TypeError("this servo is not laid out as the compiled functions expect")
-    return Handle(tick)
+    return handle_for(tick, _CONTENT, "servo")

@@ -26,7 +26,7 @@ from palpo.haptics.backends.openhaptics_tick import (
     SAFETY_SWITCH,
 )
 from palpo.physics.exchange.atomics import load_acquire, store_release
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.kernels import callback, inlined, kernel
 
 _OF = {name: k for k, name in enumerate(FUNCTIONS)}
@@ -143,6 +143,4 @@ def prepare_callback(tick):
 
 def preparing_data(tick: Preparing) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(tick) != _CONTENT:
-        raise TypeError("this tuple is not laid out as the compiled callback expects")
-    return Handle(tick)
+    return handle_for(tick, _CONTENT, "tuple")

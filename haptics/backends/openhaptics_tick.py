@@ -52,7 +52,7 @@ from palpo.haptics.servo import Servo, ServoState, make_servo
 from palpo.haptics.statistics import LATE, count_duration
 from palpo.haptics.step import servo_step
 from palpo.physics.exchange.atomics import store_release
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import make_port
 from palpo.physics.kernels import callback, inlined, kernel
 
@@ -394,6 +394,4 @@ def touch_callback(tick):
 
 def touch_data(tick: TouchTick) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(tick) != _CONTENT:
-        raise TypeError("this servo is not laid out as the compiled callback expects")
-    return Handle(tick)
+    return handle_for(tick, _CONTENT, "servo")

@@ -44,6 +44,16 @@ class Handle:
         self._numba_type = HandleType(content)
 
 
+def handle_for(state: Any, content: types.Type, what: str) -> Handle:
+    """The handle that compiled code for tuples of type `content` is given.
+
+    TypeError for a tuple of another layout, which an address cannot tell; what: its name in that sentence.
+    """
+    if layout(typeof(state)) != layout(content):
+        raise TypeError(f"this {what} is not laid out as the compiled function expects")
+    return Handle(state)
+
+
 def _words(value: Any) -> list[int]:
     """The 64-bit words of a value's native form; TypeError for what has no such form.
 

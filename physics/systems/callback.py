@@ -11,7 +11,7 @@ from palpo.physics.bodies.chain import rest_state, rigid_model
 from palpo.physics.collision.topology import TOOL, Shape, join_shapes
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.kernels import callback
 from palpo.physics.systems.assembly import make_servo_side
 from palpo.physics.systems.high_rate import tick
@@ -61,6 +61,4 @@ def high_rate_tick(state):
 
 def tick_data(high: HighRate) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(high) != _CONTENT:
-        raise TypeError("this high-rate state is not laid out as the compiled tick expects")
-    return Handle(high)
+    return handle_for(high, _CONTENT, "high-rate state")

@@ -39,7 +39,6 @@ from palpo.physics.engine.tick import aim, end, let_go, tell_shapes
 from palpo.physics.engine.working_set import SOLVES, admit, gather_matrix, start_set
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import (
-    acquire,
     is_fresh,
     make_control,
     publish,
@@ -52,25 +51,19 @@ from palpo.physics.exchange.contact_frame import (
     make_contact_frame,
     make_equilibrium,
 )
-from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
+from palpo.physics.exchange.patience import wait
 from palpo.physics.exchange.port import NOT_FINITE, end_tick
 from palpo.physics.kernels import callback, inlined, kernel
 from palpo.physics.math3 import dot3, matvec3, matvec3_transposed
+from palpo.physics.systems.hapco_frames import adopt, frame_age, freeze, waits
 from palpo.physics.systems.hapco_servo import smallest_servo
 from palpo.physics.systems.hapco_tick import (
     QuasistaticServo,
     feedback,
     pose,
     publish_picture,
-    put_settings,
 )
-
-COUNT = np.dtype(
-    [("calls", np.int64), ("adopted_at", np.int64), ("waited", np.int64), ("patience", np.int64)]
-)
-"""Calls of the tick; steps done when the frame in force was adopted; calls that have waited for the next; and
-how old it may become [ticks]. The frame in force is the servo's live_id."""
 
 
 class MultirateServo(NamedTuple):
@@ -98,19 +91,9 @@ def _take_frame(m):
     s, f = m.servo, reader_slot(m.frame_control)
     if not is_fresh(m.frame_control):
         return f
-    f, _ = acquire(m.frame_control)
-    frame, count = m.frame, m.count[0]
-    s.live[0] = frame.settings[f]
-    put_settings(s)
-    s.live_id[0] = frame.id[f]
-    count.adopted_at, count.waited = s.engine.now[0], 0
-    told = frame.patience[f]
-    count.patience = renewed(s.port, count.patience, told[0], told[1])
-    copy_rows(frame.mobile_u[f], s.mobile.u)
-    copy_rows(frame.fixed_u[f], s.fixed.u)
-    s.tracked.tracker.gap[0] = frame.nearest[f]
+    f = adopt(m)
     tell_shapes(s.engine)
-    _take_contacts(s, frame, f)
+    _take_contacts(s, m.frame, f)
     return f
 
 
@@ -250,12 +233,9 @@ def tick(m):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    s, e, count = m.servo, m.servo.engine, m.count[0]
-    count.calls += 1
-    age = e.now[0] - count.adopted_at
-    if s.live_id[0] > 0 and is_overdue(age, count.patience, m.frame_control):
-        count.waited += 1
-        return wait(s.port, age + count.waited)
+    s, e = m.servo, m.servo.engine
+    if waits(m):
+        return wait(s.port, frame_age(m) + m.count[0].waited)
     pose(s)
     if aim(e) != DONE or _step(m, _take_frame(m)) != DONE:
         return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
@@ -263,16 +243,14 @@ def tick(m):
     status = feedback(s)
     publish_picture(s)
     _publish_state(m)
-    return end_tick(s.port, status, e.now[0] - 1 - count.adopted_at)
+    return end_tick(s.port, status, frame_age(m) - 1)
 
 
 def with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
     """A servo whose shapes come with frames, and so do its contacts; ratio: its ticks in a low period."""
-    servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
-    engine = servo.engine
+    engine, count = servo.engine, freeze(servo, ratio)
     servo = servo._replace(engine=engine._replace(detector=engine.detector[:0]))
-    capacity, count = servo.tracked.found.gap.size, np.zeros(1, COUNT)
-    count["patience"] = PATIENCE_PERIODS * ratio
+    capacity = servo.tracked.found.gap.size
     return MultirateServo(
         servo, count, make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity),
         make_control(), make_equilibrium(capacity), make_control(),
@@ -290,6 +268,4 @@ def multirate_tick(state):
 
 def tick_data(m: MultirateServo) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(m) != _CONTENT:
-        raise TypeError("this multi-rate servo is not laid out as the compiled tick expects")
-    return Handle(m)
+    return handle_for(m, _CONTENT, "multi-rate servo")

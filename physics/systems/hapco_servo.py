@@ -20,7 +20,7 @@ from palpo.physics.engine.contract import make_hand
 from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.quasistatic_frame import (
     VALUES,
@@ -175,6 +175,4 @@ def hapco_tick(state):
 
 def tick_data(servo: QuasistaticServo) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(servo) != _CONTENT:
-        raise TypeError("this quasi-static servo is not laid out as the compiled tick expects")
-    return Handle(servo)
+    return handle_for(servo, _CONTENT, "quasi-static servo")

@@ -34,21 +34,20 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy, copy_rows
+from palpo.physics.arrays import copy
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
 from palpo.physics.engine.contract import DONE
 from palpo.physics.engine.tick import aim, tell_shapes
 from palpo.physics.exchange.buffer import (
-    acquire,
     is_fresh,
     make_control,
     publish,
     reader_slot,
     writer_slot,
 )
-from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
+from palpo.physics.exchange.patience import wait
 from palpo.physics.exchange.port import (
     CONTACTS_LOST,
     NOT_FINITE,
@@ -58,10 +57,10 @@ from palpo.physics.exchange.port import (
 )
 from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
 from palpo.physics.kernels import callback, kernel
-from palpo.physics.math3 import cross3, dot3, norm3, quat_difference
-from palpo.physics.systems.hapco_multirate import COUNT
+from palpo.physics.math3 import cross3, dot3, quat_difference
+from palpo.physics.systems.hapco_frames import adopt, frame_age, freeze, waits
 from palpo.physics.systems.hapco_servo import smallest_servo
-from palpo.physics.systems.hapco_tick import SLOW, QuasistaticServo, pose, put_settings
+from palpo.physics.systems.hapco_tick import QuasistaticServo, draw_bodies, pose, tell_hand
 
 SMOOTHING = 0.01
 """Time constant of the velocity by which it is foretold [s]."""
@@ -144,16 +143,7 @@ def _take_frame(m):
     if not is_fresh(m.frame_control):
         return f
     _put_by(m, f)
-    f, _ = acquire(m.frame_control)
-    frame, count, to = m.frame, m.count[0], m.following
-    s.live[0] = frame.settings[f]
-    put_settings(s)
-    s.live_id[0] = frame.id[f]
-    count.adopted_at, count.waited = s.engine.now[0], 0
-    count.patience = renewed(s.port, count.patience, frame.patience[f, 0], frame.patience[f, 1])
-    copy_rows(frame.mobile_u[f], s.mobile.u)
-    copy_rows(frame.fixed_u[f], s.fixed.u)
-    s.tracked.tracker.gap[0] = frame.nearest[f]
+    f, frame, to = adopt(m), m.frame, m.following
     _go_on(m, f)
     _way(s, frame.behind[f], frame.behind_q[f], to.way[0])
     to.mode[0] = UNLOADING if _power(frame.release[f], to.way[0]) > 0.0 else FORETOLD
@@ -199,7 +189,7 @@ def _follow(m, f):
 def _feel(m, f, cut):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
     s, frame, to = m.servo, m.frame, m.following
-    port, hand, n, active = s.port, s.hand, m.frame.count[f, 0], 0
+    status, hand, n, active = s.port.status[0], s.hand, m.frame.count[f, 0], 0
     world, moment = to.vectors[2], to.vectors[3]
     for i in range(3):
         hand.force[i] = hand.torque[i] = 0.0
@@ -213,37 +203,20 @@ def _feel(m, f, cut):
         for i in range(3):
             hand.force[i] += world[i]
             hand.torque[i] += moment[i]
-    along, check = s.live[0].stylus_friction / max(norm3(port.velocity), SLOW), 0.0
-    for i in range(3):
-        port.info[0].total[i] = hand.force[i]
-        port.info[0].held[i] = hand.held[i]
-        port.force[i] = hand.force[i] + along * port.velocity[i]
-        port.torque[i] = hand.torque[i]
-        check += abs(port.force[i]) + abs(port.torque[i]) + abs(hand.held[i])
-    port.force[1] += s.live[0].stylus_weight
-    port.info[0].depth, port.info[0].residual = 0.0, cut
-    port.status[0].sweeps = port.status[0].replayed = 0
-    port.status[0].contacts, port.status[0].rows = active, 3 * n
-    port.status[0].felt = TOUCHES if active > 0 else 0
-    port.status[0].frame = s.live_id[0]
-    port.status[0].flags = CONTACTS_LOST if frame.count[f, 1] > 0 else 0
-    return OK if check < 1e12 else NOT_FINITE
+    s.port.info[0].depth, s.port.info[0].residual = 0.0, cut
+    status.sweeps = status.replayed = 0
+    status.contacts, status.rows, status.frame = active, 3 * n, s.live_id[0]
+    status.felt = TOUCHES if active > 0 else 0
+    status.flags = CONTACTS_LOST if frame.count[f, 1] > 0 else 0
+    return tell_hand(s)
 
 
 @kernel
 def _publish_picture(m, f):
     """The picture of this tick, with the shapes of the frame."""
     s, frame, to = m.servo, m.frame, m.following
-    out, w, first = s.picture, writer_slot(s.picture_control), s.mobile_x.shape[0]
-    out.tick[w] = s.engine.now[0]
-    copy_rows(s.mobile_x, out.surface[w, :first])
-    copy_rows(s.fixed_x, out.surface[w, first:])
-    copy(s.hand.held, out.position[w])
-    copy(s.hand.orientation, out.orientation[w])
-    copy(s.hand.position, out.target[w])
-    copy(s.hand.orientation, out.target_q[w])
-    copy(s.hand.force, out.force[w])
-    copy(s.hand.torque, out.torque[w])
+    out, w = s.picture, writer_slot(s.picture_control)
+    draw_bodies(s, w, s.hand.orientation)
     out.n_contacts[w] = frame.count[f, 0]
     mu = s.live[0].friction
     for k in range(frame.count[f, 0]):
@@ -294,12 +267,9 @@ def tick(m):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    s, count = m.servo, m.count[0]
-    count.calls += 1
-    age = s.engine.now[0] - count.adopted_at
-    if s.live_id[0] > 0 and is_overdue(age, count.patience, m.frame_control):
-        count.waited += 1
-        return wait(s.port, age + count.waited)
+    s = m.servo
+    if waits(m):
+        return wait(s.port, frame_age(m) + m.count[0].waited)
     _lead(m)
     f = _take_frame(m)
     status = _feel(m, f, _follow(m, f))
@@ -308,14 +278,12 @@ def tick(m):
     _publish_picture(m, f)
     s.engine.now[0] += 1
     _tell_hand(m)
-    return end_tick(s.port, status, s.engine.now[0] - 1 - count.adopted_at)
+    return end_tick(s.port, status, frame_age(m) - 1)
 
 
 def with_exchange(servo: QuasistaticServo, ratio: int) -> TangentServo:
     """A servo whose shapes and forces come with frames, one in `ratio` ticks."""
-    servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
-    capacity, count = servo.tracked.found.gap.size, np.zeros(1, COUNT)
-    count["patience"] = PATIENCE_PERIODS * ratio
+    capacity, count = servo.tracked.found.gap.size, freeze(servo, ratio)
     following = Following(
         np.zeros(1, np.int64), np.zeros((capacity, 3)), servo.hand.position.copy(),
         servo.hand.orientation.copy(), np.zeros(6), np.zeros((3, 6)), np.zeros((4, 3)),
@@ -338,6 +306,4 @@ def tangent_tick(state):
 
 def tick_data(m: TangentServo) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(m) != _CONTENT:
-        raise TypeError("this tangent servo is not laid out as the compiled tick expects")
-    return Handle(m)
+    return handle_for(m, _CONTENT, "tangent servo")

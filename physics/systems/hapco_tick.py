@@ -141,46 +141,60 @@ def pose(s):
 
 
 @kernel
+def tell_hand(s):
+    """What the hand feels, to the port, with what makes up for the stylus's own weight and friction.
+
+    Returns OK, or NOT_FINITE where a number is none.
+    """
+    port, hand, info = s.port, s.hand, s.port.info[0]
+    along, check = s.live[0].stylus_friction / max(norm3(port.velocity), SLOW), 0.0
+    for i in range(3):
+        info.total[i], info.held[i] = hand.force[i], hand.held[i]
+        port.force[i] = hand.force[i] + along * port.velocity[i]
+        port.torque[i] = hand.torque[i]
+        check += abs(port.force[i]) + abs(port.torque[i]) + abs(hand.held[i])
+    port.force[1] += s.live[0].stylus_weight
+    return OK if check < 1e12 else NOT_FINITE
+
+
+@kernel
 def feedback(s):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
-    port, e, hand, depth, active, slides = s.port, s.engine, s.hand, 0.0, 0, False
+    e, status, depth, active, slides = s.engine, s.port.status[0], 0.0, 0, False
     if feel(e) != DONE or ask(e, MOBILE, PLACE, e.bodies.batch[MOBILE]) != DONE:
         return NOT_FINITE
     for k in range(e.contacts.count[0]):
         depth = max(depth, -e.u[3 * k])
         active += e.r[3 * k] > 0.0
         slides = slides or (e.r[3 * k] > 0.0 and e.contacts.status[k] == SLIP)
-    along, check = s.live[0].stylus_friction / max(norm3(port.velocity), SLOW), 0.0
-    for i in range(3):
-        port.info[0].total[i] = hand.force[i]
-        port.info[0].held[i] = hand.held[i]
-        port.force[i] = hand.force[i] + along * port.velocity[i]
-        port.torque[i] = hand.torque[i]
-        check += abs(port.force[i]) + abs(port.torque[i]) + abs(hand.held[i])
-    port.force[1] += s.live[0].stylus_weight
-    port.info[0].depth, port.info[0].residual = depth, e.solver.told[0].residual
-    port.status[0].sweeps = e.solver.told[0].sweeps
-    port.status[0].contacts, port.status[0].rows = active, 3 * e.contacts.count[0]
-    port.status[0].frame, port.status[0].replayed = s.live_id[0], 0
-    port.status[0].felt = (TOUCHES if active > 0 else 0) | (SLIDES if slides else 0)
-    lost = CONTACTS_LOST if e.contacts.count[1] > 0 else 0
-    port.status[0].flags = e.solver.told[0].flags | lost
-    return OK if check < 1e12 else NOT_FINITE
+    s.port.info[0].depth, s.port.info[0].residual = depth, e.solver.told[0].residual
+    status.sweeps, status.contacts, status.rows = e.solver.told[0].sweeps, active, 3 * e.contacts.count[0]
+    status.frame, status.replayed = s.live_id[0], 0
+    status.felt = (TOUCHES if active > 0 else 0) | (SLIDES if slides else 0)
+    status.flags = e.solver.told[0].flags | (CONTACTS_LOST if e.contacts.count[1] > 0 else 0)
+    return tell_hand(s)
+
+
+@kernel
+def draw_bodies(s, w, orientation):
+    """Bodies and hand to slot w of the picture; orientation (4,) of the mobile body's frame."""
+    out, first = s.picture, s.mobile_x.shape[0]
+    out.tick[w] = s.engine.now[0]
+    copy_rows(s.mobile_x, out.surface[w, :first])
+    copy_rows(s.fixed_x, out.surface[w, first:])
+    copy(s.hand.held, out.position[w])
+    copy(orientation, out.orientation[w])
+    copy(s.hand.position, out.target[w])
+    copy(s.hand.orientation, out.target_q[w])
+    copy(s.hand.force, out.force[w])
+    copy(s.hand.torque, out.torque[w])
 
 
 @kernel
 def publish_picture(s):
     """The picture of this tick."""
-    out, w, e, first = s.picture, writer_slot(s.picture_control), s.engine, s.mobile_x.shape[0]
-    out.tick[w] = e.now[0]
-    copy_rows(s.mobile_x, out.surface[w, :first])
-    copy_rows(s.fixed_x, out.surface[w, first:])
-    copy(s.hand.held, out.position[w])
-    copy(s.mobile.frame.now.orientation, out.orientation[w])
-    copy(s.hand.position, out.target[w])
-    copy(s.hand.orientation, out.target_q[w])
-    copy(s.hand.force, out.force[w])
-    copy(s.hand.torque, out.torque[w])
+    out, w, e = s.picture, writer_slot(s.picture_control), s.engine
+    draw_bodies(s, w, s.mobile.frame.now.orientation)
     out.n_contacts[w] = e.contacts.count[0]
     for k in range(e.contacts.count[0]):
         copy(s.points.x[e.at[k, MOBILE]], out.contact_point[w, k])

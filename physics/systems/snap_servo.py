@@ -16,7 +16,7 @@ from palpo.physics.collision.signed_distance import no_exact_distance
 from palpo.physics.dynamics.admittance import PlugModel
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.snap_frame import make_snap_picture, make_snap_settings
 from palpo.physics.fem.material import Material
@@ -106,6 +106,4 @@ def snap_tick(state):
 
 def tick_data(servo: SnapServo) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(servo) != _CONTENT:
-        raise TypeError("this servo of a snap connector is not laid out as the compiled tick expects")
-    return Handle(servo)
+    return handle_for(servo, _CONTENT, "servo of a snap connector")

@@ -35,7 +35,7 @@ from palpo.physics.engine.pressing import press
 from palpo.physics.engine.solve import Solver, make_solver, open_step
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
-from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
 from palpo.physics.exchange.port import (
     NOT_FINITE,
@@ -349,6 +349,4 @@ def suction_tick(state):
 
 def tick_data(servo: SuctionServo) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    if typeof(servo) != _CONTENT:
-        raise TypeError("this servo of a suction cup is not laid out as the compiled tick expects")
-    return Handle(servo)
+    return handle_for(servo, _CONTENT, "servo of a suction cup")
