@@ -10,16 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.benchmarks.hapco_bearing import bearing, rig_of
-from palpo.benchmarks.timing import (
-    BARE,
-    Figures,
-    add_lap,
-    bare_loop_us,
-    beside,
-    lap,
-    microseconds,
-    within,
-)
+from palpo.benchmarks.timing import BARE, Figures, add_lap, bare_loop_us, beside, lap, microseconds, within
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.clock import make_scratch, now_ns

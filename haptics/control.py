@@ -3,10 +3,7 @@
 The first line of words is what is asked, the second what is told.
 """
 
-from palpo.haptics.limits import (
-    STOP_EMERGENCY,
-    STOP_REQUESTED,
-)
+from palpo.haptics.limits import STOP_EMERGENCY, STOP_REQUESTED
 from palpo.physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
 from palpo.physics.kernels import kernel
 

@@ -21,18 +21,12 @@ from palpo.haptics.control import (
     request_stop,
     tick_count,
 )
-from palpo.haptics.limits import (
-    REASONS,
-    RUNNING,
-    STOP_REQUESTED,
-)
+from palpo.haptics.limits import REASONS, RUNNING, STOP_REQUESTED
 from palpo.haptics.row import write_row
 from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import LATE, count_duration, make_statistics, summarise_duration
 from palpo.haptics.step import call_system, servo_step
-from palpo.physics.exchange.port import (
-    OK,
-)
+from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import inlined, kernel
 
 CATCH_UP = 10

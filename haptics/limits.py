@@ -42,10 +42,7 @@ from palpo.haptics.guard import GuardParams, make_guard
 from palpo.haptics.passivity import PassivityParams, make_passivity
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN
 from palpo.physics.exchange.patience import is_stale
-from palpo.physics.exchange.port import (
-    OK,
-    WAITING,
-)
+from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.kernels import inlined, kernel
 
 # Flags of a tick

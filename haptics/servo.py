@@ -13,14 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.haptics.clock import make_scratch
 from palpo.haptics.clutch import Clutch, make_clutch, start_at_point
 from palpo.haptics.cues import CueState, make_cue_state
-from palpo.haptics.device import (
-    VirtualDevice,
-)
-from palpo.haptics.limits import (
-    LimitParams,
-    LimitState,
-    make_limit_state,
-)
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.limits import LimitParams, LimitState, make_limit_state
 from palpo.haptics.passivity import PortEnergy, make_port_energy
 from palpo.haptics.plausible import PoseMemory, make_pose_memory
 from palpo.haptics.row import COLUMNS
@@ -28,13 +22,8 @@ from palpo.haptics.statistics import Statistics, make_statistics
 from palpo.haptics.workspace import Workspace, make_workspace
 from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import (
-    Port,
-    make_port,
-)
-from palpo.physics.exchange.ring import (
-    make_ring,
-)
+from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.ring import make_ring
 
 
 class ServoState(NamedTuple):

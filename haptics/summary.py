@@ -4,16 +4,11 @@ import math
 
 from palpo.haptics.clock import WAITER
 from palpo.haptics.control import finished_reason
-from palpo.haptics.limits import (
-    COUNTERS,
-    REASONS,
-)
+from palpo.haptics.limits import COUNTERS, REASONS
 from palpo.haptics.passivity import MODES
 from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import summarise
-from palpo.physics.exchange.ring import (
-    ring_overflow,
-)
+from palpo.physics.exchange.ring import ring_overflow
 
 
 def servo_summary(servo: Servo) -> dict[str, object]:

@@ -28,13 +28,7 @@ from palpo.haptics.backends.foreign import (
     call_values,
     call_word,
 )
-from palpo.haptics.backends.openhaptics_library import (
-    BAD_HANDLE,
-    BAD_READING,
-    ERROR_DEPTH,
-    ERRORS,
-    FATAL,
-)
+from palpo.haptics.backends.openhaptics_library import BAD_HANDLE, BAD_READING, ERROR_DEPTH, ERRORS, FATAL
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.clock import now_ns
 from palpo.haptics.control import hold_servo, is_frozen

@@ -10,15 +10,7 @@ from palpo.physics.contact.laws import OPEN, project_cone
 from palpo.physics.contact.residual import asked_force, relative_error
 from palpo.physics.engine.cavities import gather_air
 from palpo.physics.engine.contacts import AGAIN
-from palpo.physics.engine.contract import (
-    CLEAR,
-    DELASSUS,
-    DONE,
-    MOVED,
-    NOT_FINITE,
-    PUSH,
-    address_of,
-)
+from palpo.physics.engine.contract import CLEAR, DELASSUS, DONE, MOVED, NOT_FINITE, PUSH, address_of
 from palpo.physics.engine.joints import SLIDE
 from palpo.physics.engine.points import batch_of, body_of, copy_point, part_of, solved_block
 from palpo.physics.engine.rows import bounce, relative

@@ -4,14 +4,7 @@ b = g + sum_b J_b d_b, with J_b the rows' map to body b and d_b its displacement
 """
 
 from palpo.physics.engine.cavities import add_cavities, free_volumes
-from palpo.physics.engine.contract import (
-    DONE,
-    FREE,
-    NOT_FINITE,
-    PLACE,
-    POINT,
-    ROTATION,
-)
+from palpo.physics.engine.contract import DONE, FREE, NOT_FINITE, PLACE, POINT, ROTATION
 from palpo.physics.engine.joints import SLIDE
 from palpo.physics.engine.memory import recall
 from palpo.physics.engine.points import add_point, batch_of, part_of

@@ -7,15 +7,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.engine.cavities import Cavities
 from palpo.physics.engine.contacts import Contacts
-from palpo.physics.engine.contract import (
-    DONE,
-    NOT_FINITE,
-    NOT_OFFERED,
-    Batch,
-    Problem,
-    address_of,
-    call_unit,
-)
+from palpo.physics.engine.contract import DONE, NOT_FINITE, NOT_OFFERED, Batch, Problem, address_of, call_unit
 from palpo.physics.engine.joints import Joints
 from palpo.physics.engine.memory import Memory
 from palpo.physics.engine.solve import Solver

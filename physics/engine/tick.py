@@ -23,16 +23,7 @@ from palpo.physics.arrays import all_finite
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.engine.cavities import keep_air
 from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, call_detector
-from palpo.physics.engine.contract import (
-    AIM,
-    BEGIN,
-    DONE,
-    END,
-    FEEL,
-    NOT_FINITE,
-    SHAPE,
-    address_of,
-)
+from palpo.physics.engine.contract import AIM, BEGIN, DONE, END, FEEL, NOT_FINITE, SHAPE, address_of
 from palpo.physics.engine.equilibrium import equilibrium
 from palpo.physics.engine.memory import close_memory, open_memory, remember
 from palpo.physics.engine.points import batch_of

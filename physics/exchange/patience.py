@@ -6,6 +6,11 @@ sends it lets it only fall, and lets the hand slip (haptics.limits.let_go, hapti
 no energy comes of it.
 """
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from palpo.physics.exchange.buffer import is_fresh
 from palpo.physics.exchange.port import OK, WAITING, end_tick
 from palpo.physics.kernels import inlined
@@ -25,11 +30,35 @@ def patience_of(period: int, wished: int, dt: float, least: float = LEAST) -> tu
     return max(PATIENCE_PERIODS * period, round(least / dt)), max(0, period - wished)
 
 
+IN_FORCE = np.dtype(
+    [("frame", np.int64), ("adopted_at", np.int64), ("waited", np.int64), ("patience", np.int64)]
+)
+"""The frame that a servo goes on with: its id, 0 before the first; ticks done when it was adopted; calls that
+have waited for the next since; and how old it may become [ticks]."""
+
+
+def none_in_force(ratio: int) -> NDArray[Any]:
+    """(1,) of IN_FORCE before the first frame; ratio: ticks in a low period."""
+    in_force = np.zeros(1, IN_FORCE)
+    in_force["patience"] = PATIENCE_PERIODS * ratio
+    return in_force
+
+
 @inlined
-def renewed(port, patience, told, stretch):
-    """Patience from a fresh frame on, which told `patience_of`; a frame that told nothing leaves it."""
-    port.status[0].stretch = stretch
-    return told if told > 0 else patience
+def come_into_force(in_force, frame, told, now, port):
+    """A fresh frame of that id, which told `patience_of`; one that told nothing leaves the patience."""
+    in_force.frame, in_force.adopted_at, in_force.waited = frame, now, 0
+    port.status[0].stretch = told[1]
+    if told[0] > 0:
+        in_force.patience = told[0]
+
+
+@inlined
+def waits(in_force, now, control):
+    """Whether the tick has to wait, as the frame in force is overdue and no other has come; it is counted."""
+    overdue = in_force.frame > 0 and is_overdue(now - in_force.adopted_at, in_force.patience, control)
+    in_force.waited += 1 if overdue else 0
+    return overdue
 
 
 @inlined

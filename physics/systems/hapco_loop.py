@@ -18,13 +18,7 @@ from palpo.physics.engine.rows import free_motion, set_rows
 from palpo.physics.engine.table import ask_all
 from palpo.physics.engine.tick import begin, let_go, tell_shapes
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import (
-    acquire,
-    publish,
-    published_count,
-    taken_count,
-    writer_slot,
-)
+from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import patience_of
@@ -32,12 +26,7 @@ from palpo.physics.kernels import kernel
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_multirate import MultirateServo, with_exchange
 from palpo.physics.systems.hapco_servo import Hold, make_servo
-from palpo.physics.systems.hapco_tick import (
-    FIXED,
-    MOBILE,
-    QuasistaticServo,
-    put_settings,
-)
+from palpo.physics.systems.hapco_tick import FIXED, MOBILE, QuasistaticServo, put_settings
 from palpo.physics.yields.surface import HELD
 
 

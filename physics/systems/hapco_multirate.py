@@ -38,13 +38,7 @@ from palpo.physics.engine.solve import open_step
 from palpo.physics.engine.tick import aim, end, let_go, tell_shapes
 from palpo.physics.engine.working_set import SOLVES, admit, gather_matrix, start_set
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.exchange.buffer import (
-    is_fresh,
-    make_control,
-    publish,
-    reader_slot,
-    writer_slot,
-)
+from palpo.physics.exchange.buffer import is_fresh, make_control, publish, reader_slot, writer_slot
 from palpo.physics.exchange.contact_frame import (
     ContactFrame,
     Equilibrium,
@@ -52,25 +46,21 @@ from palpo.physics.exchange.contact_frame import (
     make_equilibrium,
 )
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.exchange.patience import wait
+from palpo.physics.exchange.patience import none_in_force, wait, waits
 from palpo.physics.exchange.port import NOT_FINITE, end_tick
 from palpo.physics.kernels import callback, inlined, kernel
 from palpo.physics.math3 import dot3, matvec3, matvec3_transposed
-from palpo.physics.systems.hapco_frames import adopt, frame_age, freeze, waits
+from palpo.physics.systems.hapco_frames import adopt
 from palpo.physics.systems.hapco_servo import smallest_servo
-from palpo.physics.systems.hapco_tick import (
-    QuasistaticServo,
-    feedback,
-    pose,
-    publish_picture,
-)
+from palpo.physics.systems.hapco_tick import QuasistaticServo, feedback, pose, publish_picture
 
 
 class MultirateServo(NamedTuple):
     """Everything that a tick reads and writes."""
 
     servo: QuasistaticServo
-    count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
+    calls: NDArray[np.int64]  # (1,) of the tick
+    in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     frame: ContactFrame
     frame_control: NDArray[np.int64]
     state: Equilibrium
@@ -153,7 +143,7 @@ def _publish_state(m):
     """The equilibrium for the slow loop."""
     s, out, w = m.servo, m.state, writer_slot(m.state_control)
     found, contacts, at = s.tracked.found, s.engine.contacts, s.mobile.frame.now
-    out.calls[w] = m.count[0].calls
+    out.calls[w] = m.calls[0]
     copy(at.position, out.position[w])
     copy(at.orientation, out.orientation[w])
     out.n_contacts[w] = found.count[0]
@@ -233,9 +223,10 @@ def tick(m):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    s, e = m.servo, m.servo.engine
-    if waits(m):
-        return wait(s.port, frame_age(m) + m.count[0].waited)
+    s, e, in_force = m.servo, m.servo.engine, m.in_force[0]
+    m.calls[0] += 1
+    if waits(in_force, s.engine.now[0], m.frame_control):
+        return wait(s.port, s.engine.now[0] - in_force.adopted_at + in_force.waited)
     pose(s)
     if aim(e) != DONE or _step(m, _take_frame(m)) != DONE:
         return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
@@ -243,16 +234,18 @@ def tick(m):
     status = feedback(s)
     publish_picture(s)
     _publish_state(m)
-    return end_tick(s.port, status, frame_age(m) - 1)
+    return end_tick(s.port, status, s.engine.now[0] - 1 - in_force.adopted_at)
 
 
 def with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
     """A servo whose shapes come with frames, and so do its contacts; ratio: its ticks in a low period."""
-    engine, count = servo.engine, freeze(servo, ratio)
+    servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
+    engine = servo.engine
     servo = servo._replace(engine=engine._replace(detector=engine.detector[:0]))
     capacity = servo.tracked.found.gap.size
     return MultirateServo(
-        servo, count, make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity),
+        servo, np.zeros(1, np.int64), none_in_force(ratio),
+        make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity),
         make_control(), make_equilibrium(capacity), make_control(),
     )  # fmt: skip
 

@@ -22,11 +22,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
-from palpo.physics.exchange.quasistatic_frame import (
-    VALUES,
-    make_picture,
-    make_settings,
-)
+from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture, make_settings
 from palpo.physics.fem.material import Material
 from palpo.physics.kernels import callback
 from palpo.physics.mesh.generate import hex_block

@@ -39,26 +39,14 @@ from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
 from palpo.physics.engine.contract import DONE
 from palpo.physics.engine.tick import aim, tell_shapes
-from palpo.physics.exchange.buffer import (
-    is_fresh,
-    make_control,
-    publish,
-    reader_slot,
-    writer_slot,
-)
+from palpo.physics.exchange.buffer import is_fresh, make_control, publish, reader_slot, writer_slot
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.exchange.patience import wait
-from palpo.physics.exchange.port import (
-    CONTACTS_LOST,
-    NOT_FINITE,
-    OK,
-    TOUCHES,
-    end_tick,
-)
+from palpo.physics.exchange.patience import none_in_force, wait, waits
+from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, TOUCHES, end_tick
 from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
 from palpo.physics.kernels import callback, kernel
 from palpo.physics.math3 import cross3, dot3, quat_difference
-from palpo.physics.systems.hapco_frames import adopt, frame_age, freeze, waits
+from palpo.physics.systems.hapco_frames import adopt
 from palpo.physics.systems.hapco_servo import smallest_servo
 from palpo.physics.systems.hapco_tick import QuasistaticServo, draw_bodies, pose, tell_hand
 
@@ -86,7 +74,8 @@ class TangentServo(NamedTuple):
     """Everything that a tick reads and writes."""
 
     servo: QuasistaticServo
-    count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
+    calls: NDArray[np.int64]  # (1,) of the tick
+    in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     following: Following
     frame: TangentFrame
     frame_control: NDArray[np.int64]
@@ -234,7 +223,7 @@ def _tell_hand(m):
     """The hand's pose and velocity for the slow loop."""
     s, to = m.servo, m.following
     out, w = m.state, writer_slot(m.state_control)
-    out.calls[w] = m.count[0].calls
+    out.calls[w] = m.calls[0]
     copy(s.hand.position, out.position[w])
     copy(s.hand.orientation, out.orientation[w])
     copy(to.velocity, out.velocity[w])
@@ -267,9 +256,10 @@ def tick(m):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    s = m.servo
-    if waits(m):
-        return wait(s.port, frame_age(m) + m.count[0].waited)
+    s, in_force = m.servo, m.in_force[0]
+    m.calls[0] += 1
+    if waits(in_force, s.engine.now[0], m.frame_control):
+        return wait(s.port, s.engine.now[0] - in_force.adopted_at + in_force.waited)
     _lead(m)
     f = _take_frame(m)
     status = _feel(m, f, _follow(m, f))
@@ -278,18 +268,19 @@ def tick(m):
     _publish_picture(m, f)
     s.engine.now[0] += 1
     _tell_hand(m)
-    return end_tick(s.port, status, frame_age(m) - 1)
+    return end_tick(s.port, status, s.engine.now[0] - 1 - in_force.adopted_at)
 
 
 def with_exchange(servo: QuasistaticServo, ratio: int) -> TangentServo:
     """A servo whose shapes and forces come with frames, one in `ratio` ticks."""
-    capacity, count = servo.tracked.found.gap.size, freeze(servo, ratio)
+    servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
+    capacity = servo.tracked.found.gap.size
     following = Following(
         np.zeros(1, np.int64), np.zeros((capacity, 3)), servo.hand.position.copy(),
         servo.hand.orientation.copy(), np.zeros(6), np.zeros((3, 6)), np.zeros((4, 3)),
     )  # fmt: skip
     return TangentServo(
-        servo, count, following,
+        servo, np.zeros(1, np.int64), none_in_force(ratio), following,
         make_tangent_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity), make_control(),
         make_hand_state(), make_control(),
     )  # fmt: skip

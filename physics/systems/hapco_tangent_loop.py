@@ -25,14 +25,9 @@ from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.engine.tick import aim, begin, end, find, let_go
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.exchange.buffer import (
-    acquire,
-    writer_slot,
-)
+from palpo.physics.exchange.buffer import acquire, writer_slot
 from palpo.physics.exchange.durations import StepTimes
-from palpo.physics.exchange.port import (
-    NOT_FINITE,
-)
+from palpo.physics.exchange.port import NOT_FINITE
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import norm3, quat_difference, rotate_by
 from palpo.physics.systems.hapco_detection import Detection

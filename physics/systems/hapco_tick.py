@@ -22,21 +22,8 @@ from palpo.physics.engine.table import Engine, ask
 from palpo.physics.engine.tick import begin, end, feel, find
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
-from palpo.physics.exchange.port import (
-    CONTACTS_LOST,
-    NOT_FINITE,
-    OK,
-    SLIDES,
-    TOUCHES,
-    Port,
-    end_tick,
-)
-from palpo.physics.exchange.quasistatic_frame import (
-    ANDERSON,
-    UZAWA_LOCAL,
-    Picture,
-    Settings,
-)
+from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, SLIDES, TOUCHES, Port, end_tick
+from palpo.physics.exchange.quasistatic_frame import ANDERSON, UZAWA_LOCAL, Picture, Settings
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import norm3, quat_multiply, quat_normalise
 from palpo.physics.yields.surface import Surface, swap_poses

@@ -19,14 +19,7 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import SET_HOLD, SET_LIVE, SET_SWEEPS, SET_TOLERANCE
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import is_overdue, wait
-from palpo.physics.exchange.port import (
-    FELT_BITS,
-    NOT_FINITE,
-    OK,
-    SLIDES,
-    TOUCHES,
-    end_tick,
-)
+from palpo.physics.exchange.port import FELT_BITS, NOT_FINITE, OK, SLIDES, TOUCHES, end_tick
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.systems.high_state import HOLD_REACTION, TAKEN_CALL, TAKEN_ID
 from palpo.physics.systems.state_report import held_of, link_of, publish_state

@@ -12,10 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import (
-    OK,
-    WAITING,
-)
+from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.systems.high_rate import tick
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.multirate import READY_SHARE, make_low_rates

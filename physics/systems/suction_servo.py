@@ -36,22 +36,9 @@ from palpo.physics.engine.solve import Solver, make_solver, open_step
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.exchange.patience import PATIENCE_PERIODS, is_overdue, renewed, wait
-from palpo.physics.exchange.port import (
-    NOT_FINITE,
-    OK,
-    SUCKS,
-    TOUCHES,
-    Port,
-    end_tick,
-    make_port,
-)
-from palpo.physics.exchange.suction_frame import (
-    HandState,
-    SuctionFrame,
-    make_hand_state,
-    make_suction_frame,
-)
+from palpo.physics.exchange.patience import come_into_force, none_in_force, wait, waits
+from palpo.physics.exchange.port import NOT_FINITE, OK, SUCKS, TOUCHES, Port, end_tick, make_port
+from palpo.physics.exchange.suction_frame import HandState, SuctionFrame, make_hand_state, make_suction_frame
 from palpo.physics.kernels import callback, inlined, kernel
 from palpo.physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
 from palpo.physics.suction.pressure import Gas
@@ -62,12 +49,8 @@ LATEST = 2.0
 HOLDS = 0.01
 """Share of the atmosphere's pressure by which a cavity that holds is below it."""
 
-COUNTS = np.dtype(
-    [(name, np.int64)
-     for name in ("tick", "calls", "held", "turns", "frame", "adopted_at", "waited", "patience")]
-)  # fmt: skip
-"""Ticks done and calls; whether the hand holds the handle, and turns it; id of the frame in force, the tick
-of its adoption, the calls that have waited since, and the patience with it [ticks]."""
+COUNTS = np.dtype([("tick", np.int64), ("calls", np.int64), ("held", np.int64), ("turns", np.int64)])
+"""Ticks done and calls; whether the hand holds the handle, and turns it."""
 
 
 class Air(NamedTuple):
@@ -85,6 +68,7 @@ class SuctionServo(NamedTuple):
 
     port: Port
     counts: NDArray[np.void]  # (1,) of COUNTS
+    in_force: NDArray[np.void]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     dt: NDArray[np.float64]  # (1,) [s]
     rest: NDArray[np.float64]  # (4,) orientation of the handle when the device's is the identity
     target: NDArray[np.float64]  # (3,) [m]
@@ -124,11 +108,12 @@ def make_servo(
     """
     m, upright = 3 * contacts + cavities, np.array([1.0, 0.0, 0.0, 0.0])
     counts = np.zeros(1, COUNTS)
-    counts["held"], counts["turns"], counts["patience"] = held, turns, PATIENCE_PERIODS * ratio
+    counts["held"], counts["turns"] = held, turns
     start = np.array(position, float)
     servo = SuctionServo(
         port=port or make_port(),
         counts=counts,
+        in_force=none_in_force(ratio),
         dt=np.array([dt]),
         rest=upright.copy(),
         target=start.copy(),
@@ -167,10 +152,8 @@ def _take_frame(s):
     if not is_fresh(s.frame_control):
         return reader_slot(s.frame_control)
     f, _ = acquire(s.frame_control)
-    frame, counts = s.frame, s.counts[0]
-    counts.frame, counts.adopted_at, counts.waited = frame.id[f], counts.tick, 0
-    told = frame.patience[f]
-    counts.patience = renewed(s.port, counts.patience, told[0], told[1])
+    frame = s.frame
+    come_into_force(s.in_force[0], frame.id[f], frame.patience[f], s.counts[0].tick, s.port)
     rows = 3 * frame.size[f, 0]
     copy(frame.start[f], s.x[:rows])
     project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
@@ -282,7 +265,7 @@ def _feedback(s, f):
     port.status[0].contacts = active
     port.status[0].felt = (TOUCHES if active > 0 else 0) | (SUCKS if sucks else 0)
     port.status[0].rows = 3 * frame.size[f, 0] + frame.size[f, 1]
-    port.status[0].frame = s.counts[0].frame
+    port.status[0].frame = s.in_force[0].frame
     port.status[0].replayed = 0
     port.status[0].flags = told.flags
     port.status[0].sweeps = told.sweeps
@@ -316,15 +299,13 @@ def tick(s):
 
     While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
     """
-    counts = s.counts[0]
+    counts, in_force = s.counts[0], s.in_force[0]
     feels = counts.held == 1
     counts.calls += 1
-    age = counts.tick - counts.adopted_at
-    if feels and counts.frame > 0 and is_overdue(age, counts.patience, s.frame_control):
-        counts.waited += 1
-        return wait(s.port, age + counts.waited)
+    if feels and waits(in_force, counts.tick, s.frame_control):
+        return wait(s.port, counts.tick - in_force.adopted_at + in_force.waited)
     f = _take_frame(s)
-    if feels and counts.frame > 0:
+    if feels and in_force.frame > 0:
         _aim(s)
         _free_motion(s, f)
         if not _posed(s, f):
@@ -332,8 +313,8 @@ def tick(s):
         _solve(s, f)
         _yield_handle(s, f)
     status = _feedback(s, f)
-    age = s.counts[0].tick - s.counts[0].adopted_at
-    s.counts[0].tick += 1
+    age = counts.tick - in_force.adopted_at
+    counts.tick += 1
     _publish(s)
     return end_tick(s.port, status, age)
 

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.backends.replay import (
-    make_recorded,
-    place,
-    read_trajectory,
-    recorded_start,
-    resample,
-)
+from palpo.haptics.backends.replay import make_recorded, place, read_trajectory, recorded_start, resample
 from palpo.haptics.control import tick_count
 from palpo.haptics.device import TOUCH, make_virtual_device
 from palpo.haptics.drain import drain_rows

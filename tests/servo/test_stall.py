@@ -17,13 +17,7 @@ from palpo.haptics.limits import AT_ONCE, LET_GO, Fades, let_go, make_limit_stat
 from palpo.haptics.servo import make_servo
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.port import (
-    OK,
-    WAITING,
-    Port,
-    end_tick,
-    make_port,
-)
+from palpo.physics.exchange.port import OK, WAITING, Port, end_tick, make_port
 from tests.servo.hand import external, move
 
 T = 1e-3

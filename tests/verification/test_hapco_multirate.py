@@ -215,7 +215,7 @@ def test_time_stands_still_while_a_frame_is_overdue():
     low.finish(patience)
     assert not lead(m.servo, lambda: tick(data), here + np.array([0.0, 1e-3, 0.0])).any()
     assert m.servo.port.status["age"][0] == 0 and low.adopted()
-    assert m.count["calls"] - m.servo.engine.now == 3
+    assert m.calls - m.servo.engine.now == 3
 
 
 def test_settings_come_with_the_frame():
@@ -236,7 +236,7 @@ def test_the_compiled_function_takes_this_servo_only():
     m, _ = make_multirate(*setup(0.3, Hold()))
     assert tick_data(m).address and multirate_tick.address
     with pytest.raises(TypeError, match="multi-rate servo"):
-        tick_data(m._replace(count=m.count["calls"].astype(float)))
+        tick_data(m._replace(calls=m.calls.astype(float)))
 
 
 # Pressed, dragged and lifted on the coarser mesh.

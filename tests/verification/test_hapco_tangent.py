@@ -208,7 +208,7 @@ def test_within_a_frame_no_rubbing_gives_energy(way):
     that presses as it rubs a cycle may give a little, which the account of the port takes back."""
     points, _ = straight(ABOVE, DOWN, ALONG)
     _, m, _ = followed(0.3, 20, points)
-    m.count["patience"] = 10**6
+    m.in_force["patience"] = 10**6
     data, swing = tick_data(m), np.sin(2.0 * np.pi * np.arange(1201) / 400.0)
     ways = points[-1] + swing[:, None] * np.array(way)
     work = energy(ways, np.array([lead(m.servo, lambda: tick(data), p) for p in ways]))
@@ -260,7 +260,7 @@ def test_the_compiled_function_takes_this_servo_only():
     m, _ = make_tangent(*setup(0.3))
     assert tick_data(m).address and tangent_tick.address
     with pytest.raises(TypeError, match="tangent servo"):
-        tick_data(m._replace(count=m.count["calls"].astype(float)))
+        tick_data(m._replace(calls=m.calls.astype(float)))
 
 
 def test_the_port_s_controller_holds_down_what_tangents_of_frames_may_give():

@@ -17,19 +17,8 @@ from palpo.physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import (
-    OK,
-    SOLVE_DIVERGED,
-    STATUS,
-    SWEEPS_SPENT,
-    TIME_SPENT,
-)
-from palpo.physics.exchange.quasistatic_frame import (
-    ANDERSON,
-    UZAWA_GLOBAL,
-    UZAWA_LOCAL,
-    publish_settings,
-)
+from palpo.physics.exchange.port import OK, SOLVE_DIVERGED, STATUS, SWEEPS_SPENT, TIME_SPENT
+from palpo.physics.exchange.quasistatic_frame import ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL, publish_settings
 from palpo.physics.fem.material import Material
 from palpo.physics.systems.hapco import Interaction
 from palpo.physics.systems.hapco_detection import Detection

@@ -11,12 +11,7 @@ from palpo.config.schema.body import ElasticBody
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.solvers.family import OUTER_STOPS
-from palpo.physics.exchange.quasistatic_frame import (
-    ANDERSON,
-    UZAWA_GLOBAL,
-    UZAWA_LOCAL,
-    VALUES,
-)
+from palpo.physics.exchange.quasistatic_frame import ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL, VALUES
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_servo import Hold
 

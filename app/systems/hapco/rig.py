@@ -93,7 +93,7 @@ class HapcoRig(PlainRig):
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return 0 if self.loops is None else int(self.loops.count["calls"][0] - self.state.engine.now[0])
+        return 0 if self.loops is None else int(self.loops.calls[0] - self.state.engine.now[0])
 
     @property
     def turn(self) -> NDArray[np.float64]:
