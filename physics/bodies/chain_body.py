@@ -5,21 +5,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.chain import (
-    ChainModel,
-    ChainState,
-    MassMatrix,
     add_elastic,
     add_mass,
-    beam_model,
     chain_advance,
     chain_assemble,
     chain_energy,
     chain_momentum,
     chain_substeps,
-    chain_work,
-    rest_state,
-    rigid_model,
 )
+from palpo.physics.bodies.chain_models import MassMatrix, beam_model, rest_state, rigid_model
+from palpo.physics.bodies.chain_state import ChainModel, ChainState, chain_work
 from palpo.physics.dynamics.implicit_euler import DenseFactor
 from palpo.physics.errors import InputError
 from palpo.physics.fem.beam import Section

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
-from palpo.physics.fem.cholesky import CholeskyFactor, Symbolic, analyse
+from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
+from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.kernels import kernel

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.clamped import ClampedBody
 from palpo.physics.errors import InputError
-from palpo.physics.fem.cholesky import CholeskyFactor, analyse
+from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh

@@ -22,7 +22,8 @@ from palpo.physics.bodies.boundary import (
 )
 from palpo.physics.bodies.clamped import ClampedBody
 from palpo.physics.errors import InputError
-from palpo.physics.fem.cholesky import CholeskyFactor, analyse
+from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.hex8 import Integration
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import elements_of, lower_blocks, rest_stiffness

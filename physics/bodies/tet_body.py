@@ -13,7 +13,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4
 from palpo.physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.block_product import neighbours
-from palpo.physics.fem.cholesky import CholeskyFactor, Symbolic, analyse, solve_one
+from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.corotational import (
     add_geometric_stiffness,
     add_internal_forces,
@@ -22,7 +22,9 @@ from palpo.physics.fem.corotational import (
     largest_turn,
 )
 from palpo.physics.fem.element_rotations import extract_rotation
+from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.substitution import solve_one
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix

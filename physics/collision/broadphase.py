@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
 from palpo.physics.collision.closest import point_triangle, segment_segment
-from palpo.physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import STATIC, Topology
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.kernels import inlined, kernel

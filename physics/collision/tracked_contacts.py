@@ -11,15 +11,8 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.collision import mobile_vertices
 from palpo.physics.collision.contact_surface import ContactSurface, contact_surface, weighted_point
-from palpo.physics.collision.mobile_vertices import (
-    MobileFeatures,
-    Tracker,
-    find_contacts,
-    hold_on,
-    locate,
-    make_tracker,
-    mobile_features,
-)
+from palpo.physics.collision.mobile_contacts import MobileFeatures, Tracker, make_tracker, mobile_features
+from palpo.physics.collision.mobile_vertices import find_contacts, hold_on, locate
 from palpo.physics.contact.anchors import Anchors, make_anchors
 from palpo.physics.engine.contacts import FIND, KEEP, append, detector
 from palpo.physics.engine.contract import DONE

@@ -6,47 +6,25 @@ frame lacks a point, waits until that has it. With a frame whose geometry is FRO
 contacts are taken instead, with their gaps at the present places.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from palpo.physics.collision.proximity import (
-    EDGE_EDGE,
-    POINT_TRIANGLE,
-    Contacts,
-    Pairs,
-    ProximityWork,
-    find_contacts,
-    make_contacts,
-    make_proximity_work,
-)
-from palpo.physics.collision.surface_feel import Surfaces, make_surfaces, surface_at
-from palpo.physics.collision.topology import Topology
+from palpo.physics.collision.proximity import find_contacts
+from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.surface_feel import surface_at
 from palpo.physics.engine.contacts import FIND, append, detector
-from palpo.physics.engine.contract import (
-    DONE,
-    NOT_FINITE,
-    NOT_OFFERED,
-    PLACE,
-    POINT,
-    Batch,
-    Problem,
-    address_of,
-    call_unit,
-    make_batch,
-    make_problem,
+from palpo.physics.engine.contract import DONE, NOT_FINITE, make_problem
+from palpo.physics.engine.pair_points import (
+    Asked,
+    PairSearch,
+    lacks_a_point,
+    look,
+    look_batch,
+    make_pair_search,
+    place_wanted,
+    want,
 )
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import (
-    FROZEN,
-    GEOMETRY,
-    ID,
-    N_CONTACTS,
-    N_PAIRS,
-    Capacity,
-    ConstraintFrame,
-)
+from palpo.physics.exchange.constraint_frame import FROZEN, GEOMETRY, ID, N_CONTACTS, N_PAIRS, Capacity
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import dot3
@@ -59,154 +37,11 @@ PUSH_SPEED = 0.5
 """Speed [m/s] at which a penetration is pushed out at most."""
 
 
-class Asked(NamedTuple):
-    """The n bodies of the engine, as the detector asks them."""
-
-    unit: NDArray[np.int64]  # (n,) addresses
-    state: NDArray[np.int64]  # (n,)
-    rows: NDArray[np.int64]  # (n,) of the batches that BEGIN is called with, for the points' speeds
-    look: NDArray[np.int64]  # (n,) of batches to place points by; 0 where the points never move
-    first: NDArray[np.int32]  # (n,) number of a body's first point
-    batch: Batch  # one of those; of all, the layout
-    problem: Problem  # none
-
-
-class PairSearch(NamedTuple):
-    """What a detector of p points knows and remembers."""
-
-    topology: Topology
-    mu: NDArray[np.float64]  # (topology's bodies, those) friction coefficients
-    frame: ConstraintFrame
-    control: NDArray[np.int64]  # of the frames' triple buffer
-    asked: Asked
-    owner: NDArray[np.int32]  # (p,) body of the engine
-    owner_of: NDArray[np.int32]  # (topology's bodies,) the same
-    skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
-    reach: NDArray[np.float64]  # (1,) gap below which a contact is a row [m]
-    odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
-    x: NDArray[np.float64]  # (p, 3) [m]
-    stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
-    seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
-    partial: NDArray[np.bool_]  # (1,) whether pairs may name points that another loop's frame lacks
-    depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
-    surfaces: Surfaces
-    rest: NDArray[np.float64]  # (p, 3) [m] of the points at rest
-    at: NDArray[np.float64]  # (3,) scratch
-    work: ProximityWork
-    found: Contacts
-    last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them
-    due: NDArray[np.float64]  # (pairs capacity,) scratch
-
-
-def make_pair_search(
-    topology: Topology,
-    rest: NDArray[np.float64],
-    mu: NDArray[np.float64],
-    frame: ConstraintFrame,
-    control: NDArray[np.int64],
-    capacity: Capacity,
-    skin: float,
-    reach: float,
-    asked: Asked,
-    owner: NDArray[np.int32],
-    owner_of: NDArray[np.int32],
-    partial: bool = False,
-) -> PairSearch:
-    """A search that has found nothing yet, on surfaces without grooves and films (`PairSearch.surfaces`).
-
-    rest (p, 3): places of points that never move, or at rest [m].
-    partial: whether pairs may name points of bodies of other low loops, whose frames may lack them.
-    """
-    p = capacity.points
-    x = np.zeros((p, 3))
-    x[: len(rest)] = rest
-    return PairSearch(
-        topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
-        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]), np.zeros(1),
-        make_surfaces(), x.copy(), np.zeros(3),
-        make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
-        Pairs(*(np.zeros(capacity.pairs, np.int32) for _ in range(3))), np.zeros(1, np.int64),
-        np.zeros(capacity.pairs),
-    )  # fmt: skip
-
-
-def look_batch(points: int) -> Batch:
-    """Room for that many points that are only placed."""
-    return make_batch(points)._replace(rows=np.zeros((0, 6)), give=np.zeros((0, 6)))
-
-
-@inlined
-def _look(s, b):
-    return handle_like(s.asked.batch, s.asked.look[b])
-
-
-@inlined
-def _want(s, p):
-    """Point p is to be placed in this search."""
-    b = s.owner[p]
-    if s.seen[p] == s.stamp[0] or s.asked.look[b] == 0:
-        return
-    s.seen[p] = s.stamp[0]
-    batch = _look(s, b)
-    k = batch.count[0]
-    batch.count[0] = k + 1
-    batch.slots[k, 0] = p - s.asked.first[b]
-
-
-@kernel
-def _place(s, h):
-    """x of the points that are wanted; False where one is nowhere, for it would touch nothing."""
-    total = 0.0
-    for b in range(s.asked.unit.shape[0]):
-        if s.asked.look[b] == 0:
-            continue
-        batch = _look(s, b)
-        n, first = batch.count[0], s.asked.first[b]
-        for k in range(n):
-            batch.what[k], batch.weights[k, 0] = POINT, 1.0
-        code = call_unit(
-            s.asked.unit[b], PLACE, s.asked.state[b], s.asked.look[b], address_of(s.asked.problem), h
-        )
-        if code != DONE and code != NOT_OFFERED:
-            return False
-        for k in range(n):
-            p = first + batch.slots[k, 0]
-            there = batch.x[k, 0] != np.inf or not s.partial[0]
-            for i in range(3):
-                s.x[p, i] = batch.x[k, i]
-                if there:
-                    total += batch.x[k, i]
-    return np.isfinite(total)
-
-
-@inlined
-def _lacks(s, p):
-    return s.x[p, 0] == np.inf
-
-
-@kernel
-def _lacks_a_point(s, kind, first, second):
-    """Whether a point of a pair has no place, since its body's frame lacks it."""
-    if kind != EDGE_EDGE:
-        if kind == POINT_TRIANGLE:
-            for c in range(3):
-                if _lacks(s, s.topology.triangles[second, c]):
-                    return True
-        return _lacks(s, first)
-    for edge in (first, second):
-        for c in range(2):
-            other = s.topology.edge_opposite[edge, c]
-            if _lacks(s, s.topology.edges[edge, c]) or (other >= 0 and _lacks(s, other)):
-                return True
-    return False
-
-
 @kernel
 def _set_aside(s, pairs, n_pairs, odometer):
     """Pairs with a point that has no place are not due in this step."""
     for k in range(n_pairs):
-        if s.work.due[k] <= odometer and _lacks_a_point(s, pairs.kind[k], pairs.first[k], pairs.second[k]):
+        if s.work.due[k] <= odometer and lacks_a_point(s, pairs.kind[k], pairs.first[k], pairs.second[k]):
             s.work.due[k] = np.inf
 
 
@@ -276,15 +111,15 @@ def fresh_contacts(s, f, h):
         if kind == EDGE_EDGE:
             for edge in (pairs.first[k], pairs.second[k]):
                 for c in range(2):
-                    _want(s, topology.edges[edge, c])
+                    want(s, topology.edges[edge, c])
                     if topology.edge_opposite[edge, c] >= 0:
-                        _want(s, topology.edge_opposite[edge, c])
+                        want(s, topology.edge_opposite[edge, c])
         else:
-            _want(s, pairs.first[k])
+            want(s, pairs.first[k])
             if kind == POINT_TRIANGLE:
                 for c in range(3):
-                    _want(s, topology.triangles[pairs.second[k], c])
-    if not _place(s, h):
+                    want(s, topology.triangles[pairs.second[k], c])
+    if not place_wanted(s, h):
         return False
     if s.partial[0]:
         _set_aside(s, pairs, n_pairs, odometer)
@@ -304,8 +139,8 @@ def frozen_contacts(s, f, h):
         for side in range(2):
             for k in range(3):
                 if frame.contact_points[f, c, side, k] >= 0:
-                    _want(s, frame.contact_points[f, c, side, k])
-    if not _place(s, h):
+                    want(s, frame.contact_points[f, c, side, k])
+    if not place_wanted(s, h):
         return False
     for c in range(n):
         found.identity[c], found.mu[c] = frame.contact_identity[f, c], frame.contact_mu[f, c]
@@ -391,7 +226,7 @@ def search(s, contacts, h):
     s.depth[0] = 0.0
     for b in range(s.asked.look.shape[0]):
         if s.asked.look[b] != 0:
-            _look(s, b).count[0] = 0
+            look(s, b).count[0] = 0
     well = frozen_contacts(s, f, h) if s.frame.head[f, GEOMETRY] == FROZEN else fresh_contacts(s, f, h)
     if well:
         hand_over(s, contacts, h)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from palpo.physics.fem.cholesky import CholeskyFactor, Symbolic
+from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.fem.elimination import Symbolic
 from palpo.physics.kernels import kernel
 
 TILE = 32

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainState
+from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.contract import Batch, Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.joints import SLIDE, Joint
-from palpo.physics.engine.pairs import Asked, PairSearch, look_batch, make_pair_search, pair_detector
+from palpo.physics.engine.pair_points import Asked, PairSearch, look_batch, make_pair_search
+from palpo.physics.engine.pairs import pair_detector
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.constraint_frame import make_frame
@@ -30,7 +31,8 @@ from palpo.physics.systems.hold import Hold, held_point
 from palpo.physics.systems.quasistatic_tool import held_surface
 from palpo.physics.systems.scene import Loop, Numbers, Scene
 from palpo.physics.yields.chain import CHAIN, Chain, make_chain
-from palpo.physics.yields.modal import MODAL, Modal, make_modal
+from palpo.physics.yields.modal import MODAL
+from palpo.physics.yields.modal_state import Modal, make_modal
 from palpo.physics.yields.scripted import SCRIPTED, make_scripted
 
 AT_ONCE = 64

@@ -7,7 +7,7 @@ and dtypes only, so that one compiled callback, cached on disk, serves every sce
 import numpy as np
 from numba import typeof, types
 
-from palpo.physics.bodies.chain import rest_state, rigid_model
+from palpo.physics.bodies.chain_models import rest_state, rigid_model
 from palpo.physics.collision.topology import TOOL, Shape, join_shapes
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import LOW, Topology
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.kernels import inlined, kernel

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.proximity import EDGE_EDGE, POINT_TRIANGLE
+from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.systems.scene import Loop, Scene
 

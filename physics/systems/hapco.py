@@ -21,19 +21,17 @@ from palpo.physics.bodies.displacement import DisplacementSolver
 from palpo.physics.bodies.increments import IncrementalBody, Increments, NodalForces, newton_raphson
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface
-from palpo.physics.collision.mobile_vertices import (
+from palpo.physics.collision.mobile_contacts import (
     Contacts,
     body_axes,
     contact_forces,
-    find_contacts,
     free_gaps,
-    hold_on,
-    locate,
     make_contacts,
     make_tracker,
     mobile_features,
     starting_forces,
 )
+from palpo.physics.collision.mobile_vertices import find_contacts, hold_on, locate
 from palpo.physics.contact.anchors import clear_anchors, find_anchor, make_anchors
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.maps import ContactMap

@@ -27,7 +27,7 @@ from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_multirate import MultirateServo, with_exchange
 from palpo.physics.systems.hapco_servo import Hold, make_servo
 from palpo.physics.systems.hapco_tick import FIXED, MOBILE, QuasistaticServo, put_settings
-from palpo.physics.yields.surface import HELD
+from palpo.physics.yields.surface_state import HELD
 
 
 @kernel

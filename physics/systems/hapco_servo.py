@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface
-from palpo.physics.collision.mobile_vertices import mobile_features
+from palpo.physics.collision.mobile_contacts import mobile_features
 from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import make_hand
@@ -29,7 +29,8 @@ from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco import UPRIGHT
 from palpo.physics.systems.hapco_detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
 from palpo.physics.systems.hapco_tick import Grip, QuasistaticServo, tick
-from palpo.physics.yields.surface import COUPLED, HELD, SURFACE, make_surface
+from palpo.physics.yields.surface import SURFACE
+from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, SLIDES, T
 from palpo.physics.exchange.quasistatic_frame import ANDERSON, UZAWA_LOCAL, Picture, Settings
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import norm3, quat_multiply, quat_normalise
-from palpo.physics.yields.surface import Surface, swap_poses
+from palpo.physics.yields.surface import swap_poses
+from palpo.physics.yields.surface_state import Surface
 
 SLOW = 5e-3
 """Speed of the hand below which friction is made up for in proportion [m/s]."""

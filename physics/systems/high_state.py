@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainState
+from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.engine.contract import Batch, Hand
-from palpo.physics.engine.pairs import PairSearch
+from palpo.physics.engine.pair_points import PairSearch
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.chain import ChainState
+from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
-from palpo.physics.collision.proximity import Pairs
+from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import LOW
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainModel, ChainState, rigid_model
+from palpo.physics.bodies.chain_models import rigid_model
+from palpo.physics.bodies.chain_state import ChainModel, ChainState
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 
 if TYPE_CHECKING:
     from palpo.physics.systems.hold import Hold
     from palpo.physics.yields.chain import Chain
-    from palpo.physics.yields.surface import Surface
+    from palpo.physics.yields.surface_state import Surface
 
 
 class QuasistaticTool:
@@ -29,7 +30,7 @@ class QuasistaticTool:
 
     def __init__(self, body: QuasistaticBody) -> None:
         # its compiled stages are those of scenes that have such a tool
-        from palpo.physics.yields.surface import told_state
+        from palpo.physics.yields.surface_state import told_state
 
         self.body = body
         self.model: ChainModel = rigid_model(body.mass, body.mass * np.eye(3), body.gravity)
@@ -50,7 +51,7 @@ def held_surface(
     """
     # compiled stages, which a picture at rest does without
     from palpo.physics.yields.chain import make_chain
-    from palpo.physics.yields.surface import COUPLED, HELD, make_surface
+    from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
 
     surface = make_surface(tool.body, capacity, HELD if hold.direct[0] == 1 else COUPLED)
     frame = surface.frame._replace(gain=hold.gain, target=hold.target, target_q=hold.target_q)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.bodies.chain_state import ChainModel, ChainState
 from palpo.physics.collision.surface_feel import Surfaces, make_surfaces
 from palpo.physics.collision.topology import Topology
 from palpo.physics.engine.contract import Kind

@@ -10,20 +10,10 @@ import numpy as np
 from numba import typeof
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.chain import (
-    ChainModel,
-    ChainState,
-    ChainWork,
-    chain_advance,
-    chain_assemble,
-    chain_factor,
-    chain_inverse,
-    chain_reaction,
-    chain_solve,
-    chain_work,
-    rest_state,
-    rigid_model,
-)
+from palpo.physics.bodies.chain import chain_advance, chain_assemble, chain_reaction
+from palpo.physics.bodies.chain_factor import chain_factor, chain_inverse, chain_solve
+from palpo.physics.bodies.chain_models import rest_state, rigid_model
+from palpo.physics.bodies.chain_state import ChainModel, ChainState, ChainWork, chain_work
 from palpo.physics.engine.contract import (
     AIM,
     BEGIN,

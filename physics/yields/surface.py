@@ -16,22 +16,11 @@ Linear elasticity on the frame, K u = F in its axes (001, N. Talbi's thesis, 1.8
 body of another modulus has its compliance, and its sag, divided by it.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import typeof
-from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy, copy_rows
-from palpo.physics.bodies.boundary import (
-    Boundary,
-    GatherScratch,
-    add_lower_delassus,
-    add_surface_displacement,
-    gather_scratch,
-    place_surface,
-)
-from palpo.physics.bodies.chain import ChainState
+from palpo.physics.bodies.boundary import add_lower_delassus, add_surface_displacement, place_surface
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.engine.contract import (
     AIM,
@@ -63,106 +52,8 @@ from palpo.physics.math3 import (
     rotate_by,
 )
 from palpo.physics.yields.points import add_low_rank
-
-STANDS, HELD, COUPLED = range(3)
-"""What a frame does: stand still, be where the hand is, or follow through the coupling."""
-
-
-class Pose(NamedTuple):
-    """Of a frame."""
-
-    position: NDArray[np.float64]  # (3,) [m] centre of the clamped nodes
-    orientation: NDArray[np.float64]  # (4,)
-    rotation: NDArray[np.float64]  # (3, 3)
-
-
-class Frame(NamedTuple):
-    """The clamped frame and its coupling; rotations as vectors."""
-
-    grip: NDArray[np.int64]  # (1,) STANDS, HELD or COUPLED
-    gain: NDArray[np.float64]  # (4,) [N/m], [N s/m], [N m/rad], [N m s/rad]
-    now: Pose
-    then: Pose  # under the pushed forces; after END, the one at the step's start
-    target: NDArray[np.float64]  # (3,) [m]
-    target_q: NDArray[np.float64]  # (4,)
-    error: NDArray[np.float64]  # (6,) [m], [rad] target less frame at the end of the last step
-    free: NDArray[np.float64]  # (6,) the frame's motion without contact
-    give: NDArray[np.float64]  # (6,) [m/N], [rad/(N m)]
-    wrench: NDArray[np.float64]  # (6,) of the pushed forces on the frame [N], [N m]
-
-
-class Surface(NamedTuple):
-    """A body of s boundary nodes, whose slots they are, in up to c points of a batch."""
-
-    boundary: Boundary
-    gravity: NDArray[np.float64]  # (3,) [m/s2], world axes
-    softness: NDArray[np.float64]  # (1,) the modulus that it was built with over its own
-    frame: Frame
-    weight: NDArray[np.float64]  # (3,) gravity times softness, body axes: what the sag is proportional to
-    flat: NDArray[np.float64]  # (3 s,) displacement [m], body axes
-    u: NDArray[np.float64]  # (s, 3) the same memory
-    flat_then: NDArray[np.float64]  # (3 s,) under the pushed forces
-    u_then: NDArray[np.float64]  # (s, 3) the same memory
-    stale: NDArray[np.bool_]  # (1,) whether `then` and u_then do not yet follow the pushed forces
-    load_of: NDArray[np.int32]  # (s,) the load on each slot, -1 for none
-    loads: NDArray[np.int64]  # (1,) slots under load
-    loaded: NDArray[np.int32]  # (m,)
-    push: NDArray[np.float64]  # (m, 3) their loads [N], world axes
-    local: NDArray[np.float64]  # (m, 3) the same times the softness, body axes
-    frozen: NDArray[np.bool_]  # (1,) whether the shape comes from elsewhere, and the frame alone moves here
-    axes: NDArray[np.float64]  # (c, 3, 3) rows of H, body axes
-    gather: GatherScratch
-    told: ChainState  # of the boundary nodes and then the frame at the end of the last step, or of none
-    reach: NDArray[np.float64]  # (1,) [m] of the node that is farthest from the frame's centre
-    vectors: NDArray[np.float64]  # (6, 4) scratch
-
-
-def make_surface(
-    body: QuasistaticBody,
-    capacity: int,
-    grip: int = STANDS,
-    gain: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3),
-) -> Surface:
-    """The body where it stands now; a frame that is not held stands there, too. It tells of no nodes."""
-    s = body.surface_nodes.size
-    flat, flat_then = np.zeros(3 * s), np.zeros(3 * s)
-    flat[:] = body.u[body.surface_nodes].ravel()
-    loads = min(s, 3 * capacity)
-    now, then = (
-        Pose(body.position.copy(), _quaternion(body.rotation), np.array(body.rotation)) for _ in range(2)
-    )
-    frame = Frame(
-        np.array([grip], np.int64), np.array(gain, float), now, then, now.position.copy(),
-        now.orientation.copy(), np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6),
-    )  # fmt: skip
-    return Surface(
-        body.boundary, body.gravity.copy(), np.ones(1), frame, np.zeros(3), flat, flat.reshape(s, 3),
-        flat_then, flat_then.reshape(s, 3), np.ones(1, np.bool_), np.full(s, -1, np.int32),
-        np.zeros(1, np.int64), np.zeros(loads, np.int32), np.zeros((loads, 3)), np.zeros((loads, 3)),
-        np.zeros(1, np.bool_), np.zeros((capacity, 3, 3)),
-        gather_scratch(s, capacity), ChainState(*(np.zeros((0, n)) for n in (3, 4, 3, 3))),
-        np.linalg.norm(body.boundary.rest, axis=1).max(keepdims=True), np.zeros((6, 4)),
-    )  # fmt: skip
-
-
-def told_state(body: QuasistaticBody) -> ChainState:
-    """Where the boundary nodes and then the frame are, as `Surface.told` has them, at rest."""
-    nodes, turn = len(body.surface_nodes), _quaternion(body.rotation)
-    x = np.vstack([body.positions(body.surface_nodes), body.position])
-    still = np.zeros((nodes + 1, 3))
-    return ChainState(x, np.tile(turn, (nodes + 1, 1)), still, still.copy())
-
-
-def _quaternion(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(w, x, y, z) of a rotation matrix: the eigenvector of Davenport's matrix."""
-    r = rotation
-    skew = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
-    matrix = np.empty((4, 4))
-    matrix[0, 0] = np.trace(r)
-    matrix[0, 1:] = matrix[1:, 0] = skew
-    matrix[1:, 1:] = r + r.T - np.trace(r) * np.eye(3)
-    vector = np.ascontiguousarray(np.linalg.eigh(matrix)[1][:, -1])
-    return vector if vector[0] >= 0.0 else -vector
+from palpo.physics.yields.surface_points import free_arm, placed, sag
+from palpo.physics.yields.surface_state import COUPLED, HELD, STANDS, Surface, make_surface
 
 
 @kernel
@@ -245,48 +136,11 @@ def tell(s, h):
             told.v[k, i] = (told.x[k, i] - told.v[k, i]) / h
 
 
-@inlined
-def _placed(s, batch, k, pose, u, out):
-    """out (3,) = where point k of the batch stands at that pose and displacement u (s, 3)."""
-    local = s.vectors[5]
-    for j in range(3):
-        local[j] = 0.0
-    for c in range(3):
-        weight, a = batch.weights[k, c], batch.slots[k, c]
-        if weight != 0.0:
-            for j in range(3):
-                local[j] += weight * (s.boundary.rest[a, j] + u[a, j])
-    matvec3(pose.rotation, local, out)
-    for i in range(3):
-        out[i] += pose.position[i]
-
-
-@inlined
-def _sag(s, a, j):
-    """Displacement of slot a along axis j of the body under the weight alone [m]."""
-    sag = s.boundary.sag
-    return s.weight[0] * sag[0, a, j] + s.weight[1] * sag[1, a, j] + s.weight[2] * sag[2, a, j]
-
-
-@inlined
-def _free_arm(s, batch, k, out):
-    """out (3,) = from the frame's centre to point k under the weight alone."""
-    local = s.vectors[5]
-    for j in range(3):
-        local[j] = 0.0
-    for c in range(3):
-        weight, a = batch.weights[k, c], batch.slots[k, c]
-        if weight != 0.0:
-            for j in range(3):
-                local[j] += weight * (s.boundary.rest[a, j] + _sag(s, a, j))
-    matvec3(s.frame.now.rotation, local, out)
-
-
 @kernel
 def place(s, batch):
     """x of the batch; q is the frame's."""
     for k in range(batch.count[0]):
-        _placed(s, batch, k, s.frame.now, s.u, batch.x[k])
+        placed(s, batch, k, s.frame.now, s.u, batch.x[k])
         copy(s.frame.now.orientation, batch.q[k])
 
 
@@ -301,10 +155,10 @@ def free(s, batch):
             weight, a = batch.weights[k, c], batch.slots[k, c]
             if weight != 0.0:
                 for j in range(3):
-                    local[j] += weight * (_sag(s, a, j) - s.u[a, j])
+                    local[j] += weight * (sag(s, a, j) - s.u[a, j])
         matvec3(frame.now.rotation, local, batch.d[k])
         if frame.grip[0] == COUPLED:
-            _free_arm(s, batch, k, arm)
+            free_arm(s, batch, k, arm)
             cross3(frame.free[3:6], arm, turned)
             for i in range(3):
                 batch.d[k, i] += frame.free[i] + turned[i]
@@ -334,7 +188,7 @@ def respond(s):
     _weigh(s, frame.then.rotation)
     for a in range(s.u.shape[0]):
         for j in range(3):
-            s.u_then[a, j] = _sag(s, a, j)
+            s.u_then[a, j] = sag(s, a, j)
     _weigh(s, frame.now.rotation)
     for m in range(n):
         matvec3_transposed(frame.then.rotation, s.push[m], s.local[m])
@@ -349,8 +203,8 @@ def moved(s, batch):
     x, y = s.vectors[0], s.vectors[1]
     respond(s)
     for k in range(batch.count[0]):
-        _placed(s, batch, k, s.frame.now, s.u, x)
-        _placed(s, batch, k, s.frame.then, s.u_then, y)
+        placed(s, batch, k, s.frame.now, s.u, x)
+        placed(s, batch, k, s.frame.then, s.u_then, y)
         for i in range(3):
             batch.d[k, i] = y[i] - x[i]
             batch.v[k, i] = 0.0
@@ -372,7 +226,7 @@ def delassus(s, batch, w):
     if frame.grip[0] != COUPLED:
         return
     for k in range(n):
-        _free_arm(s, batch, k, arm)
+        free_arm(s, batch, k, arm)
         for d in range(3):
             row, give = batch.rows[3 * k + d], batch.give[3 * k + d]
             copy(batch.axes[k, d], row[:3])
@@ -413,7 +267,7 @@ def push(s, batch):
             for j in range(3):
                 s.push[place_of[a], j] += weight * f[j]
         if s.frame.grip[0] == COUPLED:
-            _free_arm(s, batch, k, arm)
+            free_arm(s, batch, k, arm)
             cross3(arm, f, moment)
             for i in range(3):
                 wrench[i] += f[i]
@@ -459,7 +313,7 @@ def feel(s, batch):
         hand.force[i] = hand.torque[i] = 0.0
         hand.held[i] = at[i]
     for k in range(batch.count[0]):
-        _placed(s, batch, k, s.frame.now, s.u, arm)
+        placed(s, batch, k, s.frame.now, s.u, arm)
         for i in range(3):
             arm[i] -= at[i]
         cross3(arm, batch.f[k], moment)

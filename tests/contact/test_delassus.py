@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain import ChainState, chain_assemble, chain_work
+from palpo.physics.bodies.chain import chain_assemble
+from palpo.physics.bodies.chain_state import ChainState, chain_work
 from palpo.physics.collision.topology import LOW, TOOL
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.systems.hold import apply_hold

@@ -12,14 +12,8 @@ from palpo.physics.collision.contact_surface import (
     smooth_normal,
     walk,
 )
-from palpo.physics.collision.mobile_vertices import (
-    find_contacts,
-    hold_on,
-    locate,
-    make_contacts,
-    make_tracker,
-    mobile_features,
-)
+from palpo.physics.collision.mobile_contacts import make_contacts, make_tracker, mobile_features
+from palpo.physics.collision.mobile_vertices import find_contacts, hold_on, locate
 from palpo.physics.contact.anchors import find_anchor, make_anchors
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.errors import InputError

@@ -4,7 +4,7 @@ import numpy as np
 
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
-from palpo.physics.collision.proximity import POINT_PLANE
+from palpo.physics.collision.proximity_contacts import POINT_PLANE
 from palpo.physics.systems.lock_step import LockStep
 
 SCENE = """

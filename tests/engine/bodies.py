@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palpo.physics.bodies.chain import beam_model, chain_assemble, chain_work, rest_state, rigid_model
+from palpo.physics.bodies.chain import chain_assemble
+from palpo.physics.bodies.chain_models import beam_model, rest_state, rigid_model
+from palpo.physics.bodies.chain_state import chain_work
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Built, Detector, make_engine
@@ -34,8 +36,10 @@ from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, make_midpoint_held
 from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, make_midpoint_modal
-from palpo.physics.yields.modal import MODAL, adopt_newest, make_modal
-from palpo.physics.yields.surface import COUPLED, STANDS, SURFACE, make_surface
+from palpo.physics.yields.modal import MODAL, adopt_newest
+from palpo.physics.yields.modal_state import make_modal
+from palpo.physics.yields.surface import SURFACE
+from palpo.physics.yields.surface_state import COUPLED, STANDS, make_surface
 
 STEP = 1e-3
 ROOM = 64

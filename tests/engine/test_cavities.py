@@ -33,7 +33,8 @@ from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.gas import Air
 from palpo.physics.yields.fixed import FIXED, make_fixed
-from palpo.physics.yields.modal import MODAL, Modal, adopt_newest, make_modal
+from palpo.physics.yields.modal import MODAL, adopt_newest
+from palpo.physics.yields.modal_state import Modal, make_modal
 from tests.engine.bodies import STEP, Listed, listed, skew
 from tests.engine.whole_step import engine_step
 

@@ -31,15 +31,10 @@ from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.systems import tet_reduction
 from palpo.physics.systems.multirate import make_low_rates
-from palpo.physics.yields.modal import MODAL, make_modal
+from palpo.physics.yields.modal import MODAL
+from palpo.physics.yields.modal_state import make_modal
 from tests.contact.test_delassus import dense_body
-from tests.verification.small_scenes import (
-    BALL_ON_BLOCK,
-    BOX_ON_PLANE,
-    RIGID_BOX,
-    SOFT_BOX,
-    small_scene,
-)
+from tests.verification.small_scenes import BALL_ON_BLOCK, BOX_ON_PLANE, RIGID_BOX, SOFT_BOX, small_scene
 
 BALL_ON_FREE_BOX = BOX_ON_PLANE.replace("[0, 0.5, 0]", "[0.004, 0.0293, 0.003]")
 SCENES = {

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from palpo.physics.bodies.chain import rest_state, rigid_model
+from palpo.physics.bodies.chain_models import rest_state, rigid_model
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.engine.build import Built, Detector, make_engine
@@ -20,7 +20,7 @@ from palpo.physics.exchange.handle import Handle
 from palpo.physics.systems.hold import make_hold
 from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
-from palpo.physics.yields.surface import COUPLED
+from palpo.physics.yields.surface_state import COUPLED
 from tests.engine.bodies import KINDS, STEP, Listed, held_surface, listed, on_plane, random_batch, turned
 from tests.engine.whole_step import engine_step
 

@@ -3,12 +3,12 @@
 import numpy as np
 
 from palpo.physics.collision.closest import point_triangle, segment_segment
-from palpo.physics.collision.proximity import (
+from palpo.physics.collision.proximity import find_contacts
+from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Contacts,
     Pairs,
-    find_contacts,
     make_contacts,
     make_proximity_work,
 )

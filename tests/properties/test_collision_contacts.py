@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palpo.physics.collision.broadphase import BroadPhase
-from palpo.physics.collision.proximity import (
+from palpo.physics.collision.proximity import find_contacts
+from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Pairs,
-    find_contacts,
     make_contacts,
     make_proximity_work,
 )

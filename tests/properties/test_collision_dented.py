@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from palpo.physics.collision.proximity import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, Topology, join_shapes
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface

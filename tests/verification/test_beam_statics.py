@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.chain import beam_model
 from palpo.physics.bodies.chain_body import BeamBody
+from palpo.physics.bodies.chain_models import beam_model
 from palpo.physics.errors import InputError
 from palpo.physics.fem.beam import Section, circular_section
 from palpo.physics.fem.material import Material

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from palpo.physics.collision.proximity import Pairs
+from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.engine.pairs import keep_due
 
 ROOM, JUMP = 400, 0.25

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
-from palpo.physics.fem.cholesky import analyse
+from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.mesh import generate

@@ -15,7 +15,7 @@ from palpo.config.schema.tool import Hold as HoldSpec
 from palpo.config.schema.tool import Tool
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
-from palpo.physics.bodies.chain import ChainModel, ChainState
+from palpo.physics.bodies.chain_state import ChainModel, ChainState
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, Surfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, Shape, join_shapes

@@ -17,17 +17,11 @@ from palpo.app.visual.solids import capsule_surface, plate, rotate
 from palpo.config.schema.body import PlaneBody, RigidBody
 from palpo.config.schema.body import TetBody as TetBodySpec
 from palpo.config.schema.scene import SceneSpec
-from palpo.physics.bodies.chain import ChainState
+from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.engine.contract import POINT
 from palpo.physics.exchange.buffer import acquire
-from palpo.physics.exchange.snapshot import (
-    NO_SCALAR,
-    STRAIN,
-    Drawable,
-    SceneState,
-    make_geometry,
-)
+from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState, make_geometry
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.systems.high_state import HighRate

@@ -1,0 +1,129 @@
+"""Candidate pairs, the contacts that come of them, and what names a contact from tick to tick."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.kernels import inlined
+from palpo.physics.math3 import tangent_basis
+
+POINT_TRIANGLE, EDGE_EDGE, POINT_PLANE = 0, 1, 2
+"""Kinds of candidate pair."""
+
+
+GROUP_CAPACITY = 1024
+"""Most candidates of one point (or one edge) that are looked at together."""
+
+
+class Pairs(NamedTuple):
+    """Candidate pairs, sorted by kind, first and second primitive; capacity fixed, count separate."""
+
+    kind: NDArray[np.int32]  # (capacity,)
+    first: NDArray[np.int32]  # (capacity,) point or edge of body 1
+    second: NDArray[np.int32]  # (capacity,) triangle, edge or plane of body 2
+
+
+class Contacts(NamedTuple):
+    """Contacts of one tick; body 1 is the side of `Pairs.first`, the normal points from body 2 to body 1."""
+
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) number of contacts, number lost to the capacity
+    identity: NDArray[np.int64]  # (capacity,) equal at two ticks iff the same features touch
+    points: NDArray[np.int32]  # (capacity, 2, 3) points of each side, -1 where unused
+    weights: NDArray[np.float64]  # (capacity, 2, 3) their weights
+    arms: NDArray[np.float64]  # (capacity, 2, 3) [m] from the weighted point to the contact point
+    frame: NDArray[np.float64]  # (capacity, 3, 3) rows n, t1, t2
+    gap: NDArray[np.float64]  # (capacity,) [m] distance of the surfaces less the contact distance
+    mu: NDArray[np.float64]  # (capacity,) friction coefficient
+    body: NDArray[np.int32]  # (capacity, 2)
+
+
+class ProximityWork(NamedTuple):
+    """Scratch of `find_contacts`."""
+
+    due: NDArray[np.float64]  # (pairs capacity,) [m] odometer reading at which a pair must be looked at again
+    index: NDArray[np.int32]  # type: ignore[assignment]  # (GROUP_CAPACITY,)
+    feature: NDArray[np.int32]  # (GROUP_CAPACITY, 3)
+    weights: NDArray[np.float64]  # (GROUP_CAPACITY, 3)
+    distance: NDArray[np.float64]  # (GROUP_CAPACITY,)
+    height: NDArray[np.float64]  # (GROUP_CAPACITY,) of a point over the planes of its candidate triangles
+    vectors: NDArray[np.float64]  # (8, 3)
+
+
+def make_contacts(capacity: int) -> Contacts:
+    """Empty contacts."""
+    return Contacts(
+        count=np.zeros(2, np.int64),
+        identity=np.zeros(capacity, np.int64),
+        points=np.full((capacity, 2, 3), -1, np.int32),
+        weights=np.zeros((capacity, 2, 3)),
+        arms=np.zeros((capacity, 2, 3)),
+        frame=np.zeros((capacity, 3, 3)),
+        gap=np.zeros(capacity),
+        mu=np.zeros(capacity),
+        body=np.zeros((capacity, 2), np.int32),
+    )
+
+
+def make_proximity_work(pairs_capacity: int) -> ProximityWork:
+    """Scratch for pairs of that capacity."""
+    return ProximityWork(
+        due=np.zeros(pairs_capacity),
+        index=np.zeros(GROUP_CAPACITY, np.int32),
+        feature=np.zeros((GROUP_CAPACITY, 3), np.int32),
+        weights=np.zeros((GROUP_CAPACITY, 3)),
+        distance=np.zeros(GROUP_CAPACITY),
+        height=np.zeros(GROUP_CAPACITY),
+        vectors=np.zeros((8, 3)),
+    )
+
+
+@inlined
+def identity(topology, kind, a, b):
+    """One 63-bit number for a pair of features, each already in the common numbering."""
+    return (np.int64(kind) << np.int64(60)) | (np.int64(a) << np.int64(30)) | np.int64(b)
+
+
+@inlined
+def edge_number(topology, e):
+    return topology.point_body.shape[0] + e
+
+
+@inlined
+def face_number(topology, f):
+    return topology.point_body.shape[0] + topology.edges.shape[0] + f
+
+
+@inlined
+def plane_number(topology, p):
+    return topology.point_body.shape[0] + topology.edges.shape[0] + topology.triangles.shape[0] + p
+
+
+@inlined
+def append(contacts):
+    """Index of a fresh contact, or -1 when the capacity is used up (counted)."""
+    k = contacts.count[0]
+    if k >= contacts.gap.shape[0]:
+        contacts.count[1] += 1
+        return -1
+    contacts.count[0] = k + 1
+    for s in range(2):
+        for i in range(3):
+            contacts.points[k, s, i] = -1
+            contacts.weights[k, s, i] = 0.0
+    return k
+
+
+@inlined
+def finish(contacts, k, n, distance, skin, topology, mu, body_1, body_2):
+    """Frame, gap, arms and friction of contact k from its unit normal and the distance of its points."""
+    r1, r2 = topology.body_radius[body_1], topology.body_radius[body_2]
+    for i in range(3):
+        contacts.frame[k, 0, i] = n[i]
+        contacts.arms[k, 0, i] = -r1 * n[i]
+        contacts.arms[k, 1, i] = r2 * n[i]
+    tangent_basis(contacts.frame[k, 0], contacts.frame[k, 1], contacts.frame[k, 2])
+    contacts.gap[k] = distance - r1 - r2 - skin
+    contacts.mu[k] = mu[body_1, body_2]
+    contacts.body[k, 0] = body_1
+    contacts.body[k, 1] = body_2

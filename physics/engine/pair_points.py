@@ -1,0 +1,178 @@
+"""The points that a search for pairs asks the bodies for, and what it knows of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.collision.proximity_contacts import (
+    EDGE_EDGE,
+    POINT_TRIANGLE,
+    Contacts,
+    Pairs,
+    ProximityWork,
+    make_contacts,
+    make_proximity_work,
+)
+from palpo.physics.collision.surface_feel import Surfaces, make_surfaces
+from palpo.physics.collision.topology import Topology
+from palpo.physics.engine.contract import (
+    DONE,
+    NOT_OFFERED,
+    PLACE,
+    POINT,
+    Batch,
+    Problem,
+    address_of,
+    call_unit,
+    make_batch,
+)
+from palpo.physics.exchange.constraint_frame import (
+    Capacity,
+    ConstraintFrame,
+)
+from palpo.physics.exchange.handle import handle_like
+from palpo.physics.kernels import inlined, kernel
+
+
+class Asked(NamedTuple):
+    """The n bodies of the engine, as the detector asks them."""
+
+    unit: NDArray[np.int64]  # (n,) addresses
+    state: NDArray[np.int64]  # (n,)
+    rows: NDArray[np.int64]  # (n,) of the batches that BEGIN is called with, for the points' speeds
+    look: NDArray[np.int64]  # (n,) of batches to place points by; 0 where the points never move
+    first: NDArray[np.int32]  # (n,) number of a body's first point
+    batch: Batch  # one of those; of all, the layout
+    problem: Problem  # none
+
+
+class PairSearch(NamedTuple):
+    """What a detector of p points knows and remembers."""
+
+    topology: Topology
+    mu: NDArray[np.float64]  # (topology's bodies, those) friction coefficients
+    frame: ConstraintFrame
+    control: NDArray[np.int64]  # of the frames' triple buffer
+    asked: Asked
+    owner: NDArray[np.int32]  # (p,) body of the engine
+    owner_of: NDArray[np.int32]  # (topology's bodies,) the same
+    skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
+    reach: NDArray[np.float64]  # (1,) gap below which a contact is a row [m]
+    odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
+    x: NDArray[np.float64]  # (p, 3) [m]
+    stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
+    seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
+    partial: NDArray[np.bool_]  # (1,) whether pairs may name points that another loop's frame lacks
+    depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
+    surfaces: Surfaces
+    rest: NDArray[np.float64]  # (p, 3) [m] of the points at rest
+    at: NDArray[np.float64]  # (3,) scratch
+    work: ProximityWork
+    found: Contacts
+    last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them
+    due: NDArray[np.float64]  # (pairs capacity,) scratch
+
+
+def make_pair_search(
+    topology: Topology,
+    rest: NDArray[np.float64],
+    mu: NDArray[np.float64],
+    frame: ConstraintFrame,
+    control: NDArray[np.int64],
+    capacity: Capacity,
+    skin: float,
+    reach: float,
+    asked: Asked,
+    owner: NDArray[np.int32],
+    owner_of: NDArray[np.int32],
+    partial: bool = False,
+) -> PairSearch:
+    """A search that has found nothing yet, on surfaces without grooves and films (`PairSearch.surfaces`).
+
+    rest (p, 3): places of points that never move, or at rest [m].
+    partial: whether pairs may name points of bodies of other low loops, whose frames may lack them.
+    """
+    p = capacity.points
+    x = np.zeros((p, 3))
+    x[: len(rest)] = rest
+    return PairSearch(
+        topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
+        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]), np.zeros(1),
+        make_surfaces(), x.copy(), np.zeros(3),
+        make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
+        Pairs(*(np.zeros(capacity.pairs, np.int32) for _ in range(3))), np.zeros(1, np.int64),
+        np.zeros(capacity.pairs),
+    )  # fmt: skip
+
+
+def look_batch(points: int) -> Batch:
+    """Room for that many points that are only placed."""
+    return make_batch(points)._replace(rows=np.zeros((0, 6)), give=np.zeros((0, 6)))
+
+
+@inlined
+def look(s, b):
+    return handle_like(s.asked.batch, s.asked.look[b])
+
+
+@inlined
+def want(s, p):
+    """Point p is to be placed in this search."""
+    b = s.owner[p]
+    if s.seen[p] == s.stamp[0] or s.asked.look[b] == 0:
+        return
+    s.seen[p] = s.stamp[0]
+    batch = look(s, b)
+    k = batch.count[0]
+    batch.count[0] = k + 1
+    batch.slots[k, 0] = p - s.asked.first[b]
+
+
+@kernel
+def place_wanted(s, h):
+    """x of the points that are wanted; False where one is nowhere, for it would touch nothing."""
+    total = 0.0
+    for b in range(s.asked.unit.shape[0]):
+        if s.asked.look[b] == 0:
+            continue
+        batch = look(s, b)
+        n, first = batch.count[0], s.asked.first[b]
+        for k in range(n):
+            batch.what[k], batch.weights[k, 0] = POINT, 1.0
+        code = call_unit(
+            s.asked.unit[b], PLACE, s.asked.state[b], s.asked.look[b], address_of(s.asked.problem), h
+        )
+        if code != DONE and code != NOT_OFFERED:
+            return False
+        for k in range(n):
+            p = first + batch.slots[k, 0]
+            there = batch.x[k, 0] != np.inf or not s.partial[0]
+            for i in range(3):
+                s.x[p, i] = batch.x[k, i]
+                if there:
+                    total += batch.x[k, i]
+    return np.isfinite(total)
+
+
+@inlined
+def _lacks(s, p):
+    return s.x[p, 0] == np.inf
+
+
+@kernel
+def lacks_a_point(s, kind, first, second):
+    """Whether a point of a pair has no place, since its body's frame lacks it."""
+    if kind != EDGE_EDGE:
+        if kind == POINT_TRIANGLE:
+            for c in range(3):
+                if _lacks(s, s.topology.triangles[second, c]):
+                    return True
+        return _lacks(s, first)
+    for edge in (first, second):
+        for c in range(2):
+            other = s.topology.edge_opposite[edge, c]
+            if _lacks(s, s.topology.edges[edge, c]) or (other >= 0 and _lacks(s, other)):
+                return True
+    return False

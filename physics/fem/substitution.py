@@ -1,0 +1,199 @@
+"""Forward and backward substitution with the factor of palpo.physics.fem.cholesky, of one or many sides."""
+
+import numpy as np
+
+from palpo.physics.kernels import fast_kernel, kernel
+
+CHUNK = 32
+"""Right-hand sides solved together: a row of them is four cache lines."""
+
+
+@fast_kernel
+def solve_one(symbolic, panels, b, out, y, t):
+    """out = A^-1 b for one right-hand side (3 n,); y (3 n,), t (tallest panel,): scratch; out may be b."""
+    column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
+    n = symbolic.order.size
+    for p in range(n):
+        node = symbolic.order[p]
+        for i in range(3):
+            y[3 * p + i] = b[3 * node + i]
+    for s in range(column.size - 1):
+        own, width = 3 * column[s], 3 * (column[s + 1] - column[s])
+        ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
+        for r in range(width):
+            t[r] = y[own + r]
+        for r in range(width, ld):
+            t[r] = 0.0
+        for c in range(0, width, 3):
+            c0 = panel[s] + c * ld
+            c1, c2 = c0 + ld, c0 + 2 * ld
+            p = t[c] / panels[c0 + c]
+            q = (t[c + 1] - p * panels[c0 + c + 1]) / panels[c1 + c + 1]
+            w = (t[c + 2] - p * panels[c0 + c + 2] - q * panels[c1 + c + 2]) / panels[c2 + c + 2]
+            t[c], t[c + 1], t[c + 2] = p, q, w
+            for r in range(c + 3, ld):
+                t[r] -= p * panels[c0 + r] + q * panels[c1 + r] + w * panels[c2 + r]
+        for r in range(width):
+            y[own + r] = t[r]
+        for k in range(row_ptr[s + 1] - row_ptr[s]):
+            row = 3 * rows[row_ptr[s] + k]
+            for i in range(3):
+                y[row + i] += t[width + 3 * k + i]
+    for s in range(column.size - 2, -1, -1):
+        own, width = 3 * column[s], 3 * (column[s + 1] - column[s])
+        ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
+        for r in range(width):
+            t[r] = y[own + r]
+        for k in range(row_ptr[s + 1] - row_ptr[s]):
+            row = 3 * rows[row_ptr[s] + k]
+            for i in range(3):
+                t[width + 3 * k + i] = y[row + i]
+        for c in range(width - 3, -1, -3):
+            c0 = panel[s] + c * ld
+            c1, c2 = c0 + ld, c0 + 2 * ld
+            p, q, w = t[c], t[c + 1], t[c + 2]
+            for r in range(c + 3, ld):
+                p -= panels[c0 + r] * t[r]
+                q -= panels[c1 + r] * t[r]
+                w -= panels[c2 + r] * t[r]
+            w /= panels[c2 + c + 2]
+            q = (q - w * panels[c1 + c + 2]) / panels[c1 + c + 1]
+            p = (p - q * panels[c0 + c + 1] - w * panels[c0 + c + 2]) / panels[c0 + c]
+            t[c], t[c + 1], t[c + 2] = p, q, w
+        for r in range(width):
+            y[own + r] = t[r]
+    for p in range(n):
+        node = symbolic.order[p]
+        for i in range(3):
+            out[3 * node + i] = y[3 * p + i]
+
+
+@fast_kernel
+def _subtract(panels, p, ld, s, t):
+    """t -= P s on three rows of a chunk each, P (3, 3) column-major at p."""
+    w0, w1, w2 = panels[p], panels[p + 1], panels[p + 2]
+    w3, w4, w5 = panels[p + ld], panels[p + ld + 1], panels[p + ld + 2]
+    w6, w7, w8 = panels[p + 2 * ld], panels[p + 2 * ld + 1], panels[p + 2 * ld + 2]
+    for k in range(CHUNK):
+        x, y, z = s[k], s[CHUNK + k], s[2 * CHUNK + k]
+        t[k] -= w0 * x + w3 * y + w6 * z
+        t[CHUNK + k] -= w1 * x + w4 * y + w7 * z
+        t[2 * CHUNK + k] -= w2 * x + w5 * y + w8 * z
+
+
+@fast_kernel
+def _subtract_transposed(panels, p, ld, s, t):
+    """t -= P^T s, as `_subtract`."""
+    w0, w1, w2 = panels[p], panels[p + 1], panels[p + 2]
+    w3, w4, w5 = panels[p + ld], panels[p + ld + 1], panels[p + ld + 2]
+    w6, w7, w8 = panels[p + 2 * ld], panels[p + 2 * ld + 1], panels[p + 2 * ld + 2]
+    for k in range(CHUNK):
+        x, y, z = s[k], s[CHUNK + k], s[2 * CHUNK + k]
+        t[k] -= w0 * x + w1 * y + w2 * z
+        t[CHUNK + k] -= w3 * x + w4 * y + w5 * z
+        t[2 * CHUNK + k] -= w6 * x + w7 * y + w8 * z
+
+
+@fast_kernel
+def _solve_node(panels, p, ld, t, transposed):
+    """t = L^-1 t, or L^-T t, of the lower triangle L (3, 3) at p."""
+    d0, d1, d2 = 1.0 / panels[p], 1.0 / panels[p + ld + 1], 1.0 / panels[p + 2 * ld + 2]
+    l10, l20, l21 = panels[p + 1], panels[p + 2], panels[p + ld + 2]
+    if transposed:
+        for k in range(CHUNK):
+            z = t[2 * CHUNK + k] * d2
+            y = (t[CHUNK + k] - l21 * z) * d1
+            t[2 * CHUNK + k] = z
+            t[CHUNK + k] = y
+            t[k] = (t[k] - l10 * y - l20 * z) * d0
+    else:
+        for k in range(CHUNK):
+            x = t[k] * d0
+            y = (t[CHUNK + k] - l10 * x) * d1
+            t[k] = x
+            t[CHUNK + k] = y
+            t[2 * CHUNK + k] = (t[2 * CHUNK + k] - l20 * x - l21 * y) * d2
+
+
+@fast_kernel
+def _forward(symbolic, panels, y, active, parents):
+    """y = L^-1 y, a node's three rows of a chunk in a row: slices of a constant length run vectorised."""
+    column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
+    node = 3 * CHUNK
+    for s in range(column.size - 1):
+        if not active[s]:
+            continue
+        active[parents[s]] = True
+        first, last = column[s], column[s + 1]
+        ld = 3 * (last - first + row_ptr[s + 1] - row_ptr[s])
+        for c in range(first, last):
+            diagonal = panel[s] + 3 * (c - first) * (ld + 1)
+            source = y[node * c : node * (c + 1)]
+            _solve_node(panels, diagonal, ld, source, False)
+            for r in range(c + 1, last):
+                target = y[node * r : node * (r + 1)]
+                _subtract(panels, diagonal + 3 * (r - c), ld, source, target)
+            below = diagonal + 3 * (last - c)
+            for q in range(row_ptr[s + 1] - row_ptr[s]):
+                r = rows[row_ptr[s] + q]
+                _subtract(panels, below + 3 * q, ld, source, y[node * r : node * (r + 1)])
+
+
+@fast_kernel
+def _backward(symbolic, panels, y):
+    """y = L^-T y, as `_forward`."""
+    column, row_ptr, rows, panel = symbolic.column, symbolic.row_ptr, symbolic.rows, symbolic.panel
+    node = 3 * CHUNK
+    for s in range(column.size - 2, -1, -1):
+        first, last = column[s], column[s + 1]
+        ld = 3 * (last - first + row_ptr[s + 1] - row_ptr[s])
+        for c in range(last - 1, first - 1, -1):
+            diagonal = panel[s] + 3 * (c - first) * (ld + 1)
+            target = y[node * c : node * (c + 1)]
+            below = diagonal + 3 * (last - c)
+            for q in range(row_ptr[s + 1] - row_ptr[s]):
+                r = rows[row_ptr[s] + q]
+                _subtract_transposed(panels, below + 3 * q, ld, y[node * r : node * (r + 1)], target)
+            for r in range(c + 1, last):
+                source = y[node * r : node * (r + 1)]
+                _subtract_transposed(panels, diagonal + 3 * (r - c), ld, source, target)
+            _solve_node(panels, diagonal, ld, target, True)
+
+
+@kernel
+def solve_many(symbolic, panels, b, out, whole):
+    """Many right-hand sides at once, b and out (3 n, k) with rows contiguous; out may be b.
+
+    whole: out = A^-1 b; else out = L^-1 P b, in elimination order, whose products give b^T A^-1 b.
+    Subtrees without a non-zero row of b are skipped on the way down.
+    """
+    n, n_super, total = symbolic.order.size, symbolic.column.size - 1, b.shape[1]
+    y = np.empty(3 * n * CHUNK)
+    active = np.empty(n_super + 1, dtype=np.bool_)
+    parents = np.full(n_super, n_super)
+    for s in range(n_super):
+        if symbolic.seg_ptr[s + 1] > symbolic.seg_ptr[s]:
+            parents[s] = symbolic.seg_target[symbolic.seg_ptr[s]]
+    for begin in range(0, total, CHUNK):
+        width = min(CHUNK, total - begin)
+        active[:] = False
+        s = 0
+        for p in range(n):
+            while p >= symbolic.column[s + 1]:
+                s += 1
+            for i in range(3):
+                source, place = 3 * symbolic.order[p] + i, (3 * p + i) * CHUNK
+                for k in range(width):
+                    y[place + k] = b[source, begin + k]
+                    if b[source, begin + k] != 0.0:
+                        active[s] = True
+                for k in range(width, CHUNK):
+                    y[place + k] = 0.0
+        _forward(symbolic, panels, y, active, parents)
+        if whole:
+            _backward(symbolic, panels, y)
+        for p in range(n):
+            for i in range(3):
+                target = 3 * symbolic.order[p] + i if whole else 3 * p + i
+                for k in range(width):
+                    out[target, begin + k] = y[(3 * p + i) * CHUNK + k]

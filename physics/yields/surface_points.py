@@ -1,0 +1,43 @@
+"""Where points of a quasi-static surface are, loaded and free."""
+
+from palpo.physics.kernels import inlined
+from palpo.physics.math3 import (
+    matvec3,
+)
+
+
+@inlined
+def placed(s, batch, k, pose, u, out):
+    """out (3,) = where point k of the batch stands at that pose and displacement u (s, 3)."""
+    local = s.vectors[5]
+    for j in range(3):
+        local[j] = 0.0
+    for c in range(3):
+        weight, a = batch.weights[k, c], batch.slots[k, c]
+        if weight != 0.0:
+            for j in range(3):
+                local[j] += weight * (s.boundary.rest[a, j] + u[a, j])
+    matvec3(pose.rotation, local, out)
+    for i in range(3):
+        out[i] += pose.position[i]
+
+
+@inlined
+def sag(s, a, j):
+    """Displacement of slot a along axis j of the body under the weight alone [m]."""
+    sag = s.boundary.sag
+    return s.weight[0] * sag[0, a, j] + s.weight[1] * sag[1, a, j] + s.weight[2] * sag[2, a, j]
+
+
+@inlined
+def free_arm(s, batch, k, out):
+    """out (3,) = from the frame's centre to point k under the weight alone."""
+    local = s.vectors[5]
+    for j in range(3):
+        local[j] = 0.0
+    for c in range(3):
+        weight, a = batch.weights[k, c], batch.slots[k, c]
+        if weight != 0.0:
+            for j in range(3):
+                local[j] += weight * (s.boundary.rest[a, j] + sag(s, a, j))
+    matvec3(s.frame.now.rotation, local, out)
