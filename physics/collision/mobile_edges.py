@@ -4,13 +4,14 @@ import numpy as np
 
 from palpo.physics.collision.closest import INTERIOR, segment_segment
 from palpo.physics.collision.mobile_contacts import append, measure_slip, set_point
-from palpo.physics.collision.mobile_vertices import SLACK
 from palpo.physics.contact.anchors import find_anchor
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import dot3, norm3
 
 PARALLEL = 0.05
 """Sine of the angle below which two edges have no common normal: their vertices touch instead."""
+SLACK = 0.1
+"""Sine by which the common normal of two edges may lie outside the normals of their faces."""
 
 
 @kernel

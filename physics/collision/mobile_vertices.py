@@ -35,9 +35,6 @@ SEARCHED = 4096
 ROUND = 1e-3
 """Radius over edge length by which a crease counts as rounded: the direction of a vertex on it is defined."""
 
-SLACK = 0.1
-"""Sine by which the common normal of two edges may lie outside the normals of their faces."""
-
 
 @kernel
 def locate(features, x_1, surface, x_2, anchors, tracker, count):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy, copy_rows
-from palpo.physics.collision import mobile_vertices
+from palpo.physics.collision import mobile_contacts
 from palpo.physics.collision.contact_surface import ContactSurface, contact_surface, weighted_point
 from palpo.physics.collision.mobile_contacts import MobileFeatures, Tracker, make_tracker, mobile_features
 from palpo.physics.collision.mobile_vertices import find_contacts, hold_on, locate
@@ -39,7 +39,7 @@ class Tracked(NamedTuple):
     settings: NDArray[Any]  # (1,) of SETTINGS
     tracker: Tracker
     anchors: Anchors
-    found: mobile_vertices.Contacts
+    found: mobile_contacts.Contacts
     first: NDArray[np.int64]  # (1,) place of the first of them in the engine's list
     vectors: NDArray[np.float64]  # (3, 3) scratch
 
@@ -57,7 +57,7 @@ def make_tracked(
     vertices = features.vertices.size
     tracked = Tracked(
         np.array(body, np.int32), features, x_1, surface, x_2, rotation_2, np.zeros(1, SETTINGS),
-        make_tracker(features), make_anchors(vertices, capacity), mobile_vertices.make_contacts(capacity),
+        make_tracker(features), make_anchors(vertices, capacity), mobile_contacts.make_contacts(capacity),
         np.zeros(1, np.int64), np.zeros((3, 3)),
     )  # fmt: skip
     locate(features, x_1, surface, x_2, tracked.anchors, tracked.tracker, vertices)

@@ -19,7 +19,7 @@ class Anchors(NamedTuple):
 
     count: NDArray[np.int64]  # type: ignore[assignment]  # (1,)
     of_vertex: NDArray[np.int32]  # (v,) the anchor of each vertex, -1 for none
-    identity: NDArray[np.int64]  # (c,) see palpo.physics.collision.mobile_vertices.Contacts
+    identity: NDArray[np.int64]  # (c,) see palpo.physics.collision.mobile_contacts.Contacts
     sticks: NDArray[np.bool_]  # (c,)
     triangle: NDArray[np.int32]  # (c,) of the fixed surface; -1 for edges
     slots: NDArray[np.int32]  # (2, c, 3) material point on the mobile and on the fixed body

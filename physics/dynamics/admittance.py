@@ -34,8 +34,8 @@ from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_difference, quat_normalise, rotate_by, turn_vector
 
-FORCES, TARGET, DAMPING = 0, 1, 2
-"""Places in `PlugState.work` [J]: done on the plug by F, on the hold by the target, dissipated in D_ad."""
+WORK = np.dtype([("forces", np.float64), ("target", np.float64), ("damping", np.float64)])
+"""[J] since the start: done on the plug by F, on the hold by the target, dissipated in D_ad."""
 
 
 class PlugModel(NamedTuple):
@@ -62,7 +62,7 @@ class PlugState(NamedTuple):
     load: NDArray[np.float64]  # (6,) F given to plug_free [N, N m]
     free: NDArray[np.float64]  # (6,) V at the middle under that load alone
     middle: NDArray[np.float64]  # (6,) V at the middle, contact included
-    work: NDArray[np.float64]  # (3,) [J] since the start: FORCES, TARGET, DAMPING
+    work: NDArray[np.void]  # (1,) of WORK
 
 
 def make_plug(
@@ -92,7 +92,7 @@ def make_plug(
     six = [np.zeros(6) for _ in range(6)]
     velocity, target_velocity, error, load, free, middle = six
     return model, PlugState(
-        p, q, velocity, p.copy(), q.copy(), target_velocity, error, load, free, middle, np.zeros(3)
+        p, q, velocity, p.copy(), q.copy(), target_velocity, error, load, free, middle, np.zeros(1, WORK)
     )
 
 
@@ -146,13 +146,13 @@ def plug_advance(model, state, wrench):
     _multiply(model.inverse, wrench, V)
     for i in range(6):
         V[i] += state.free[i]
-        state.work[FORCES] += T * V[i] * (state.load[i] + wrench[i])
+        state.work[0].forces += T * V[i] * (state.load[i] + wrench[i])
     relative = state.free
     for i in range(6):
         relative[i] = V[i] - W[i]
         e[i] += 0.5 * T * relative[i]
-    state.work[DAMPING] += T * _form(model.damping, relative, relative)
-    state.work[TARGET] -= T * (_form(model.damping, W, relative) + _form(model.stiffness, W, e))
+    state.work[0].damping += T * _form(model.damping, relative, relative)
+    state.work[0].target -= T * (_form(model.damping, W, relative) + _form(model.stiffness, W, e))
     for i in range(6):
         e[i] += 0.5 * T * relative[i]
         state.velocity[i] = 2.0 * V[i] - state.velocity[i]

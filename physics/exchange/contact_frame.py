@@ -13,7 +13,7 @@ from palpo.physics.exchange.quasistatic_frame import VALUES
 
 
 class ContactFrame(NamedTuple):
-    """Contacts found at one pose, slow loop to servo; see physics.collision.mobile_vertices.Contacts."""
+    """Contacts found at one pose, slow loop to servo; see physics.collision.mobile_contacts.Contacts."""
 
     id: NDArray[np.int64]  # (3,) 1, 2, ...
     patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of

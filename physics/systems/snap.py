@@ -27,9 +27,9 @@ does: it pays for a penetration that is pushed out, and takes from a body that i
 """
 
 from palpo.physics.arrays import copy
-from palpo.physics.dynamics.admittance import TARGET
 from palpo.physics.engine import tick as engine
 from palpo.physics.engine.contract import DONE
+from palpo.physics.engine.rows import relative
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import NOT_FINITE, OK
 from palpo.physics.kernels import kernel
@@ -77,10 +77,10 @@ def book(s):
         for i in range(3):
             floor[i] += prong.floor[i]
     books.plug = s.plug.energy[0]
-    books.target = s.plug.motion.work[TARGET]
+    books.target = s.plug.motion.work[0].target
     for k in range(contacts.count[0]):
         r = s.engine.r[3 * k : 3 * k + 3]
-        engine.relative(s.engine, k, contacts.body[k], 0, way)
+        relative(s.engine, k, contacts.body[k], 0, way)
         books.normal += r[0] * way[0]
         books.friction += r[1] * way[1] + r[2] * way[2]
         books.correction -= 0.5 * r[0] * contacts.gap[k]

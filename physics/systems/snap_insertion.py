@@ -7,7 +7,6 @@ import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.dynamics.admittance import DAMPING
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.snap_frame import ENERGY
@@ -39,7 +38,7 @@ def run_steps(s, positions, orientations, out, books):
         row[25] = engine.solver.told[0].residual
         row[26] = depth
         row[27] = normal
-        row[28] = plug.motion.work[DAMPING]
+        row[28] = plug.motion.work[0].damping
         books[k] = s.books[0]
     return positions.shape[0]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import SLIP
-from palpo.physics.dynamics.admittance import TARGET, plug_energy
+from palpo.physics.dynamics.admittance import plug_energy
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, SLIDES, TOUCHES, Port, end_tick
@@ -69,7 +69,7 @@ def _take_settings(s):
                 plug.stiffness[i, j] = new[2, i, j]
                 plug.inverse[i, j] = new[3, i, j]
                 plug.follow[i, j] = new[4, i, j]
-        motion.work[TARGET] += plug_energy(plug, motion) - before
+        motion.work[0].target += plug_energy(plug, motion) - before
         s.count[0].settings = s.settings.id[slot]
         s.port.live[0].force_scale = s.settings.value[slot].force_scale
         s.port.live[0].max_force = s.settings.value[slot].max_force

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from palpo.physics.arrays import copy
 from palpo.physics.dynamics.admittance import (
-    DAMPING,
     PlugModel,
     PlugState,
     make_plug,
@@ -187,7 +186,7 @@ def end(s, batch):
             s.hand[i] += s.model.damping[i, j] * (m.middle[j] - m.target_velocity[j])
             s.hand[i] += s.model.stiffness[i, j] * s.stretch[j]
     s.energy[0] = plug_energy(s.model, m)
-    return DONE if s.energy[0] + abs(m.work[DAMPING]) < BOUNDED else NOT_FINITE
+    return DONE if s.energy[0] + abs(m.work[0].damping) < BOUNDED else NOT_FINITE
 
 
 @kernel

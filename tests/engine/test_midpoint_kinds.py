@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.physics.dynamics.admittance import DAMPING, TARGET, plug_energy
+from palpo.physics.dynamics.admittance import plug_energy
 from palpo.physics.dynamics.passive_midpoint import LinearBody
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import (
@@ -131,7 +131,7 @@ def energy(kind: Yielding, turn: np.ndarray) -> float:
     if kind.body.kind.name == "midpoint modal":
         return energies(s.model, s.state, np.zeros_like(s.energy)) + s.lost[0]
     if kind.body.kind.name == "midpoint held":
-        return plug_energy(s.model, s.motion) + s.motion.work[DAMPING] - s.motion.work[TARGET]
+        return plug_energy(s.model, s.motion) + s.motion.work["damping"][0] - s.motion.work["target"][0]
     w = turn.T @ s.now.w[0]
     return float(0.5 * s.model.mass[0] * s.now.v[0] @ s.now.v[0] + 0.5 * w @ s.model.inertia[0] @ w)
 

@@ -152,8 +152,8 @@ from palpo.app.cli import doctor
 from palpo.app.devices.mouse import Mouse
 from palpo.app.devices.touch import Touch
 print(doctor._compiled())
-import palpo.haptics.servo as servo
-folder = __import__("pathlib").Path(servo.servo_loop.stats.cache_path)
+import palpo.haptics.drivers as drivers
+folder = __import__("pathlib").Path(drivers.servo_loop.stats.cache_path)
 (folder / "servo_loop-1.0123.nbc").touch()
 print(doctor._compiled())
 """
