@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS, acquire, make_control
 from palpo.physics.exchange.handle import HandleType
-from palpo.physics.exchange.port import INFO_HELD, OK, STATUS_FRAME, Port, end_tick, make_port
+from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 from palpo.physics.kernels import callback
 
 
@@ -38,7 +38,7 @@ def floor_tick(floor):
     depth = max(0.0, floor.height[slot] - port.position[1])
     port.force[1] = floor.stiffness[slot] * depth
     for i in range(3):
-        port.info[INFO_HELD + i] = port.position[i]
-    port.status[STATUS_FRAME] = floor.id[slot]
+        port.info[0].held[i] = port.position[i]
+    port.status[0].frame = floor.id[slot]
     floor.ticks[0] += 1
     return np.int32(end_tick(port, OK, 0))
