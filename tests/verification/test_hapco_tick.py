@@ -438,8 +438,8 @@ def test_the_c_callback_is_the_tick():
         two.port.position[:] = p
         assert function(other.address) == OK
         assert np.array_equal(one.port.force, two.port.force)
-    with pytest.raises(TypeError, match="not laid out as the compiled tick expects"):
-        tick_data(one._replace(live=one.live.astype(np.float32)))
+    with pytest.raises(TypeError, match="not laid out as the compiled function expects"):
+        tick_data(one._replace(live_id=one.live_id.astype(float)))
     assert isinstance(handle, Handle)
 
 

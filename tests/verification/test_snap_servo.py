@@ -120,7 +120,7 @@ def test_the_c_callback_is_the_tick():
         two.port.position[:] = p
         assert function(other.address) == OK
         assert np.array_equal(one.port.force, two.port.force)
-    with pytest.raises(TypeError, match="not laid out as the compiled tick expects"):
+    with pytest.raises(TypeError, match="not laid out as the compiled function expects"):
         tick_data(one._replace(hand=one.hand.astype(np.float32)))
 
 
