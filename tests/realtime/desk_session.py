@@ -16,7 +16,6 @@ import numpy as np
 from palpo.app.cli.progress import Silent
 from palpo.app.runtime.operator import Operator
 from palpo.app.runtime.options import Options
-from palpo.app.runtime.session import Options
 from palpo.haptics.control import is_frozen, tick_count
 
 PATIENCE = 120.0  # s

@@ -8,7 +8,7 @@ import pytest
 from palpo.app.runtime.health import CAUSES, Signs, light
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
-from palpo.app.runtime.session import Options, Session
+from palpo.app.runtime.session import Session
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import CLAMPED, EMERGENCY, FADING, FLAG_NAMES, STALE
 from palpo.physics.exchange.snapshot import SceneState

@@ -149,9 +149,9 @@ class Waiting:
 
     def __init__(self, scale=1.0):
         self.data = Handle(Answering(make_port(), np.zeros(1, np.bool_)))
-        self.waits = self.data.state.waits
+        self.port, self.waits = self.data.state
         self.servo = make_servo(
-            waiting_wall.address, self.data.address, self.data.state.port, external(),
+            waiting_wall.address, self.data.address, self.port, external(),
             make_limits(1e9, max_rate=1e15, fades=Fades(0.0, recovery=RECOVERY), hand_speed=np.inf),
             make_workspace(scale),
         )  # fmt: skip
