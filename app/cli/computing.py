@@ -79,6 +79,16 @@ def add_computing(commands: Any) -> None:
                       help="only write the scene's parts as STL, and a scene that reads them")  # fmt: skip
     snap.set_defaults(command=_snap)
 
+    identify = commands.add_parser("identify", help="modulus and friction of a connector from a measurement")
+    identify.add_argument("scene", metavar="SCENE", help="a snap scene of the connector that was measured")
+    identify.add_argument("--measured", type=Path, required=True, metavar="FILE",
+                          help="CSV of one insertion: columns travel_m, or time_s, and force_N")  # fmt: skip
+    identify.add_argument("--speed", type=float, metavar="V", help="of the push, for time_s [m/s]")
+    identify.add_argument("--beside", metavar="SCENE", help="the same connector on another mesh")
+    identify.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                          help="change a key of the scene; may be repeated")  # fmt: skip
+    identify.set_defaults(command=_identify)
+
     bench = commands.add_parser("bench", help="time whole steps")
     bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
     bench.add_argument("--duration", type=float, metavar="S", help="seconds, of the soak")
@@ -168,6 +178,15 @@ def _snap(options: argparse.Namespace) -> int:
     if share is not None:
         print(said(share, len(found.parts)))
     print(f"the page is {page}")
+    return 0
+
+
+def _identify(options: argparse.Namespace) -> int:
+    from palpo.app.cli.identify import identify, print_identified
+
+    print_identified(
+        identify(options.scene, options.overrides, options.measured, options.speed, options.beside)
+    )
     return 0
 
 

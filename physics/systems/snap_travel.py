@@ -118,16 +118,8 @@ def push_and_pull(
     numerics: how contacts are found and solved. tell: is told the share that is done.
     Raises InputError as its parts do, RuntimeError where the computation breaks down.
     """
-    numerics = replace(
-        numerics, segments=1, orders=None, error=None, beta=BETA,
-        clusters=0, capacity=CAPACITY, tolerance=TOLERANCE, sweeps=SWEEPS,
-    )  # fmt: skip
-    connector = replace(connector, admittance=rail_of(connector))
-    bases = [
-        [static_shapes(model, prong.contact) for model in segment_models(prong, connector, numerics)]
-        for prong in connector.prongs
-    ]
-    model = SnapModel(connector, numerics, field, bases)
+    model = model_on_a_rail(connector, numerics, field)
+    connector = model.connector
     gauges = [NodalLoad(p.mesh.nodes, p.mesh.tets, connector.material) for p in connector.prongs]
     run = Insertion(model, SPEED)
     ends = np.linspace(0.0, connector.stroke, SAMPLES + 1)[1:]
@@ -138,6 +130,33 @@ def push_and_pull(
     retention = _go(run, gauges, ends, -1.0, told)
     last = insertion.force[-max(1, len(insertion.force) // SAMPLES) :]
     return Travel(model, insertion, retention, bool(np.abs(last).mean() < ARRIVED * insertion.peak))
+
+
+def model_on_a_rail(connector: Connector, numerics: Numerics, field: DistanceField) -> SnapModel:
+    """A connector as it is at rest, with all its contacts, its plug where it is led."""
+    numerics = replace(
+        numerics, segments=1, orders=None, error=None, static=None, beta=BETA,
+        clusters=0, capacity=CAPACITY, tolerance=TOLERANCE, sweeps=SWEEPS,
+    )  # fmt: skip
+    connector = replace(connector, admittance=rail_of(connector))
+    bases = [
+        [static_shapes(model, prong.contact) for model in segment_models(prong, connector, numerics)]
+        for prong in connector.prongs
+    ]
+    return SnapModel(connector, numerics, field, bases)
+
+
+def push_in(connector: Connector, numerics: Numerics, field: DistanceField) -> tuple[Floats, Floats]:
+    """Travel (n,) [m] of a plug along its stroke and the force against it [N], (n,), as `push_and_pull`.
+
+    Raises InputError as its parts do, RuntimeError where the computation breaks down.
+    """
+    model = model_on_a_rail(connector, numerics, field)
+    series = Insertion(model, SPEED).run()
+    if series.time.size < round(connector.stroke / (SPEED * numerics.step)):
+        raise RuntimeError("the connector's computation broke down")
+    force = -(series.wrench[:, :3] @ connector.push)
+    return series.travel, median_filter(force, WINDOW, mode="nearest")
 
 
 def bearing(prong: Prong) -> NDArray[np.bool_]:
