@@ -54,38 +54,41 @@ position [m] or force [N] (3), orientation (4), buttons, the hand's largest forc
 far [J]."""
 MARK = 7.5307e-41
 """What every message begins with."""
-IN, OUT, HEARD, SPENT = 0, 1, 2, 3
+JOULES = np.dtype([("paid", np.float64), ("given", np.float64), ("heard", np.float64), ("spent", np.float64)])
+"""[J] Paid in and given out at an end's port, and both of the other's as far as is known."""
+HEARING = np.dtype(
+    [("sent", np.int64), ("newest", np.int64), ("quiet", np.int64), ("pressed", np.int64),
+     ("placed", np.int64), ("left", np.int64), ("short", np.int64)]
+)  # fmt: skip
+"""Count of the last message sent and of the newest heard, ticks since then, buttons, 1 once a position is
+known, 1 once the other end has left, ticks on which energy ran short."""
 
 
 class End(NamedTuple):
     """One end of a channel; positions [m], the device's axes."""
 
-    joules: NDArray[np.float64]
-    """Paid in and given out at its port, and both of the other's as far as is known, shape (4,) [J]."""
+    joules: NDArray[np.void]
+    """Shape (1,) of JOULES."""
     vector: NDArray[np.float64]
     """What the other end sent last, position or force, shape (3,)."""
     turn: NDArray[np.float64]
     """Orientation that came with it, shape (4,)."""
     position: NDArray[np.float64]
     """Of this end's port at the last tick, shape (3,)."""
-    words: NDArray[np.int64]
-    """Count of the last message sent and of the newest heard, ticks since then, buttons, 1 once a position is
-    known, 1 once the other end has left, ticks on which energy ran short; shape (7,)."""
+    words: NDArray[np.void]
+    """Shape (1,) of HEARING."""
     controlled: int
     """1; 0 lets every force and motion through, which makes energy: for tests."""
-
-
-SENT, NEWEST, QUIET, PRESSED, PLACED, LEFT, SHORT = range(7)
 
 
 def make_end(controlled: bool = True) -> End:
     """An end that has heard nothing."""
     return End(
-        joules=np.zeros(4),
+        joules=np.zeros(1, JOULES),
         vector=np.zeros(3),
         turn=np.array([1.0, 0.0, 0.0, 0.0]),
         position=np.zeros(3),
-        words=np.zeros(7, dtype=np.int64),
+        words=np.zeros(1, HEARING),
         controlled=int(controlled),
     )
 
@@ -98,15 +101,15 @@ def hear(end, message):
         total += abs(message[i])
     if message[MAGIC] != MARK or not total < math.inf:
         return False
-    end.joules[HEARD] = max(end.joules[HEARD], message[PAID])
-    end.joules[SPENT] = max(end.joules[SPENT], message[GIVEN])
+    end.joules[0].heard = max(end.joules[0].heard, message[PAID])
+    end.joules[0].spent = max(end.joules[0].spent, message[GIVEN])
     count = int(message[SEQUENCE])
-    if count <= end.words[NEWEST]:
+    if count <= end.words[0].newest:
         return True
-    end.words[NEWEST], end.words[QUIET] = count, 0
-    end.words[PRESSED] = int(message[BUTTONS])
+    end.words[0].newest, end.words[0].quiet = count, 0
+    end.words[0].pressed = int(message[BUTTONS])
     if message[LEAVING] != 0.0:
-        end.words[LEFT] = 1
+        end.words[0].left = 1
     for i in range(3):
         end.vector[i] = message[VECTOR + i]
     for i in range(4):
@@ -117,9 +120,9 @@ def hear(end, message):
 @kernel
 def tell(end, vector, turn, buttons, message):
     """Fill the next message (WORDS,)."""
-    end.words[SENT] += 1
-    message[MAGIC], message[SEQUENCE] = MARK, end.words[SENT]
-    message[PAID], message[GIVEN] = end.joules[IN], end.joules[OUT]
+    end.words[0].sent += 1
+    message[MAGIC], message[SEQUENCE] = MARK, end.words[0].sent
+    message[PAID], message[GIVEN] = end.joules[0].paid, end.joules[0].given
     for i in range(3):
         message[VECTOR + i] = vector[i]
     for i in range(4):
@@ -131,9 +134,9 @@ def tell(end, vector, turn, buttons, message):
 def _book(end, work):
     """Work [J] that went out of the channel at this end's port, or into it."""
     if work > 0.0:
-        end.joules[OUT] += work
+        end.joules[0].given += work
     else:
-        end.joules[IN] -= work
+        end.joules[0].paid -= work
 
 
 @kernel
@@ -145,25 +148,25 @@ def hand_tick(end, position, sent, dt, force):
     """
     work, along, square, way = 0.0, 0.0, 0.0, 0.0
     for i in range(3):
-        step = position[i] - end.position[i] if end.words[PLACED] else 0.0
+        step = position[i] - end.position[i] if end.words[0].placed else 0.0
         end.position[i] = position[i]
         work += sent[i] * step
         along += end.vector[i] * step
         square += end.vector[i] * end.vector[i]
         way += step * step
         force[i] = -step / dt
-    end.words[PLACED] = 1
-    end.words[QUIET] += 1
+    end.words[0].placed = 1
+    end.words[0].quiet += 1
     _book(end, work)
     share, size = 1.0, math.sqrt(square)
     if end.controlled and size > 0.0:
         farthest = along / size + ACCELERATION * dt * dt
-        budget = RHO * end.joules[IN] + end.joules[HEARD] - end.joules[OUT]
+        budget = RHO * end.joules[0].paid + end.joules[0].heard - end.joules[0].given
         if farthest > 0.0 and size * farthest > budget:
             share = max(budget, 0.0) / (size * farthest)
-            end.words[SHORT] += 1
+            end.words[0].short += 1
     speed = math.sqrt(way) / dt
-    missing = FULL - (1.0 - RHO) * end.joules[IN] + end.joules[SPENT]
+    missing = FULL - (1.0 - RHO) * end.joules[0].paid + end.joules[0].spent
     brake = 0.0
     if end.controlled and speed > CREEP and missing > 0.0:
         brake = BRAKE * min(missing / FULL, 1.0) * (1.0 - CREEP / speed)
@@ -178,9 +181,9 @@ def scene_tick(end, sent, dt, position, velocity):
     sent (3,) [N]: force that the scene has for the hand, held over this motion. Writes position (3,) [m] and
     velocity (3,) [m/s]. The first call puts it where the other one is.
     """
-    end.words[QUIET] += 1
-    if end.words[PLACED] == 0:
-        end.words[PLACED] = 1
+    end.words[0].quiet += 1
+    if end.words[0].placed == 0:
+        end.words[0].placed = 1
         for i in range(3):
             end.position[i] = end.vector[i]
     gain, far, work, square = 1.0 - math.exp(-dt / FOLLOWING), 0.0, 0.0, 0.0
@@ -193,12 +196,12 @@ def scene_tick(end, sent, dt, position, velocity):
             velocity[i] *= SPEED * dt / math.sqrt(far)
     for i in range(3):
         work -= sent[i] * velocity[i]
-    budget = max((1.0 - RHO) * end.joules[HEARD] - end.joules[OUT], 0.0)
+    budget = max((1.0 - RHO) * end.joules[0].heard - end.joules[0].given, 0.0)
     if end.controlled and work > budget and square > 0.0:
         for i in range(3):
             velocity[i] += sent[i] * (work - budget) / square
         work = budget
-        end.words[SHORT] += 1
+        end.words[0].short += 1
     _book(end, work)
     for i in range(3):
         end.position[i] += velocity[i]

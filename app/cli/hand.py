@@ -16,7 +16,6 @@ from palpo.config.load import load_scene
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import REASONS, STOP_REQUESTED
-from palpo.haptics.remote import HEARD, IN, LEFT, OUT, SHORT
 
 PLACE = "probe"
 """Scene whose device section and safety a hand has here; what protects it besides is at the other end."""
@@ -74,7 +73,7 @@ def lend_hand(
                 if isinstance(driver, Speaking):
                     for words in driver.events():
                         progress.say(words)
-                left = bool(channel.line.end.words[LEFT])
+                left = bool(channel.line.end.words["left"][0])
                 if duration is not None and time.monotonic() - begun >= duration:
                     break
                 time.sleep(LOOK)
@@ -86,10 +85,11 @@ def lend_hand(
         end, reason = channel.line.end, int(finished_reason(servo))
         del alive
         words = channel.lost if left else driver.reason or REASONS[reason]
-        joules = {"paid": end.joules[IN], "given": end.joules[OUT], "scene": end.joules[HEARD]}
+        told = ("paid", "paid"), ("given", "given"), ("scene", "heard")
+        joules = {key: float(end.joules[name][0]) for key, name in told}
         return Hand(
             int(tick_count(servo)), words, left or reason == STOP_REQUESTED,
-            {key: float(value) for key, value in joules.items()}, int(end.words[SHORT]),
+            joules, int(end.words["short"][0]),
         )  # fmt: skip
 
 

@@ -34,11 +34,6 @@ from palpo.haptics.polled import PolledThread
 from palpo.haptics.remote import (
     LARGEST,
     LEAVING,
-    LEFT,
-    NEWEST,
-    PLACED,
-    PRESSED,
-    QUIET,
     SILENCE,
     WORDS,
     End,
@@ -139,15 +134,15 @@ def read_scene_link(link):
     """Where the hand at the other end leads; silence beyond SILENCE, or its farewell, is a lost device."""
     servo, line = link.servo, link.line
     _listen(line)
-    words, port, first = line.end.words, servo.device_port, line.end.words[PLACED] == 0
+    words, port, first = line.end.words[0], servo.device_port, line.end.words[0].placed == 0
     scene_tick(line.end, servo.sent, servo.dt, port.position, port.velocity)
     _turned(line.end.turn, port.orientation)
     if first:
         begin_measuring(servo.device, port)
     else:
         measure_spin(servo.device, port, servo.dt)
-    port.buttons[0] = words[PRESSED]
-    if servo.device.health[0] == DEVICE_OK and (words[LEFT] != 0 or words[QUIET] * servo.dt > SILENCE):
+    port.buttons[0] = words.pressed
+    if servo.device.health[0] == DEVICE_OK and (words.left != 0 or words.quiet * servo.dt > SILENCE):
         servo.device.health[0] = DEVICE_GONE
     return 1
 
@@ -166,8 +161,8 @@ def hand_link_tick(link):
     _listen(line)
     hand_tick(line.end, link.position, link.sent, link.dt, port.force)
     _speak(line, link.position, port.orientation, port.buttons[0])
-    gone = line.end.words[LEFT] != 0
-    return end_tick(port, OK, 1 << 20 if gone else line.end.words[QUIET])
+    gone = line.end.words[0].left != 0
+    return end_tick(port, OK, 1 << 20 if gone else line.end.words[0].quiet)
 
 
 def _a_line(descriptor: int = 0, largest: float = 0.0) -> Line:
@@ -258,8 +253,8 @@ class Channel:
             try:
                 data, sender = self._socket.recvfrom(SIZE + 8)
             except OSError:  # nothing more, or nobody there yet
-                return bool(self.line.end.words[NEWEST])
-            first = not self.line.end.words[NEWEST]
+                return bool(self.line.end.words["newest"][0])
+            first = not self.line.end.words["newest"][0]
             if len(data) != SIZE or not hear(self.line.end, message := np.frombuffer(data)):
                 continue
             if first:
@@ -289,7 +284,7 @@ class Channel:
     @property
     def lost(self) -> str:
         """What became of the other end, in words."""
-        if self.line.end.words[LEFT]:
+        if self.line.end.words["left"][0]:
             return "the other end of the remote hand has ended"
         return f"the other end of the remote hand has not been heard for {SILENCE:g} s"
 

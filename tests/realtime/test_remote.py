@@ -22,7 +22,7 @@ from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.haptics.remote import HEARD, IN, LEFT, OUT, RHO, SILENCE, WORDS
+from palpo.haptics.remote import RHO, SILENCE, WORDS
 from palpo.haptics.servo import Servo
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
 from tests.servo.wall import make_wall
@@ -122,16 +122,16 @@ def test_over_real_sockets_the_hand_feels_the_wall_and_no_energy_is_made(delay, 
         with ServoThread(held), SceneThread(wall.servo, scene):
             wait(wall.servo, 3500)
         # what really was at each end, after the last tick of both
-        paid = hand.line.end.joules[IN] + scene.line.end.joules[IN]
-        given = hand.line.end.joules[OUT] + scene.line.end.joules[OUT]
+        paid = hand.line.end.joules["paid"][0] + scene.line.end.joules["paid"][0]
+        given = hand.line.end.joules["given"][0] + scene.line.end.joules["given"][0]
         own = hand.line.end.joules
-        assert own[HEARD] <= scene.line.end.joules[IN]
+        assert own["heard"][0] <= scene.line.end.joules["paid"][0]
     del alive
     assert given <= paid + ROUNDING
-    assert own[OUT] <= RHO * own[IN] + own[HEARD] + ROUNDING
-    assert scene.line.end.joules[OUT] <= (1.0 - RHO) * scene.line.end.joules[HEARD] + ROUNDING
+    assert own["given"][0] <= RHO * own["paid"][0] + own["heard"][0] + ROUNDING
+    assert scene.line.end.joules["given"][0] <= (1.0 - RHO) * scene.line.end.joules["heard"][0] + ROUNDING
     assert np.abs(drain_rows(wall.servo)[:, SENT[0]]).max() > 0.3, "the wall was touched"
-    assert own[IN] > 2e-3, "and felt"
+    assert own["paid"][0] > 2e-3, "and felt"
     if loss:
         assert relay.lost > 0
 
@@ -199,7 +199,7 @@ def test_what_is_no_message_and_who_is_not_the_hand_is_not_heard():
     relay, scene, hand = joined()
     with relay, scene, hand, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         stranger.bind((HOME, 0))
-        heard = scene.line.end.words.copy()
+        heard = scene.line.end.words["newest"][0]
         port = scene._socket.getsockname()[1]
         for noise in (b"", b"x", b"\xff" * SIZE, b"\x00" * (SIZE + 8), np.full(WORDS, np.nan).tobytes()):
             stranger.sendto(noise, (HOME, port))
@@ -207,8 +207,8 @@ def test_what_is_no_message_and_who_is_not_the_hand_is_not_heard():
         time.sleep(0.05)
         assert scene.answered()
         # its own hand's last calls may still have come; none of the noise moved anything
-        assert not scene.line.end.words[LEFT] and np.isfinite(scene.line.end.vector).all()
-        assert scene.line.end.words[1] >= heard[1]
+        assert not scene.line.end.words["left"][0] and np.isfinite(scene.line.end.vector).all()
+        assert scene.line.end.words["newest"][0] >= heard
 
 
 def test_a_whole_run_is_touched_from_another_end_and_ends_both(tmp_path):

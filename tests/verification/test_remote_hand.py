@@ -19,13 +19,8 @@ from palpo.haptics.remote import (
     BRAKE,
     FOLLOWING,
     FULL,
-    HEARD,
-    IN,
     MAGIC,
-    NEWEST,
-    OUT,
     PAID,
-    PLACED,
     RHO,
     WORDS,
     hand_tick,
@@ -87,17 +82,18 @@ class Remote:
         for message in self.there.arrived(self.tick):
             assert hear(self.scene, message)
         own = self.servo.device_port
-        if self.scene.words[NEWEST]:
+        if self.scene.words["newest"][0]:
             scene_tick(self.scene, self.servo.sent, DT, own.position, own.velocity)
         else:
             own.position[:] = self.device.positions[0]
         servo_run(self.servo, 1)
-        if self.scene.words[PLACED]:
+        if self.scene.words["placed"][0]:
             tell(self.scene, self.servo.sent, UPRIGHT, 0, self.message)
             self.back.send(self.tick, self.message)
         self.felt.append(self.force.copy())
         self.given.append(self.servo.sent.copy())
-        self.account.append((*self.hand.joules[:2], *self.scene.joules[:2]))
+        ends = self.hand, self.scene
+        self.account.append([end.joules[name][0] for end in ends for name in ("paid", "given")])
         self.tick += 1
 
     def energies(self):
@@ -213,15 +209,15 @@ def test_in_contact_with_a_scene_at_50_ms_and_5_percent_loss_the_channel_stays_p
 
 def test_an_old_or_doubled_message_moves_nothing_and_its_energy_counts_once():
     one, other, message = make_end(), make_end(), np.zeros(WORDS)
-    one.joules[IN] = 2.0
+    one.joules["paid"][0] = 2.0
     tell(one, np.array([1.0, 2.0, 3.0]), UPRIGHT, 0, message)
     old = message.copy()
-    one.joules[IN] = 5.0
+    one.joules["paid"][0] = 5.0
     tell(one, np.array([4.0, 5.0, 6.0]), UPRIGHT, 3, message)
     for heard in (message, old, message, old):
         assert hear(other, heard)
-        assert other.vector.tolist() == [4.0, 5.0, 6.0] and other.joules[HEARD] == 5.0
-    assert other.joules[OUT] == 0.0
+        assert other.vector.tolist() == [4.0, 5.0, 6.0] and other.joules["heard"][0] == 5.0
+    assert other.joules["given"][0] == 0.0
 
 
 @pytest.mark.parametrize(("place", "value"), [(MAGIC, 1.0), (PAID, np.nan), (4, np.inf), (8, -np.inf)])
@@ -230,4 +226,4 @@ def test_what_is_no_message_is_not_heard(place, value):
     tell(make_end(), np.ones(3), UPRIGHT, 0, message)
     message[place] = value
     assert not hear(end, message)
-    assert not end.vector.any() and end.joules[HEARD] == 0.0 and end.words[NEWEST] == 0
+    assert not end.vector.any() and end.joules["heard"][0] == 0.0 and end.words["newest"][0] == 0
