@@ -33,6 +33,8 @@ CLEARANCE = 2e-3
 """Height of the cup above its partner at first [m]."""
 PUSH = 1e-3
 """Push depth [m] that docs/suction.md fixed beforehand."""
+LIFTING = 5e-3
+"""Push [m] of the scenes in which whatever else is lifted; docs/suction.md."""
 SIDE = 0.115
 """Edge of the cubes [m]."""
 GROUND = -SIDE - 1e-4

@@ -1,8 +1,8 @@
 """Every lift of the thesis's figures 5.12 to 5.15 with the air under the rim computed, on equal surfaces.
 
 No gap counts as airtight for long, no largest pressure is given and nothing differs from figure to figure but
-what the thesis names: cup, partner, mass. The push is that of docs/suction.md, friction the scenes' own; the
-roughness of all surfaces is varied together. What a cup holds then follows from how its rim bears, and for
+what the thesis names: cup, partner, mass. Pushes are those of docs/suction.md; the roughness of all surfaces
+is varied together, and on one of them friction. What a cup holds then follows from how its rim bears, and for
 how long from how the surfaces touch. Outcomes unlike the thesis's stay in the table, with the numbers that
 decide them: the strongest suction, and how tight the rim was at best.
 """
@@ -21,6 +21,7 @@ from palpo.studies.suction_curvature import FLATNESSES, half_cylinder
 from palpo.studies.suction_mass import MASSES
 from palpo.studies.suction_runs import (
     BLOCK,
+    LIFTING,
     PUSH,
     THESIS,
     changes,
@@ -39,6 +40,19 @@ ROUGHNESSES = (1e-6, 2e-6, 5e-6, 10e-6)
 """Root mean square, cup and partner together [m]: of a polished, a milled and two blasted surfaces."""
 
 
+MILLED, FRICTION = 2e-6, 0.6
+"""The scenes' own roughness [m] and mu."""
+FRICTIONS = (0.2, 2.0, 10.0)
+"""Others, on the scenes' own roughness; the last holds all that presses."""
+
+
+class Surfaces(NamedTuple):
+    """What cup and partner are like: rms height [m], and mu."""
+
+    rms: float
+    mu: float = FRICTION
+
+
 class Lift(NamedTuple):
     """A cup on a partner, and what the thesis shows."""
 
@@ -48,6 +62,11 @@ class Lift(NamedTuple):
     cup: str
     partner: str  # as a TOML table
     x: float = 0.0  # [m] the cup beside the origin
+
+    @property
+    def push(self) -> float:
+        """[m]."""
+        return PUSH if self.figure == "5.14" else LIFTING
 
 
 class Outcome(NamedTuple):
@@ -96,32 +115,35 @@ def run(out: Path, quick: bool) -> list[Line]:
     chosen = [
         lift for lift in lifts() if not quick or (lift.figure == "5.14" and lift.what.startswith("small"))
     ]
-    cases = list(product((2e-6,) if quick else ROUGHNESSES, chosen))
+    columns = [Surfaces(rms) for rms in ROUGHNESSES] + [Surfaces(MILLED, mu) for mu in FRICTIONS]
+    cases = list(product([Surfaces(MILLED)] if quick else columns, chosen))
     work = partial(tried, 76 if quick else 203, quick)
     found = dict(zip(cases, spread(work, cases, "lifts", quick), strict=True))
     write_csv(
         out / "lifts.csv",
         [
             {
-                "rms_m": rms,
+                "rms_m": surfaces.rms,
+                "mu": surfaces.mu,
+                "push_m": lift.push,
                 "figure": lift.figure,
                 "what": lift.what,
                 "thesis": lift.lifts,
                 **outcome._asdict(),
             }
-            for (rms, lift), outcome in found.items()
+            for (surfaces, lift), outcome in found.items()
         ],
     )
     save_figure(out / "lifts.png", 5.4, partial(_draw, found=found))
     return claims_of(found)
 
 
-def tried(resolution: int, quick: bool, case: tuple[float, Lift]) -> Outcome:
-    """Pressed by PUSH, lifted, and held for half a second."""
-    rms, lift = case
+def tried(resolution: int, quick: bool, case: tuple[Surfaces, Lift]) -> Outcome:
+    """Pressed, lifted, and held for half a second."""
+    surfaces, lift = case
     share = 0.5 if quick else 1.0
-    path = press_and_lift(PUSH, down=0.4 * share, press=0.4 * share, lift=1.0 * share, after=0.5 * share)
-    seal = f'gas={{kind="passive", seal={{rms={rms!r}}}}}'
+    path = press_and_lift(lift.push, down=0.4 * share, press=0.4 * share, lift=1.0 * share, after=0.5 * share)
+    seal = f'gas={{kind="passive", seal={{rms={surfaces.rms!r}}}}}'
     best = [0.0, np.inf]
 
     def watch(suction: Suction) -> bool:
@@ -131,17 +153,17 @@ def tried(resolution: int, quick: bool, case: tuple[float, Lift]) -> Outcome:
             best[1] = min(best[1], float(suction.seeping()[k].sum()) / suction.h)
         return False
 
-    overrides = changes(lift.cup, resolution, path, lift.partner, x=lift.x, more=[seal])
+    overrides = changes(lift.cup, resolution, path, lift.partner, mu=surfaces.mu, x=lift.x, more=[seal])
     trace = lead(overrides, after=watch)
     high = float(np.nanmax(trace.pressure)) if np.isfinite(trace.pressure).any() else 0.0
     return Outcome(lifted(trace), float(trace.partner.max()), best[0], best[1], high)
 
 
-def claims_of(found: dict[tuple[float, Lift], Outcome]) -> list[Line]:
+def claims_of(found: dict[tuple[Surfaces, Lift], Outcome]) -> list[Line]:
     """Each lift: on how many of the surfaces it comes out as in the thesis, and what decides."""
     lines: list[Line] = []
     for lift in dict.fromkeys(lift for _, lift in found):
-        own = {rms: outcome for (rms, other), outcome in found.items() if other == lift}
+        own = {surfaces: outcome for (surfaces, other), outcome in found.items() if other == lift}
         agreed = sum(outcome.lifted == lift.lifts for outcome in own.values())
         smooth = own[min(own)]
         told = f"{1e3 * smooth.highest:.1f} mm high, suction up to {smooth.suction:.0f} Pa"
@@ -152,28 +174,32 @@ def claims_of(found: dict[tuple[float, Lift], Outcome]) -> list[Line]:
                 f"{2e12 * smooth.conductance:.3g} mm3/s per kPa",
             )
         )  # fmt: skip
-    for rms in dict.fromkeys(rms for rms, _ in found):
-        both = [outcome.lifted == lift.lifts for (other, lift), outcome in found.items() if other == rms]
+    for surfaces in dict.fromkeys(surfaces for surfaces, _ in found):
+        both = [outcome.lifted == lift.lifts for (other, lift), outcome in found.items() if other == surfaces]
         lines.append(
-            Reported(f"as in the thesis on {1e6 * rms:g} um rms", sum(both), "", f"of {len(both)} lifts")
+            Reported(f"as in the thesis on {_named(surfaces)}", sum(both), "", f"of {len(both)} lifts")
         )
     return lines
 
 
-def _draw(figure: Figure, found: dict[tuple[float, Lift], Outcome]) -> None:
+def _named(surfaces: Surfaces) -> str:
+    return f"{1e6 * surfaces.rms:g} um rms, mu {surfaces.mu:g}"
+
+
+def _draw(figure: Figure, found: dict[tuple[Surfaces, Lift], Outcome]) -> None:
     axes = figure.subplots()
     names = list(dict.fromkeys(lift for _, lift in found))
-    roughnesses = list(dict.fromkeys(rms for rms, _ in found))
-    for (rms, lift), outcome in found.items():
+    columns = list(dict.fromkeys(surfaces for surfaces, _ in found))
+    for (surfaces, lift), outcome in found.items():
         agrees = outcome.lifted == lift.lifts
         axes.plot(
-            roughnesses.index(rms), -names.index(lift), ls="", marker="o" if outcome.lifted else "x", ms=9,
+            columns.index(surfaces), -names.index(lift), ls="", marker="o" if outcome.lifted else "x", ms=9,
             mew=2, color=COLOURS["low" if agrees else "paper"],
         )  # fmt: skip
-    axes.set_xticks(range(len(roughnesses)), [f"{1e6 * rms:g}" for rms in roughnesses])
+    axes.set_xticks(range(len(columns)), [_named(c).replace(", ", "\n") for c in columns], fontsize=8)
     axes.set_yticks(
         [-k for k in range(len(names))], [f"{lift.figure}: {lift.what}" for lift in names], fontsize=8
     )
-    axes.set_xlabel("roughness of cup and partner, rms [um]")
+    axes.set_xlabel("roughness of cup and partner, friction")
     axes.set_title("o lifted and held, x not; green as in the thesis", loc="left", fontsize=9.5)
     axes.margins(x=0.2)

@@ -44,6 +44,7 @@ def test_air_in_a_lifting_cup_obeys_the_gas_law_and_only_leaves(tmp_path: Path) 
         "air pressed out",
         "suction while the cube hangs",
         "cube at the end",
+        "flow computed",
     )
 
 
