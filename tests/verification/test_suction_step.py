@@ -290,6 +290,21 @@ def test_the_air_of_a_flattened_cup_leaks_to_the_atmospheres_pressure_from_eithe
     assert p[-1] == pytest.approx(AIR.atmosphere, rel=5e-3)
 
 
+def test_the_gap_that_contact_keeps_holds_no_air():
+    """Half of it, and the cup lower by the other half: the same."""
+    volumes = []
+    for closer in (0.0, 0.5 * LIMITS.contact):
+        limits = thresholds(*(distance - closer for distance in LIMITS))
+        cup = small_cup(above=2e-4 - closer)
+        wall = FixedSide(slab(0.2, 1, 0.02))
+        record = Record(Suction([CupSpec(cup)], wall, limits, replace(AIR, leak=2e-5), H, stop=TIGHT))
+        record.run(press_and_lift(10.2e-3, 0.4, 0.0), 0.5)
+        assert record.system.flat.all()
+        volumes.append(record.columns[1, [20, -1]])
+    # what the solver leaves
+    assert volumes[1] == pytest.approx(volumes[0], rel=1e-3)
+
+
 def test_a_solution_that_diverges_lets_no_air_out_and_is_counted(monkeypatch):
     def run_away(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks):
         a.best[len(b) - 1] = 1e6  # far over the largest pressure, where air would leave
