@@ -50,10 +50,6 @@ SERIES = (
 )
 """Curves of a plot, in their order."""
 
-SOFT = from_hex("#d98673")
-STIFF = from_hex("#8ea0b5")
-WIRE = from_hex("#c99a3d")
-BODIES = (SOFT, STIFF, WIRE, from_hex("#6fa88f"), from_hex("#a58bc4"), from_hex("#7fb0d6"))
 
 # Perceptually uniform, and read alike by the colour-blind. Lines between 33 samples keep it within 1 %.
 COLOUR_MAP: NDArray[np.float64] = matplotlib.colormaps["viridis"](np.linspace(0.0, 1.0, 33))[:, :3]

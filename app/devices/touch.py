@@ -16,7 +16,8 @@ from palpo.haptics.errors import HapticsError
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
-    from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+    from palpo.haptics.backends.openhaptics import OpenHapticsDevice
+    from palpo.haptics.backends.openhaptics_thread import TouchThread
     from palpo.haptics.servo import Servo
 
 SETUP = "from palpo.haptics.backends.openhaptics_setup import"
@@ -100,7 +101,7 @@ sys.exit(not found.ok)
         return external_device(spec.rates.dt, FILTER_HZ)
 
     def driver(self, servo: Servo) -> ServoDriver:
-        from palpo.haptics.backends.openhaptics import TouchThread
+        from palpo.haptics.backends.openhaptics_thread import TouchThread
 
         self._thread = TouchThread(servo, self._opened, self.tell)
         return self._thread

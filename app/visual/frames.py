@@ -68,6 +68,18 @@ class ServoFrames(Frames):
         """The picture of slot k as a state, whose arrays may be the slot's own."""
         raise NotImplementedError
 
+    def contacts_and_hand(self, k: int, tick: int, dt: float, counters: NDArray[np.int64]) -> SceneState:
+        """The vertices as they are, and of slot k the contacts, the hand and its force [N], once it began."""
+        p = self.picture
+        state = SceneState(self.vertices, tick, tick * dt, counters=counters)
+        if p.tick[k] < 0:
+            return state
+        n = int(p.n_contacts[k])
+        state.contact_point, state.contact_force = p.contact_point[k, :n], p.contact_force[k, :n]
+        state.contact_state = p.contact_status[k, :n].astype(np.int64)
+        state.device_point, state.held_point, state.hand_force = p.target[k], p.position[k], p.force[k]
+        return state
+
     def take_tool(self) -> int:
         """Slot of the newest picture, which stays until this is asked again; -1 where the reader takes it."""
         return -1 if self.follows else int(acquire(self.picture_control)[0])

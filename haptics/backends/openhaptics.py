@@ -12,47 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
-
 from palpo.haptics.backends import openhaptics_prepare as prepare
-from palpo.haptics.backends.guardian import Guardian
-from palpo.haptics.backends.openhaptics_library import ERRORS, Library, explain, load
+from palpo.haptics.backends.openhaptics_library import Library, explain, load
 from palpo.haptics.backends.openhaptics_tick import (
-    BY_HAND,
-    CALIBRATING,
-    ENDED,
-    FAULT_CODE,
-    FAULT_INTERNAL,
-    FORCE_TAKEN,
     FUNCTIONS,
-    HELD,
-    INSIDE,
-    LAST_CALL,
-    SWITCH_OPEN,
-    UNKNOWN_CODE,
-    UNKNOWN_INTERNAL,
-    make_touch_tick,
-    touch_callback,
-    touch_data,
 )
-from palpo.haptics.control import finished_reason, request_stop, tick_count
-from palpo.haptics.device import DEVICE_GONE, PHANTOM_DESKTOP, TOUCH, DeviceSpec
-from palpo.haptics.drivers import compile_servo, servo_run
+from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH, DeviceSpec
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
-from palpo.haptics.servo import Servo
 from palpo.physics.exchange.handle import Handle
 
 STARTING = 1.0
 """Seconds that the device's scheduler may take to its first tick."""
-QUIET = 0.05
-"""Seconds without a tick, as long as a fade takes, after which the force is said not to be known."""
 PATIENCE = 0.25
 """Seconds without a tick after which the device's scheduler is taken for dead, as frames are for too old."""
 CALIBRATION = 1.0
 """Seconds that an automatic calibration may take."""
-SERVED = 0.9
-"""Share of the ticks below which the bus is said to be slow."""
 LASTING = {TOUCH.name: 0.88, PHANTOM_DESKTOP.name: 1.75}
 """Force [N] that a device stands for ever where it does not say so itself."""
 FILTER_HZ = 30.0
@@ -62,7 +36,7 @@ MILLIMETRE = 1e-3
 Corner = tuple[float, float, float]
 
 _opened: dict[str | None, "OpenHapticsDevice"] = {}
-_kept: list[Handle] = []
+kept: list[Handle] = []
 """Data of callbacks that a dead scheduler may still call: they must outlive it."""
 
 
@@ -197,7 +171,7 @@ class OpenHapticsDevice:
             ended = bool(tick.words[prepare.ENDED])
             tick.words[prepare.ENDED] = 1
             if not ended:
-                _kept.append(data)
+                kept.append(data)
             self.library.release(job, scheduled=not ended)
             tell("")
         self.has = [bool(there) for there in tick.has]
@@ -315,181 +289,3 @@ def _what_to_do(styles: int, c: Any) -> str:
     if styles & c.HD_CALIBRATION_AUTO:
         return "move the stylus slowly through its whole workspace"
     return "bring the arm to its reset position and calibrate it in Touch Setup"
-
-
-class TouchThread:
-    """Runs a servo on the scheduler of a device: as `haptics.servo.ServoThread`, without a thread of its own.
-
-    The servo's device has the source EXTERNAL and its period is the scheduler's. The device stays open: close
-    it afterwards. A context manager that stops the servo however the block ends.
-    """
-
-    def __init__(self, servo: Servo, device: OpenHapticsDevice, tell: Callable[[str], object] = str) -> None:
-        """tell: hears why the device gives no force now, and an empty text once it does."""
-        self.servo, self.device, self._tell = servo, device, tell
-        self.error: BaseException | None = None
-        self.scheduler = "the device's scheduler was not started"
-        library = device.library
-        addresses = [library.address(name) for name in FUNCTIONS]
-        self._tick = make_touch_tick(
-            servo, addresses, device.handle, device.has, device.style, device.lasting
-        )
-        self._data = touch_data(self._tick)
-        self._job: int | None = None
-        self._silent = ""
-        self._quiet = 0  # 1 when a silence is still to be told, 2 once it is
-        self._seen = 0, 0.0
-        self._guardian: Guardian | None = None
-        self._told = np.zeros_like(self._tick.counts)
-        self._said, self._served = "", (0, 0)
-
-    def start(self) -> Self:
-        """Compile, then put the servo on the scheduler; returns after its first tick.
-
-        Raises HapticsError if the scheduler refuses it or does not call within STARTING.
-        """
-        compile_servo(self.servo)
-        rate = 1e9 / self.servo.period_ns
-        self._job = self.device.library.schedule(touch_callback.address, self._data.address, rate)
-        self._guardian = Guardian(self.device.name)
-        self.scheduler = f"the device's own scheduler calls the servo at {rate:g} Hz"
-        self._seen = 0, time.monotonic()
-        try:
-            while self.running and tick_count(self.servo) == 0:
-                time.sleep(1e-3)
-        except BaseException:
-            self.stop()
-            self.join(PATIENCE)
-            raise
-        if self._silent:
-            self._release()
-            raise HapticsError(self._silent)
-        return self
-
-    @property
-    def _ended(self) -> bool:
-        return bool(self._tick.words[ENDED])
-
-    @property
-    def running(self) -> bool:
-        """Whether the scheduler still calls the servo."""
-        if self._job is None or self._ended or self._silent:
-            return False
-        # a paused servo is called and makes no tick
-        ticks, called, now = tick_count(self.servo), int(self._tick.clock[LAST_CALL]), time.monotonic()
-        patience = PATIENCE if ticks else STARTING
-        if called != self._seen[0]:
-            self._seen = called, now
-            self._quiet = 0
-        elif now - self._seen[1] > patience:
-            self._silent = f"the scheduler of {self.device.title} has not called for {patience:g} s"
-        elif now - self._seen[1] > QUIET and ticks and self._quiet == 0:
-            self._quiet = 1
-        return not self._silent
-
-    @property
-    def reason(self) -> str:
-        """Why the servo stopped, in words; "running" until then. A lost device says what became of it."""
-        if self._silent:
-            return self._silent
-        reason = int(finished_reason(self.servo))
-        if reason == STOP_DEVICE_LOST:
-            fault = self._tick.fault
-            return explain(int(fault[FAULT_CODE]), int(fault[FAULT_INTERNAL]))
-        return REASONS[reason]
-
-    def events(self) -> dict[str, int]:
-        """The device's warnings and errors since last asked, in words, and how often each came."""
-        new = self._tick.counts - self._told
-        self._told += new
-        fault = self._tick.fault
-        unknown = explain(int(fault[UNKNOWN_CODE]), int(fault[UNKNOWN_INTERNAL]))
-        sentences = [*map(explain, ERRORS), unknown]
-        said = {sentence: int(n) for n, sentence in zip(new, sentences, strict=True) if n > 0}
-        if self._quiet == 1:
-            self._quiet = 2
-            said[f"the scheduler of {self.device.title} does not call: the force is not known, let go"] = 1
-        state = self.state
-        if state != self._said:
-            self._tell(state)
-        self._said = state
-        slow = self._slow_bus()
-        if slow:
-            said[slow] = 1
-        return said
-
-    @property
-    def state(self) -> str:
-        """Why the device gives no force now and what to do about it; empty while it does."""
-        held, device = int(self._tick.words[HELD]), self.device
-        if held & BY_HAND:
-            return f"{device.title} wants to be calibrated: {device.what_to_do}"
-        if held & CALIBRATING:
-            return f"{device.title} updates its calibration; the force comes back by itself"
-        if held & SWITCH_OPEN:
-            return "the safety switch of the stylus is open: hold it to feel"
-        if held & FORCE_TAKEN:
-            return "the driver switched the force off, as it does when the stylus is too fast; it comes back"
-        return ""
-
-    def _slow_bus(self) -> str:
-        """A sentence for each second in which fewer than SERVED of the ticks were served."""
-        steps, skipped = (int(self.servo.statistics.counts[k][0]) for k in ("steps", "skipped"))
-        done, lost = steps - self._served[0], skipped - self._served[1]
-        if (done + lost) * self.servo.dt < 1.0:
-            return ""
-        self._served = steps, skipped
-        if done >= SERVED * (done + lost):
-            return ""
-        return f"the bus of {self.device.title} is slow: it misses ticks; give it a port of its own"
-
-    @property
-    def lost(self) -> bool:
-        """Whether the device is not to be used again without being opened anew."""
-        return bool(self._silent) or int(finished_reason(self.servo)) == STOP_DEVICE_LOST
-
-    def served(self) -> float:
-        """Ticks done over the periods that have passed, by the servo's own statistics."""
-        counts = self.servo.statistics.counts[0]
-        return float(counts["steps"] / max(counts["steps"] + counts["skipped"], 1))
-
-    def stop(self) -> None:
-        """Ask the servo to fade and end; returns at once."""
-        request_stop(self.servo)
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if the time [s] ran out. Afterwards the scheduler calls no more."""
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while self.running:
-            if time.monotonic() > end:
-                return False
-            time.sleep(1e-3)
-        self._release()
-        return True
-
-    def _release(self) -> None:
-        """Leave the scheduler; without a last tick, disable the device and bring the servo to its end."""
-        if self._job is None:
-            return
-        silent, job, self._job = not self._ended, self._job, None
-        # first of all: a callback that comes late does nothing
-        self._tick.words[ENDED] = 1
-        if silent:
-            _kept.append(self._data)
-            # before the scheduler is left: that may wait for ever, and this takes the force
-            self.device.close()
-        answered = self.device.library.release(job, scheduled=silent)
-        if self._guardian is not None and answered:
-            self._guardian.dismiss()
-        if not answered:
-            self._silent += "; libHD does not answer: the force is not known, let go of the stylus"
-        if silent and not self._tick.words[INSIDE]:
-            self.servo.device.health[0] = DEVICE_GONE
-            servo_run(self.servo, round(STARTING / self.servo.dt))
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
-        self.join(5.0)

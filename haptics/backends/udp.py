@@ -48,7 +48,6 @@ from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 from palpo.physics.kernels import callback, inlined, kernel
 
-ANYWHERE = "0.0.0.0"
 SIZE = 8 * WORDS
 """Bytes of a message."""
 MOST = 64

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.exchange.port import make_port
 from tests.libdhd.stand_in import FALCON, READING, SIGMA, fresh_stand_in
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
+from tests.realtime.busy import busy_python
 from tests.servo.wall import make_wall
 
 ROUNDING = 1e-14
@@ -160,21 +160,10 @@ def test_forces_and_torques_are_the_lock_step_servo_s_tick_for_tick_beside_a_bus
     """Nothing of a tick is Python's: a thread that never lets go of the interpreter burns beside it."""
     stand_in.hand(SIGMA, 0.008, 2.0)
     limits = make_limits(20.0, motors=Motors(0.4))
-    wall, over = wall_of(limits), threading.Event()
+    wall = wall_of(limits)
     wall.port.torque[:] = [0.02, -0.05, 0.01]
-
-    def burn():
-        while not over.is_set():
-            sum(range(1000))
-
-    burner = threading.Thread(target=burn)
-    burner.start()
-    try:
-        with DhdDevice() as device, DhdThread(wall.servo, device) as thread:
-            wait(wall.servo, 1200)
-    finally:
-        over.set()
-        burner.join()
+    with busy_python(), DhdDevice() as device, DhdThread(wall.servo, device) as thread:
+        wait(wall.servo, 1200)
     rows, sent = drain_rows(wall.servo), stand_in.sent(SIGMA)
     assert thread.reason == "stop requested" and len(rows) == len(sent)
     reference = wall_of(limits)

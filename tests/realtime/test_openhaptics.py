@@ -15,8 +15,9 @@ from palpo.app.runtime.rigs import Start
 from palpo.app.systems.multirate.rig import MultirateRig
 from palpo.config.load import load_scene
 from palpo.haptics.backends import foreign, openhaptics_library, openhaptics_tick
-from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, find
 from palpo.haptics.backends.openhaptics_reading import convert_reading
+from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
@@ -39,6 +40,7 @@ from tests.libhd.bench import (
     wait,
 )
 from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, fresh_stand_in
+from tests.realtime.busy import busy_python
 
 ROUNDING = 1e-14
 """The same operations on forces of a few newtons, in two compilations [N]."""
@@ -323,20 +325,9 @@ def test_pyopenhaptics_own_device_runs_unmodified_against_the_stand_in(stand_in)
 
 @pytest.mark.realtime
 def test_beside_a_busy_python_thread_999_of_1000_ticks_are_served():
-    quit_burning = threading.Event()
-
-    def burn():
-        while not quit_burning.is_set():
-            sum(range(1000))
-
-    burner = threading.Thread(target=burn)
-    burner.start()
-    try:
+    with busy_python():
         # a virtual machine's host takes time from every thread now and then: the best of three is the servo's
         assert max(share_served(2000) for _ in range(3)) >= 0.999
-    finally:
-        quit_burning.set()
-        burner.join()
 
 
 def share_served(ticks):

@@ -26,6 +26,7 @@ from palpo.haptics.summary import servo_summary
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.port import make_port
+from tests.realtime.busy import busy_python
 from tests.servo.swing import oscillation_path
 from tests.servo.wall import make_wall
 
@@ -69,22 +70,11 @@ def test_the_real_time_driver_does_the_very_ticks_of_the_lock_step_driver():
 
 def test_a_busy_python_thread_costs_the_servo_no_more_deadlines_than_the_bare_clock_loop():
     wall = touch_on_a_wall()
-    bare, quit_burning = make_statistics(), threading.Event()
-
-    def burn():
-        while not quit_burning.is_set():
-            sum(range(1000))
-
-    burner = threading.Thread(target=burn)
-    burner.start()
-    try:
-        with ServoThread(wall.servo) as servo:
-            baseline_loop(1000, wall.servo.period_ns, bare, make_scratch())
-            servo.stop()
-            assert servo.join(5.0)
-    finally:
-        quit_burning.set()
-        burner.join()
+    bare = make_statistics()
+    with busy_python(), ServoThread(wall.servo) as servo:
+        baseline_loop(1000, wall.servo.period_ns, bare, make_scratch())
+        servo.stop()
+        assert servo.join(5.0)
     steps = tick_count(wall.servo)
     assert steps == wall.calls
     assert steps + wall.servo.statistics.counts["skipped"][0] >= 1000, (

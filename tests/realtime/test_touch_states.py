@@ -11,7 +11,8 @@ from palpo.app.devices.table import choose
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.haptics.backends import openhaptics_prepare
-from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, find
+from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.device import EXTERNAL, PHANTOM_DESKTOP, TOUCH, make_virtual_device
 from palpo.haptics.drain import drain_rows

@@ -14,7 +14,7 @@ from palpo.app.cli.progress import Silent
 from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
-from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread, find
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice, find
 from palpo.haptics.backends.openhaptics_library import (
     BAD_READING,
     ERRORS,
@@ -24,6 +24,7 @@ from palpo.haptics.backends.openhaptics_library import (
     let_find,
     library_folders,
 )
+from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.backends.openhaptics_tick import touch_callback
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drain import drain_rows
@@ -327,7 +328,8 @@ def test_a_warning_at_every_tick_is_said_once_and_counted(stand_in, tmp_path):
 
 HANGING = """
 import sys, time
-from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice
+from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.errors import HapticsError
 from tests.libhd.bench import touch_wall, wait
 from tests.libhd.stand_in import DEFAULT, fresh_stand_in
@@ -368,7 +370,8 @@ def test_a_callback_that_never_returns_keeps_nobody_waiting_and_is_told():
 
 KILLED = """
 import sys, time
-from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice
+from palpo.haptics.backends.openhaptics_thread import TouchThread
 from tests.libhd.bench import touch_wall, wait
 
 wall = touch_wall()

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from palpo.app.runtime import tick_clock
 from palpo.haptics.backends import openhaptics_tick
-from palpo.haptics.backends.openhaptics import OpenHapticsDevice, TouchThread
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice
+from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.control import finished_reason
 from palpo.haptics.device import TOUCH
 from palpo.haptics.drain import drain_rows

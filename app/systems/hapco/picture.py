@@ -36,21 +36,6 @@ class HapcoVisual(ServoFrames):
 
     def told(self, k: int, tick: int, counters: NDArray[np.int64]) -> SceneState:
         """The picture of slot k."""
-        p = self.picture
-        started = p.tick[k] >= 0
-        n = int(p.n_contacts[k]) if started else 0
-        nowhere = np.full(3, np.nan)
-        if started:
-            self.vertices[:] = p.surface[k]
-        return SceneState(
-            vertices=self.vertices,
-            tick=tick,
-            time=tick * self._dt,
-            contact_point=p.contact_point[k, :n],
-            contact_force=p.contact_force[k, :n],
-            contact_state=p.contact_status[k, :n].astype(np.int64),
-            device_point=p.target[k] if started else nowhere,
-            held_point=p.position[k] if started else nowhere,
-            hand_force=p.force[k] if started else nowhere,
-            counters=counters,
-        )
+        if self.picture.tick[k] >= 0:
+            self.vertices[:] = self.picture.surface[k]
+        return self.contacts_and_hand(k, tick, self._dt, counters)

@@ -61,29 +61,17 @@ class SnapVisual(ServoFrames):
 
     def told(self, k: int, tick: int, counters: Ints) -> SceneState:
         """The picture of slot k; its energies and forces are kept."""
-        p = self.picture
-        started = p.tick[k] >= 0
-        n = int(p.n_contacts[k]) if started else 0
-        nowhere = np.full(3, np.nan)
+        started = self.picture.tick[k] >= 0
         if started:
             self._move(k)
             self._keep(k, tick)
         self._measure()
-        return SceneState(
-            vertices=self.vertices,
-            tick=tick,
-            time=tick * self._dt,
-            contact_point=p.contact_point[k, :n],
-            contact_force=p.contact_force[k, :n],
-            contact_state=p.contact_status[k, :n].astype(np.int64),
-            device_point=p.target[k] if started else nowhere,
-            held_point=p.position[k] if started else nowhere,
-            hand_force=self._felt(k) if started else nowhere,
-            counters=counters,
-            scalar=self._scalar,
-            scalar_kind=STRAIN if self.strain else DEFLECTION,
-            scalar_range=np.array([0.0, self._upper[0 if self.strain else 1]]),
-        )
+        state = self.contacts_and_hand(k, tick, self._dt, counters)
+        if started:
+            state.hand_force = self._felt(k)
+        state.scalar, state.scalar_kind = self._scalar, STRAIN if self.strain else DEFLECTION
+        state.scalar_range = np.array([0.0, self._upper[0 if self.strain else 1]])
+        return state
 
     def _keep(self, k: int, tick: int) -> None:
         """Energies [mJ] and forces [N] of a tick that was not looked at before, for the plots."""
