@@ -62,7 +62,7 @@ SHOTS = (
     Shot("wire", "wire", 24.0, 16.0, 3.36),
     Shot("organ", "organ", 30.0, 28.0, 3.5),
     Shot("hapco-block", "hapco-block", 28.0, 24.0, 2.0),
-    Shot("hapco-thousand", "hapco-thousand", 30.0, 34.0, 2.3),
+    Shot("hapco-thousand", "hapco-thousand", 30.0, 34.0, 2.0),
     Shot("mixed-press", "mixed-press", 24.0, 16.0, 2.1),
     Shot("snap", "snap", 22.0, 20.0, 1.92),
     Shot("suction-arm", "suction-arm", 34.0, 14.0, 3.92),
