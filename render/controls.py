@@ -99,6 +99,7 @@ KEYS = (
     Key("z", Request("undo"), "go back to the state that was kept", "live"),
     Key("e", Request("save"), "write the scene with its present values into a file", "live"),
     Key("g", Request("grip"), "hold the tool without a button, let go", "live"),
+    Key("x", Request("press"), "press the tool's button, let it up: it opens the valve of a cup", "live"),
     Key("f", Request("fit"), "fit the scene into the picture, and keep it there"),
     Key("t", Request("follow"), "come near to what is held and follow it, or see everything"),
     *(
@@ -132,7 +133,7 @@ def key_list(drives_tool: bool, recorded: bool = False) -> tuple[tuple[str, str]
         drags.reverse()
         wheel = [("wheel while held", "move the tool in depth"), ("wheel, ctrl + wheel", "zoom")]
     here = [key for key in KEYS if key.only in ("", "recorded" if recorded else "live")]
-    keys = [(key.name, key.words) for key in here if drives_tool or key.request.kind != "grip"]
+    keys = [(key.name, key.words) for key in here if drives_tool or key.request.kind not in ("grip", "press")]
     return *drags, *wheel, *keys
 
 
@@ -146,11 +147,13 @@ class Hand:
     position: Floats
     orientation: Floats
     grip: bool = False
+    pressed: bool = False
+    """Whether the tool's own button is down."""
 
     @property
     def buttons(self) -> int:
-        """The device's buttons as a mask: bit 0 while it grips."""
-        return int(self.grip)
+        """The device's buttons as a mask: bit 0 while the tool's own is down."""
+        return int(self.pressed)
 
 
 def _nothing() -> Floats:
@@ -190,7 +193,12 @@ class Controls:
     def take_hold(self, position: ArrayLike, orientation: ArrayLike) -> None:
         """Let go, and begin anew from where the tool's held point is (3,) [m], (4,)."""
         self._held, self._latched = {}, False
-        self._change(position=np.array(position, float), orientation=np.array(orientation, float), grip=False)
+        self._change(
+            position=np.array(position, float),
+            orientation=np.array(orientation, float),
+            grip=False,
+            pressed=False,
+        )
 
     def see(self, extent: Callable[[], Floats], aspect: float) -> None:
         """Tell which points (n, 3) [m] a fitted view has to hold, and width over height of the picture."""
@@ -298,6 +306,8 @@ class Controls:
                 self.camera = self.camera.seen_from(str(request.value))
             case "overlay":
                 self._overlay(request.key, request.value)
+            case "press":
+                self._change(pressed=self.drives_tool and not self.hand.pressed)
             case "grip":
                 self._latched = self.drives_tool and not self._latched
                 self._grip()

@@ -3,6 +3,7 @@
 `three-rates`: a wire at 1 kHz lays a gel at 100 Hz on a liver at 20 Hz, drags it and lifts it off.
 `two-hands`: two tools squeeze a soft cylinder and lift it; both hands together, and each by itself.
 `mixed-press`: a quasi-static block is pressed on a dynamic liver and dragged.
+`mixed-cup`: a suction cup in the hand grips a soft cylinder, lifts it and drops it.
 `mixed-snap`: the two-prong connector whose socket stands on soft tissue; how much softer the click is than on
 a firm base stands beside.
 
@@ -58,6 +59,7 @@ CASES = (
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
     Case("two-hands", 0.9, short=True, hangs=(3.2, 3.6)),
+    Case("mixed-cup", None, ((), ("rates.low_hz=50",))),
     Case(
         "mixed-snap",
         1.65,

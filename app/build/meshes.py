@@ -3,17 +3,17 @@ is compiled."""
 
 from numpy.typing import ArrayLike
 
-from palpo.app.build.parts import chosen_nodes, generated_tets, placed
+from palpo.app.build.parts import chosen_nodes, cup_shape, generated_tets, placed
 from palpo.config.schema.body import ElasticBody
 from palpo.config.schema.geometry import BodyFile, HexBlock, VolumeFile
 from palpo.config.schema.partner import SoftPartner
-from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, CupModel, RevolvedCup, SuctionScene
+from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, SuctionScene
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.cache import cache_folder
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io, partners
-from palpo.physics.mesh.cups import CUPS, GRIDS, CupShape, cup
+from palpo.physics.mesh.cups import GRIDS, cup
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.octopus_arm import octopus_arm
@@ -36,13 +36,6 @@ def solid_mesh(body: ElasticBody) -> HexMesh | TetMesh:
         mesh = generated_tets(g)
         assert mesh is not None
     return mesh.with_nodes(placed(mesh.nodes, body.placement))
-
-
-def shape_of(g: CupModel | RevolvedCup) -> CupShape:
-    """The section of a cup that is turned about its axis."""
-    if isinstance(g, CupModel):
-        return CUPS[g.model].shape
-    return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
 
 
 def quasistatic_body(told: ElasticBody, key: str, gravity: ArrayLike) -> QuasistaticBody:
@@ -72,7 +65,7 @@ def cup_mesh(told: Cup) -> TetMesh:
         mesh = io.read_tet_mesh(g.path)
         mesh = mesh.with_nodes(mesh.nodes * g.scale)
     else:
-        mesh = cup(shape_of(g), GRIDS[g.resolution]).mesh
+        mesh = cup(cup_shape(g), GRIDS[g.resolution]).mesh
     return mesh.with_nodes(placed(mesh.nodes, told.placement))
 
 

@@ -15,7 +15,7 @@ from palpo.config.schema.body import (
     RigidBody,
     TetBody,
 )
-from palpo.config.schema.geometry import Placement, Prong, TetGeometry, VolumeFile
+from palpo.config.schema.geometry import CupModel, Placement, Prong, RevolvedCup, TetGeometry, VolumeFile
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
@@ -26,6 +26,7 @@ from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate, io
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.connectors import registry as connectors
+from palpo.physics.mesh.cups import CUPS, GRIDS, CupShape, cup
 from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -77,6 +78,13 @@ def _material(spec: TetBody | BeamBody) -> Material:
     )
 
 
+def cup_shape(g: CupModel | RevolvedCup) -> CupShape:
+    """The section of a cup that is turned about its axis."""
+    if isinstance(g, CupModel):
+        return CUPS[g.model].shape
+    return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
+
+
 def generated_tets(g: TetGeometry) -> TetMesh | None:
     """The mesh of a generated shape in its own frame, None for a file."""
     match g.kind:
@@ -92,6 +100,8 @@ def generated_tets(g: TetGeometry) -> TetMesh | None:
             return liver(g.width, g.spacing)
         case "prong":
             return _prong(g)
+        case "cup" | "revolved":
+            return cup(cup_shape(g), GRIDS[g.resolution]).mesh
         case _:
             return None
 
@@ -163,17 +173,23 @@ def chosen_nodes(
     return np.unique(np.concatenate(chosen)).astype(np.int32)
 
 
+def fields_of(spec: SceneSpec, name: str) -> int:
+    """Numbers that a body has after its nodes: of cavities that it walls now, or has just walled."""
+    return 2 * spec.air.most if spec.air is not None and name in (spec.air.cup, spec.air.partner) else 0
+
+
 def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
     mesh = tet_mesh(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
+    fields = fields_of(spec, body.name)
     large = body.solver == "multigrid" or (
-        body.solver == "auto" and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
+        body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )
     solid = (LargeTetBody if large else tet_body.TetBody)(
         body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model
     )
-    shape = Shape(len(mesh.nodes), mesh.surface().triangles, NO_EDGES, 0.0, LOW)
-    return Part(body, shape, mesh.nodes.copy(), len(mesh.nodes), solid)
+    shape = Shape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
+    return Part(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
 
 
 def beam_line(body: BeamBody) -> BeamLine:

@@ -4,15 +4,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from palpo.config.schema.base import Count, Kinds, Spec
+from palpo.config.schema.base import Count, Kinds, Spec, refuse
 from palpo.config.schema.units import Length, Number, in_words
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
 
 PositiveLength = Annotated[Length, Field(gt=0)]
 Factor = Annotated[Number, Field(gt=0)]
 Cells = Annotated[Count, Field(ge=1, le=200)]
+
+Resolution = Literal[76, 125, 141, 151, 159, 203, 363, 415, 455, 502, 552, 576, 723, 1200, 2400, 4800]
 
 VOLUME_FILES = (".msh", ".vtk", ".vtu")
 SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
@@ -90,6 +92,47 @@ class Liver(Spec):
                 f"does not fit a width of {width:g} m; use {width / 120.0:.3g} m to {width / 10.0:.3g} m"
             )
         return spacing
+
+
+class _GeneratedCup(Spec):
+    resolution: Resolution = Field(
+        576, description="Its mesh, by the nodes of the thesis's; 723 is the dart's, those beyond are finer."
+    )
+
+
+class CupModel(_GeneratedCup):
+    """A cup of the thesis, standing on its opening at its origin, axis along y."""
+
+    kind: Literal["cup"]
+    model: Literal[
+        "small", "large", "round", "asymmetric", "S10", "S20", "S30", "B20", "A20", "A30", "dart"
+    ] = Field(
+        "small",
+        description="Which one; in a suction scene it brings material and mass, and a dart has a rigid rod.",
+    )
+
+
+class RevolvedCup(_GeneratedCup):
+    """A cup of one's own dimensions, standing on its opening at its origin, axis along y."""
+
+    kind: Literal["revolved"]
+    profile: Literal["straight", "round"] = Field(
+        "straight", description="Of the wall: a cone of even thickness, or a quarter of an ellipse."
+    )
+    opening: Length = Field(description="Diameter of the cavity at the rim.")
+    top: PositiveLength = Field(description="Diameter of the cavity's flat roof.")
+    height: PositiveLength = Field(description="Height of the cavity.")
+    rim: PositiveLength = Field(description="Width of the rim.")
+    stem: PositiveLength = Field(description="Diameter of the stem.")
+    stem_length: PositiveLength = Field(0.008, description="Length of the stem.")
+
+    @model_validator(mode="after")
+    def _open(self) -> "RevolvedCup":
+        if self.opening <= 0.0:
+            raise refuse("a cup without an opening has no cavity; give a diameter above 0", "opening")
+        if self.top > self.opening:
+            raise refuse(f"a cavity narrows upward; give at most its opening, {self.opening:g} m", "top")
+        return self
 
 
 class _ConnectorPart(Spec):
@@ -248,7 +291,9 @@ SolidGeometry = Annotated[
 
 
 TetGeometry = Annotated[
-    Block | Cylinder | Sphere | Ellipsoid | Liver | Prong | VolumeFile, Field(discriminator="kind"), Kinds()
+    Block | Cylinder | Sphere | Ellipsoid | Liver | Prong | CupModel | RevolvedCup | VolumeFile,
+    Field(discriminator="kind"),
+    Kinds(),
 ]
 BeamGeometry = Annotated[Line | Polyline, Field(discriminator="kind"), Kinds()]
 RigidGeometry = Annotated[Capsule | Ball | Box | Plug | SurfaceFile, Field(discriminator="kind"), Kinds()]

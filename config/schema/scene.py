@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Spec, choose, refuse
 from palpo.config.schema.body import BeamBody, Body, Place, QuasistaticBody, RigidBody, TetBody
+from palpo.config.schema.cavity import Air
 from palpo.config.schema.cues import Cues
 from palpo.config.schema.device import Device, Safety, Workspace
 from palpo.config.schema.rates import Rates
@@ -82,6 +83,7 @@ class SceneSpec(BaseScene):
     bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
     surfaces: tuple[Surface, ...] = Field((), description="How bodies feel to what slides on them.")
     attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
+    air: Air | None = Field(None, description="Air that a cup shuts in; without the table, none is.")
     tool: Tool = Field(description="The body that the device holds.")
     tools: tuple[FurtherTool, ...] = Field(
         (),
@@ -144,6 +146,7 @@ class SceneSpec(BaseScene):
                 raise refuse(f"no such body; {choose(name, names)}", *path)
         self._check_tool()
         self._check_pairs()
+        self._check_air()
         for body in self.bodies:
             self._check_rate(body)
             for i, region in enumerate(getattr(body, "fixed", ())):
@@ -168,6 +171,9 @@ class SceneSpec(BaseScene):
             yield ("surfaces", i, "body"), surface.body
         for i, pair in enumerate(self.friction.pairs):
             yield from ((("friction", "pairs", i, "bodies", j), name) for j, name in enumerate(pair.bodies))
+        if self.air is not None:
+            yield ("air", "cup"), self.air.cup
+            yield ("air", "partner"), self.air.partner
         for i, names in enumerate(self.contact.ignore):
             yield from ((("contact", "ignore", i, j), name) for j, name in enumerate(names))
 
@@ -220,6 +226,27 @@ class SceneSpec(BaseScene):
             raise refuse("the tool has the servo's rate, so leave it out", "bodies", body.name, "rate_hz")
         if said := self.rates.refusal(hz):
             raise refuse(said, "bodies", body.name, "rate_hz")
+
+    def _check_air(self) -> None:
+        if self.air is None:
+            return
+        for key in ("cup", "partner"):
+            body = self.body(getattr(self.air, key))
+            if not isinstance(body, TetBody):
+                raise refuse(
+                    f'this body is kind = "{body.kind}"; only soft ones, "tets", shut in air', "air", key
+                )
+            if body.solver == "multigrid":
+                raise refuse('a wall of a cavity takes solver = "direct"', "bodies", body.name, "solver")
+        if self.interface.kind != "krylov":
+            raise refuse('shut-in air takes kind = "krylov"', "interface", "kind")
+        for body in self.bodies:
+            if getattr(body, "rate_hz", None) is not None:
+                said = "with shut-in air all soft bodies have one loop; write rates.low_hz in its place"
+                raise refuse(said, "bodies", body.name, "rate_hz")
+        if self.air.sealing < self.contact.distance:
+            said = f"it must not be below contact.distance = {self.contact.distance:g} m, or nothing seals"
+            raise refuse(said, "air", "sealing")
 
     def _check_pairs(self) -> None:
         seen = set()

@@ -12,8 +12,9 @@ from palpo.config.schema.body import Colour, Name, NodeIndex, Region
 from palpo.config.schema.device import Waypoints, in_order
 from palpo.config.schema.gas import Gas, PassiveGas, PumpedGas
 from palpo.config.schema.geometry import (
+    CupModel,
     Placement,
-    PositiveLength,
+    RevolvedCup,
     VolumeFile,
 )
 from palpo.config.schema.material import Material
@@ -36,51 +37,12 @@ from palpo.config.schema.units import (
 )
 
 Forces = Annotated[tuple[tuple[Time, Force], ...], AfterValidator(in_order)]
-Resolution = Literal[76, 125, 141, 151, 159, 203, 363, 415, 455, 502, 552, 576, 723, 1200, 2400, 4800]
 
 
 class SuctionRates(Rates):
     """The rates of the loops; cavities, pressures and soft bodies are computed at the low one."""
 
     low_hz: Frequency = Field(100.0, ge=1, description="Rate of cavities, pressures and soft bodies.")
-
-
-class _GeneratedCup(Spec):
-    resolution: Resolution = Field(
-        576, description="Its mesh, by the nodes of the thesis's; 723 is the dart's, those beyond are finer."
-    )
-
-
-class CupModel(_GeneratedCup):
-    """A cup of the thesis, standing on its opening at its origin, axis along y."""
-
-    kind: Literal["cup"]
-    model: Literal[
-        "small", "large", "round", "asymmetric", "S10", "S20", "S30", "B20", "A20", "A30", "dart"
-    ] = Field("small", description="Which one; it brings its material and mass. The dart's rod is rigid.")
-
-
-class RevolvedCup(_GeneratedCup):
-    """A cup of one's own dimensions, standing on its opening at its origin, axis along y."""
-
-    kind: Literal["revolved"]
-    profile: Literal["straight", "round"] = Field(
-        "straight", description="Of the wall: a cone of even thickness, or a quarter of an ellipse."
-    )
-    opening: Length = Field(description="Diameter of the cavity at the rim.")
-    top: PositiveLength = Field(description="Diameter of the cavity's flat roof.")
-    height: PositiveLength = Field(description="Height of the cavity.")
-    rim: PositiveLength = Field(description="Width of the rim.")
-    stem: PositiveLength = Field(description="Diameter of the stem.")
-    stem_length: PositiveLength = Field(0.008, description="Length of the stem.")
-
-    @model_validator(mode="after")
-    def _open(self) -> "RevolvedCup":
-        if self.opening <= 0.0:
-            raise refuse("a cup without an opening has no cavity; give a diameter above 0", "opening")
-        if self.top > self.opening:
-            raise refuse(f"a cavity narrows upward; give at most its opening, {self.opening:g} m", "top")
-        return self
 
 
 class CupFile(VolumeFile):

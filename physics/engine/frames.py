@@ -1,11 +1,11 @@
 """Bodies with a low loop, in a step of the engine: their frames, and the log that their loops read."""
 
-from palpo.physics.contact.laws import OPEN
+from palpo.physics.contact.laws import OPEN, STICK
 from palpo.physics.engine.contract import ADOPT, DONE, FREE, MOVED, NOT_FINITE, POINT
 from palpo.physics.engine.points import batch_of
 from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.exchange.force_log import add_force, close_entry, lead, open_entry
-from palpo.physics.kernels import kernel
+from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import quat_rotate
 
 
@@ -93,11 +93,22 @@ def keep_yield(e):
             _move_anchor(e, k, entry, by)
 
 
+@inlined
+def _clings(e, block):
+    """Whether a block is a contact that sticks between bodies of one loop, while there are cavities."""
+    k = block - e.joints.what.shape[0]
+    if e.cavities.count[0] == 0 or k >= e.contacts.count[0]:
+        return False
+    return e.contacts.status[k] == STICK and e.contacts.body[k, 0] == e.contacts.body[k, 1]
+
+
 @kernel
 def log_forces(e, b, log):
     """The forces of the step that has ended on body b, by its own points, for the loop that integrates it.
 
-    Points that joints hold are told with where they are now.
+    Points that joints hold are told with where they are now, and where air holds bodies together, those that
+    stick on another one of the same loop: of two that large forces press and pull together, what is logged
+    leaves little, in which a light one would get lost.
     """
     batch, part, joints = batch_of(e, b), e.vectors[0], e.joints.what.shape[0]
     entry = open_entry(log, e.now[0] - 1)
@@ -111,6 +122,10 @@ def log_forces(e, b, log):
             for i in range(3):
                 part[i] = weight * batch.f[k, i]
             add_force(log, entry, batch.slots[k, c], part, 1.0)
-            if batch.block[k] < joints and batch.what[k] == POINT and weight == 1.0:
+            if (
+                weight == 1.0
+                and batch.what[k] == POINT
+                and (batch.block[k] < joints or _clings(e, batch.block[k]))
+            ):
                 lead(log, entry, batch.slots[k, c], batch.x[k])
     close_entry(log)

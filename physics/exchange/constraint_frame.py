@@ -34,14 +34,14 @@ SETTINGS = 8
 
 # Entries of ConstraintFrame.head
 ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS = range(9)
-TOLD_PATIENCE, TOLD_STRETCH, N_FIELDS = 9, 10, 11
+TOLD_PATIENCE, TOLD_STRETCH, N_FIELDS, N_CAVITIES = 9, 10, 11, 12
 """What the frame tells of the next one (palpo.physics.exchange.patience.patience_of) [ticks]."""
 
 TURNS, IS_FIELD = 1, 2
 """What ConstraintFrame.slot_turns says of a slot that is no point."""
 
-FIELDS = 16
-"""Most fields in a frame."""
+FIELDS, CAVITIES = 16, 8
+"""Most fields and cavities in a frame."""
 
 
 class Capacity(NamedTuple):
@@ -74,6 +74,10 @@ class ConstraintFrame(NamedTuple):
     field_slot: NDArray[np.int32]  # (3, FIELDS) slots of the fields, whose V and X have a first row only
     field_pull: NDArray[np.float64]  # (3, FIELDS, 6) force and moment about the centre of a unit pressure
     # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
+    cavity_identity: NDArray[np.int64]  # (3, CAVITIES) the same cavity's in each frame
+    cavity_points: NDArray[np.int32]  # (3, CAVITIES, 2) global numbers of its two fields
+    cavity_amount: NDArray[np.float64]  # (3, CAVITIES) n [mol] of one that the servo does not know yet
+    cavity_share: NDArray[np.float64]  # (3, CAVITIES) what is left of n in one that it does
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 3, modes) force, z and dz/dt of each mode, see below
@@ -130,6 +134,10 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         slot_rest=np.zeros((n, s, 3)),
         field_slot=np.zeros((n, FIELDS), np.int32),
         field_pull=np.zeros((n, FIELDS, 6)),
+        cavity_identity=np.zeros((n, CAVITIES), np.int64),
+        cavity_points=np.zeros((n, CAVITIES, 2), np.int32),
+        cavity_amount=np.zeros((n, CAVITIES)),
+        cavity_share=np.ones((n, CAVITIES)),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 3, capacity.modes)),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.constraint_frame import CAVITIES
 
 
 class ToolState(NamedTuple):
@@ -30,6 +31,9 @@ class ToolState(NamedTuple):
     contact_point: NDArray[np.float64]  # (3, c, 3) [m]
     contact_force: NDArray[np.float64]  # (3, c, 3) on body 1 [N]
     contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
+    n_cavities: NDArray[np.int64]  # (3,)
+    cavity: NDArray[np.int64]  # (3, CAVITIES) identities
+    cavity_air: NDArray[np.float64]  # (3, CAVITIES, 3) n [mol], V [m3] and p [Pa]
     frame: NDArray[np.int64]  # (3, k) id of the constraint frame of each low loop that z belongs to
     z: NDArray[np.float64]  # (3, k, m) coordinates of the reduced model's modes
     centre: NDArray[np.float64]  # (3, k, L, 3) its bodies' centres of mass [m]
@@ -69,6 +73,9 @@ def make_tool_state(
         contact_point=np.zeros((SLOTS, contacts, 3)),
         contact_force=np.zeros((SLOTS, contacts, 3)),
         contact_status=np.zeros((SLOTS, contacts), np.int32),
+        n_cavities=np.zeros(SLOTS, np.int64),
+        cavity=np.zeros((SLOTS, CAVITIES), np.int64),
+        cavity_air=np.zeros((SLOTS, CAVITIES, 3)),
         frame=np.zeros((SLOTS, loops), np.int64),
         z=np.zeros((SLOTS, loops, modes)),
         centre=np.zeros((SLOTS, loops, bodies, 3)),

@@ -23,7 +23,7 @@ from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_a
 from palpo.physics.suction.pockets import Pockets
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.suction.roughness import Seal
-from palpo.physics.suction.sides import Side
+from palpo.physics.suction.sides import Wall
 from palpo.physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
 from palpo.physics.suction.volume import kept_volume, volume_gradient
 from palpo.physics.suction.winding import NONE
@@ -43,7 +43,7 @@ class Enclosure:
     """
 
     def __init__(
-        self, body: Side, partner: Side, limits: Thresholds, roughness: float,
+        self, body: Wall, partner: Wall, limits: Thresholds, roughness: float,
         capacity: int = 8, seed: int | None = None, exact: bool = True, seal: Seal | None = None,
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity

@@ -20,7 +20,7 @@ from palpo.physics.suction.flood import OUTSIDE, RING
 from palpo.physics.suction.gaps import make_gaps, measure
 from palpo.physics.suction.labels import FAR, Thresholds
 from palpo.physics.suction.patch import TRIANGLES, VERTICES, border_length, place_points, wall_area
-from palpo.physics.suction.sides import Side
+from palpo.physics.suction.sides import Wall
 from palpo.physics.suction.tracking import Tracks
 from palpo.physics.suction.volume import residual_gradient, residual_volume
 
@@ -37,7 +37,7 @@ class Pockets:
     """
 
     def __init__(
-        self, connectivity: Connectivity, partner: Side, limits: Thresholds, roughness: float
+        self, connectivity: Connectivity, partner: Wall, limits: Thresholds, roughness: float
     ) -> None:
         n, m = len(connectivity.rim), len(partner.local)
         self._connectivity, self._partner, self._limits = connectivity, partner, limits

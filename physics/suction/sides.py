@@ -29,18 +29,23 @@ Motion = Any
 """Velocities, or forces, in the shape that is a side's own."""
 
 
-class Side(Protocol):
-    """A side of the contact; `local`: its surface's vertices (n, 3) [m] in its own axes."""
+class Wall(Protocol):
+    """A surface that shuts in air; `local`: its vertices (n, 3) [m] in its own axes."""
 
     surface: SurfaceMesh
     local: NDArray[np.float64]
+    odometer: float
+    """How far [m] the surface has moved at most in its own axes, altogether."""
+    target: Target
+
+
+class Side(Wall, Protocol):
+    """A side of the contact."""
+
     nodes: NDArray[np.int32]
     """Node of each vertex of the surface, shape (n,); of a rigid side, the vertex itself."""
     place: NDArray[np.int32]
     """Place of each node among those that may touch, -1 for none; of a rigid side, 0."""
-    odometer: float
-    """How far [m] the surface has moved at most in its own axes, altogether."""
-    target: Target
 
     @property
     def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

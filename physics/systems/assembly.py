@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.cavities import Cavities, make_cavities
 from palpo.physics.engine.contract import Batch, Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.joints import SLIDE, Joint
 from palpo.physics.engine.pair_points import Asked, PairSearch, look_batch, make_pair_search
@@ -89,7 +90,9 @@ def make_servo_side(
     """
     numbers, contacts = scene.numbers, scene.capacity.contacts
     loops = scene.loops(apart=False) if loops is None else loops
-    room = contacts + 2 * len(scene.attachments.kind)
+    cavities = _cavities(scene)
+    k = 0 if cavities is None else len(cavities[0].amount)
+    room = contacts + 2 * len(scene.attachments.kind) + 2 * k
     port = make_port()
     tools = _tools(scene, room, port)
     modals = [
@@ -108,12 +111,15 @@ def make_servo_side(
     placed.append(_world(scene, placed))
     owners = _owners(scene, placed)
     detectors, looks = _searches(scene, placed, owners, modals)
+    searches = tuple(detector.handle.state for detector in detectors)
+    if cavities is not None:
+        detectors.append(_cavity_detector(scene, placed, owners[0], modals[0], cavities[0], port))
     built = make_engine(
         [p.body for p in placed], [_solver(numbers)], contacts, numbers.dt, detectors,
         _joints(scene, placed, owners[1]), {b: p.hand for b, p in enumerate(placed) if p.hand}, watched=[],
+        cavities=cavities,
     )  # fmt: skip
     engine = built.engine
-    searches = tuple(detector.handle.state for detector in detectors)
     for search in searches:
         search.asked.rows[:] = engine.bodies.batch
     settings = engine.solver.settings
@@ -278,6 +284,34 @@ def _solver(numbers: Numbers) -> Any:
 
         return anderson_unit
     return gauss_seidel_unit
+
+
+def _cavities(scene: Scene) -> tuple[Cavities, Any] | None:
+    """The engine's list of cavities and their solver, compiled for scenes that have some."""
+    if scene.air is None:
+        return None
+    from palpo.physics.engine.pressurising import pressure_unit
+
+    air = scene.air.air
+    return make_cavities(scene.air.most, (air.atmosphere, air.largest, air.rt)), pressure_unit
+
+
+def _cavity_detector(
+    scene: Scene, placed: Sequence[Placed], of_body: NDArray[np.int32], modal: Modal, cavities: Cavities,
+    port: Port,
+) -> Detector:  # fmt: skip
+    """What takes cavities from a loop's frames; the first hand has the button of their valve."""
+    from palpo.physics.systems.cavity_frames import cavity_detector, make_frame_cavities, make_valve
+
+    assert scene.air is not None
+    body = int(of_body[scene.air.sides[0].member.number])
+    one, two = (slice(side.member.first, side.member.first + side.member.nodes) for side in scene.air.sides)
+    state = make_frame_cavities(
+        modal.frame, modal.control, cavities, body, placed[body].first, (one, two),
+        scene.air.limits.sealing - scene.air.limits.contact,
+        make_valve(port.buttons, scene.air.button, scene.air.valve),
+    )  # fmt: skip
+    return Detector.bind(cavity_detector, state)
 
 
 def _joints(scene: Scene, placed: Sequence[Placed], of_point: NDArray[np.int32]) -> list[Joint]:

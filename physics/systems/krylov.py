@@ -125,6 +125,7 @@ class Krylov(LowRate):
         """L6: the full bodies up to `until` under the servo's forces. L7: reduce, replay, publish."""
         with self.timed("L6 follow"):
             self._follow(until)
+        self.find_cavities()
         with self.timed("L7 reduce and publish"):
             chosen = self._with_loaded()
             f = self.open_frame(REDUCED, chosen, self.near)
@@ -246,7 +247,9 @@ class Krylov(LowRate):
 
 
 def _hold_on_to_each_other(scene: Scene) -> bool:
-    """Whether a joint has bodies with a low loop on both sides."""
+    """Whether a joint, or air, has bodies with a low loop on both sides."""
+    if scene.air is not None:
+        return True
     points = scene.attachments.points[:, :, 0]
     roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
     return bool(((points >= 0) & (roles == LOW)).all(axis=1).any())

@@ -49,6 +49,7 @@ from palpo.physics.systems.frame_pairs import OWN, joined_points, not_searched, 
 from palpo.physics.systems.high_state import TAKEN_CALL, TAKEN_ID, HighRate, Link
 from palpo.physics.systems.members import Member
 from palpo.physics.systems.scene import Loop, Scene
+from palpo.physics.systems.shut_air import points_of
 
 MOST_LOOKS = 1000
 """Times that a loop looks for a state of the servo with models of the others' bodies that are kept."""
@@ -126,6 +127,13 @@ class LowRate:
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
         attached = np.unique(points[(points >= 0) & (roles == LOW)])
         self.attached = attached[self.whose[scene.topology.point_body[attached]] == OWN]
+        self._heard: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]] = (
+            np.zeros(0, np.int64), np.zeros(0), np.zeros(0),
+        )  # fmt: skip
+        """Cavities of the tool state that was read last, their amounts [mol] and volumes [m3]."""
+        if scene.air is not None:
+            walls = [side.member for side in scene.air.sides]
+            self.attached = np.union1d(self.attached, points_of(walls)).astype(self.attached.dtype)
 
     def close(self) -> None:
         """End the worker threads; of the first loop, those of the others too."""
@@ -214,6 +222,17 @@ class LowRate:
         self.gravity = state.gravity[k].copy() if self.loop.number else self.scene.numbers.gravity
         for member in self.members:
             member.body.gravity[:] = self.gravity
+        if self.scene.air is not None:
+            n = int(state.n_cavities[k])
+            air = state.cavity_air[k, :n]
+            self._heard = state.cavity[k, :n].copy(), air[:, 0].copy(), air[:, 1].copy()
+
+    def find_cavities(self) -> None:
+        """The shut-in air at the full bodies' present state, with what the servo has made of it."""
+        if self.scene.air is not None:
+            with self.timed("cavities"):
+                self.scene.air.hear(*self._heard)
+                self.scene.air.find()
 
     def place_points(self, tool: ChainState) -> None:
         """Positions and velocities of all points, with the tool's frames where `tool` has them.
@@ -315,6 +334,8 @@ class LowRate:
         frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
         frame.compliance[f, : 3 * near, : 3 * near] = 0.0
         frame.mode_body[f] = 0
+        if scene.air is not None:
+            scene.air.write(frame, f)
         self._write_pairs(frame, f)
         return f
 

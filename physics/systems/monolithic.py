@@ -28,6 +28,7 @@ class Monolithic(LowRate):
         """Detection, free motion and compliance at dt; the frame is visible at once."""
         with self.timed("L1 proximity"):
             self.read_tool()
+            self.find_cavities()
             self.place_points(self.servo_tool())
             self.find_pairs(2.0 * self.dt)
             chosen, near = self.choose_slots()

@@ -15,6 +15,7 @@ from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.hold import Hold
 from palpo.physics.systems.quasistatic_tool import QuasistaticTool
+from palpo.physics.systems.shut_air import ShutAir
 
 
 class Attachments(NamedTuple):
@@ -167,11 +168,14 @@ class Scene:
     """Of each member: servo steps in a period of its own low loop; without any, all have `numbers.ratio`."""
     surfaces: Surfaces = field(default_factory=make_surfaces)
     """How surfaces feel to what slides on them."""
+    air: ShutAir | None = None
+    """Finds the cavities between two of the members."""
     live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
     """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
 
     def loops(self, apart: bool) -> list[Loop]:
-        """The low loops, the quickest first: one for each member, or one alone for all of them together."""
+        """The low loops, the quickest first: one for each member, or one for all, as where there is air."""
+        apart = apart and self.air is None  # both walls of a cavity are one loop's
         if not apart or len(self.members) < 2:
             ratio = self.ratios[0] if apart and self.ratios else self.numbers.ratio
             return [Loop(0, tuple(self.members), ratio, self.capacity)]

@@ -39,6 +39,12 @@ def _write_state(s, out, w):
         for i in range(3):
             out.contact_force[w, c, i] = contacts.force[c, i]
             out.contact_point[w, c, i] = batch.x[k, i] + contacts.arm[c, 0, i]
+    cavities = e.cavities
+    out.n_cavities[w] = cavities.count[0]
+    for k in range(cavities.count[0]):
+        air = out.cavity_air[w, k]
+        out.cavity[w, k] = cavities.identity[k]
+        air[0], air[1], air[2] = cavities.amount[k], cavities.volume[k], cavities.pressure[k]
     for j in range(s.links.shape[0]):
         link = link_of(s, j)
         now = link.interface

@@ -340,7 +340,7 @@ class TetReduction:
     def drawn(self) -> DrawnModel:
         """The last model; the basis is copied, since its room is used again."""
         assert self._modes is not None
-        places = self.member.body.x.copy()
+        places = self.member.positions().copy()
         places[self.member.body.free] = self._base
         return DrawnModel(self.member, places, self._used.copy(), self._modes.transform, self._span)
 

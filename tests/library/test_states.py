@@ -13,11 +13,11 @@ import pytest
 import palpo
 
 SCENES = (
-    "wire", "needle", "beams", "mixed-press", "hapco-soft", "hapco-many", "snap", "suction-cube",
+    "wire", "needle", "beams", "mixed-press", "mixed-cup", "hapco-soft", "hapco-many", "snap", "suction-cube",
     "suction-toy",
 )  # fmt: skip
-"""One of each way to compute: soft, clamped and jointed bodies at two rates, a tool without inertia, one loop
-and two, segments, a held cup, and one on a spring, which is the last and which no hand moves."""
+"""One of each way to compute: soft, clamped and jointed bodies at two rates, a tool without inertia, air,
+one loop and two, segments, a held cup, and one on a spring, which is the last and which no hand moves."""
 ODD = 0.137
 """Ticks are cut at times that are no multiples of a low period [s]."""
 

@@ -12,7 +12,7 @@ from palpo.config.schema.rates import Rates
 from palpo.config.systems import SYSTEMS
 from palpo.physics.mesh.connectors.registry import generate
 
-SHIPPED = ["beams", "grooves", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
+SHIPPED = ["beams", "grooves", "mixed-cup", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
 QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]

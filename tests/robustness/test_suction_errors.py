@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from palpo.config.load import ConfigError, parse_scene
-from palpo.config.schema.suction import CupModel, Resolution
+from palpo.config.schema.geometry import CupModel, Resolution
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup, require_opening
 from palpo.physics.mesh.generate import box_surface, sphere_surface

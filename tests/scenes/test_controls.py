@@ -150,13 +150,26 @@ def test_letting_go_leaves_the_tool_where_it_is():
 def test_the_grip_key_holds_the_tool_without_a_button_until_it_is_pressed_again():
     controls = operator()
     controls.key("g")
-    assert controls.hand.buttons == 1
+    assert controls.hand.grip
     controls.move(420, 260, WIDTH, HEIGHT)
     np.testing.assert_allclose(held_point(controls), (420, 260), atol=1e-6)
     controls.key("g")
-    assert controls.hand.buttons == 0
+    assert not controls.hand.grip
     controls.move(100, 100, WIDTH, HEIGHT)
     np.testing.assert_allclose(held_point(controls), (420, 260), atol=1e-6)
+
+
+def test_a_key_presses_the_tools_button_whether_the_tool_is_held_or_not():
+    controls = operator()
+    for begin in (lambda: None, lambda: controls.key("g")):
+        begin()
+        controls.key("x")
+        assert controls.hand.buttons == 1
+        controls.key("x")
+        assert controls.hand.buttons == 0
+    controls.key("x")
+    controls.take_hold(POINT, controls.hand.orientation)
+    assert controls.hand.buttons == 0
 
 
 @pytest.mark.parametrize("begin", [lambda c: c.button("left", True), lambda c: c.key("g")])
@@ -309,9 +322,9 @@ def test_every_key_is_listed_once_and_does_something():
     for drives_tool in (True, False):
         listed = [shown for shown, _ in key_list(drives_tool)]
         assert len(listed) == len(set(listed))
-        assert set(names) - set(listed) == (set() if drives_tool else {"g"}) | {","}
+        assert set(names) - set(listed) == (set() if drives_tool else {"g", "x"}) | {","}
     again = {shown for shown, _ in key_list(False, recorded=True)}
-    assert set(names) - again == {"escape", "r", "o", "k", "z", "e", "g", "l", "m"}
+    assert set(names) - again == {"escape", "r", "o", "k", "z", "e", "g", "x", "l", "m"}
     for key in KEYS:
         controls = operator(Camera(distance=3.0, azimuth=5.0))
         before = controls.camera, controls.overlays, controls.hand, controls.follows

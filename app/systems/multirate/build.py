@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.meshes import quasistatic_body
-from palpo.app.build.parts import NO_EDGES, Part, key_of, make_part
+from palpo.app.build.parts import NO_EDGES, Part, fields_of, key_of, make_part
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import QuasistaticBody
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import Hold as HoldSpec
 from palpo.config.schema.tool import Tool
+from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
@@ -20,11 +21,15 @@ from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, Surfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, Shape, join_shapes
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.systems.fielded_member import FieldedMember
 from palpo.physics.systems.high_state import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.systems.hold import Hold, make_hold
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
 from palpo.physics.systems.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.scene import FurtherTool, Numbers, Scene, ToolPoints
+from palpo.physics.systems.shut_air import ShutAir
 
 
 def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> ToolPoints:
@@ -193,7 +198,11 @@ def build_scene(spec: SceneSpec) -> Scene:
             chain_body.BeamBody: BeamMember,
             chain_body.RigidBody: RigidMember,
         }[type(part.body)]
-        members.append(kind(part.body, b, int(first[b])))
+        fields = fields_of(spec, part.spec.name)
+        if fields and isinstance(part.body, tet_body.TetBody):
+            members.append(FieldedMember(part.body, b, int(first[b]), fields))
+        else:
+            members.append(kind(part.body, b, int(first[b])))
     further = _further(spec, parts, names, first)
     tools = [tool_number, *(tool.number for tool in further)]
     state = ChainState(*(a.copy() for a in tool_part.body.state))
@@ -233,5 +242,20 @@ def build_scene(spec: SceneSpec) -> Scene:
             spec.rates.ratio_of(getattr(spec.bodies[member.number], "rate_hz", None)) for member in members
         ],
         surfaces=_surfaces(spec),
+        air=_air(spec, names, members),
         live=np.array(device_values(spec)),
     )
+
+
+def _air(spec: SceneSpec, names: list[str], members: list[Member]) -> ShutAir | None:
+    told = spec.air
+    if told is None:
+        return None
+    walls = [m for name in (told.cup, told.partner) for m in members if names[m.number] == name]
+    cup, partner = (m for m in walls if isinstance(m, FieldedMember))
+    return ShutAir(
+        cup, partner, thresholds(spec.contact.distance, told.sealing, told.alarm), told.roughness,
+        Air(told.max_pressure, told.atmosphere, told.temperature), told.most,
+        buttons_mask([told.valve_button] if told.valve_button else []),
+        np.rint(np.array(told.valve_open) * spec.rates.servo_hz).astype(np.int64),
+    )  # fmt: skip

@@ -7,23 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
-from palpo.app.build.meshes import rigid_surface, shape_of, soft_partner_mesh
-from palpo.app.build.parts import chosen_nodes, key_of, placed
+from palpo.app.build.meshes import rigid_surface, soft_partner_mesh
+from palpo.app.build.parts import chosen_nodes, cup_shape, key_of, placed
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import material as schema
 from palpo.config.schema.gas import ActiveGas, AirtightGas, PassiveGas
+from palpo.config.schema.geometry import CupModel, RevolvedCup
 from palpo.config.schema.partner import RigidPartner, SoftPartner
 from palpo.config.schema.suction import (
     ArmGeometry,
     CableDrive,
     Cup,
     CupFile,
-    CupModel,
     FigureDrive,
     FreeDrive,
     HandDrive,
-    RevolvedCup,
     ScriptedDrive,
     SuctionScene,
 )
@@ -193,7 +192,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         height = mesh.nodes[:, 1]
         wall, seed, given = np.flatnonzero(height < height.mean()), None, None
     else:
-        made = cup(shape_of(g), GRIDS[g.resolution])
+        made = cup(cup_shape(g), GRIDS[g.resolution])
         mesh, held, seed = made.mesh, made.held, made.seed
         wall = np.union1d(made.underside, made.rim)
         if free:

@@ -1,0 +1,261 @@
+"""Air between two soft bodies of a multi-rate scene: fields of full bodies, of their models, and frames."""
+
+import numpy as np
+import pytest
+
+from palpo.physics.engine.contract import ADOPT, BEGIN, DELASSUS, FREE
+from palpo.physics.exchange.buffer import reader_slot, writer_slot
+from palpo.physics.exchange.constraint_frame import N_CAVITIES
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.systems.fielded_member import FieldedMember
+from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.shut_air import ShutAir
+from tests.contact.test_delassus import dense_body
+from tests.engine.test_modal_kind import Loop
+from tests.verification.small_scenes import small_scene
+
+CUP = """
+title = "cup on a block"
+gravity = [0, 0, 0]
+
+[[bodies]]
+name = "block"
+kind = "tets"
+geometry = { kind = "block", size = [0.05, 0.02, 0.05], divisions = [4, 2, 4] }
+placement = { position = [0, -0.01, 0] }
+material = { youngs_modulus = 60e3, poisson_ratio = 0.4, density = 1000, alpha = 0.0, beta = 0.002 }
+FIXED
+
+[[bodies]]
+name = "cup"
+kind = "tets"
+geometry = { kind = "revolved", opening = 0.022, top = 0.01, height = 0.006, rim = 0.0025, GRID }
+placement = { position = [0, 0.0004, 0] }
+material = { youngs_modulus = 300e3, poisson_ratio = 0.4, density = 1070, alpha = 0.5, beta = 0.008 }
+
+[[bodies]]
+name = "handle"
+kind = "rigid"
+rate = "high"
+geometry = { kind = "sphere", radius = 0.002 }
+placement = { position = [0, 0.03, 0] }
+mass = 0.02
+
+[contact]
+distance = 1e-4
+ignore = [["handle", "cup"]]
+
+[air]
+cup = "cup"
+partner = "block"
+sealing = 1e-3
+alarm = 3e-3
+
+[tool]
+body = "handle"
+""".replace("GRID", "stem = 0.008, resolution = 76")
+CLAMPED = CUP.replace("FIXED", "fixed = [{ box = [[-1, -0.0201, -1], [1, -0.0199, 1]] }]")
+FREE_BLOCK = CUP.replace("FIXED", "")
+
+
+class Field(Loop):
+    """The engine's kind on one of the bodies, with the frame of the first cavity."""
+
+    def __init__(self, text: str, kind: str, member: int) -> None:
+        super().__init__(text, kind)
+        self.member = self.scene.members[member]
+
+    def of_field(self) -> int:
+        """Global number of the cavity's field on the member."""
+        air = self.scene.air
+        assert air is not None and len(air.field) == 1
+        return int(self.member.first + self.member.nodes + air.field[0])
+
+
+@pytest.mark.parametrize("member", [0, 1], ids=["block", "cup"])
+@pytest.mark.parametrize("kind", ["krylov", "monolithic"])
+@pytest.mark.parametrize("text", [CLAMPED, FREE_BLOCK], ids=["clamped", "free"])
+def test_wall_yields_as_that_of_the_full_body(text, kind, member):
+    """W_pp = h^2 H_p A_h^-1 H_p^T and the free change of volume, in the models that the servo gets."""
+    loop = Field(text, kind, member)
+    body, generator = loop.member.body, np.random.default_rng(4)
+    body.v[:] = 1e-4 * generator.standard_normal(body.v.shape)
+    loop.send()
+    servo = loop.body()
+    loop.ask(servo, ADOPT)
+    batch = loop.batch
+    batch.count[0], batch.what[0] = 1, 3
+    batch.slots[0], batch.weights[0], batch.axes[0] = (loop.of_field(), 0, 0), (1, 0, 0), np.diag([1, 0, 0])
+    loop.problem.rows[:] = 0, 3
+    loop.ask(servo, BEGIN)
+    loop.ask(servo, FREE)
+    loop.ask(servo, DELASSUS)
+    loop.low.close()
+    wall = loop.member.columns(np.array([loop.of_field() - loop.member.first]))[:, 0]
+    assert np.abs(wall).max() > 0.0
+    whole = dense_body(body, loop.h)
+    expected = loop.h**2 * wall @ np.linalg.solve(whole, wall)
+    # krylov: columns below 3e-6 of their norm are dropped
+    assert loop.problem.w[0] == pytest.approx(expected, rel=1e-5)
+    free = body.free_velocity(body.factor(loop.h), loop.h)
+    assert batch.d[0, 0] == pytest.approx(loop.h * wall @ free, rel=1e-4, abs=1e-15)
+
+
+def two_boxes() -> tuple[LockStep, ShutAir]:
+    """The scene at rest, cavities found."""
+    lock = LockStep(small_scene(CLAMPED))
+    air = lock.scene.air
+    assert air is not None
+    air.find()
+    return lock, air
+
+
+def test_walls_close_the_cavity():
+    """Both gradients are of one closed surface: no net force, no net moment, the same volume elsewhere."""
+    lock, air = two_boxes()
+    lock.close()
+    k, members = int(air.field[0]), [side.member for side in air.sides]
+    walls = [m.wall[k] for m in members]
+    size = sum(np.abs(w).sum() for w in walls)
+    assert np.abs(sum(w.sum(axis=0) for w in walls)).max() <= 1e-12 * size
+    moment = sum(np.cross(m.body.x, w).sum(axis=0) for m, w in zip(members, walls, strict=True))
+    assert np.abs(moment).max() <= 1e-12 * 0.05 * size
+    before = float(members[0].volume[k])
+    for member in members:
+        member.body.x += [1e-3, 2e-3, -1e-3]
+    air.find()
+    assert float(members[0].volume[air.field[0]]) == pytest.approx(before, rel=1e-9)
+
+
+def test_air_that_the_servo_let_out_stays_out():
+    """What the servo has made of the air is what the next frame hands on, as a share of one."""
+    lock, air = two_boxes()
+    lock.close()
+    amount, volume = air.amount.copy(), np.array([air.sides[0].member.volume[air.field[0]]])
+    assert amount[0] == pytest.approx(Air(102e3).amount(101325.0, volume[0]), rel=1e-9)
+    air.hear(air.identity, 0.5 * amount, volume)
+    air.find()
+    assert air.amount[0] == 0.5 * amount[0] and air.share[0] == 1.0
+    frame = lock.high.link.frame
+    f = int(writer_slot(lock.high.link.frame_control))
+    air.write(frame, f)
+    assert frame.head[f, N_CAVITIES] == 1
+    assert frame.cavity_identity[f, 0] == air.identity[0]
+
+
+def test_a_new_cavity_takes_no_field_of_another():
+    """Else the servo would join its volume to where the other's was."""
+    lock, air = two_boxes()
+    lock.close()
+    first = air.field.copy()
+    air.identity = air.identity + 1000
+    assert (air._fields(air.identity - 1000) != first).all()
+
+
+@pytest.mark.parametrize("kind", ["krylov", "monolithic"])
+def test_servo_keeps_the_law_of_gases_and_the_loop_its_bodies_together(kind):
+    lock = LockStep(small_scene(CLAMPED), kind)
+    place = lock.high.port.position.copy()
+    trace = lock.run(np.tile(place, (60, 1)))
+    cavities = lock.high.engine.cavities
+    lock.close()
+    assert len(trace["force"]) == 60 and cavities.count[0] == 1
+    nrt = cavities.amount[0] * cavities.air[2]
+    assert cavities.pressure[0] * cavities.volume[0] == pytest.approx(nrt, rel=1e-8)
+    f = int(reader_slot(lock.high.link.frame_control))
+    assert lock.high.link.frame.cavity_identity[f, 0] == cavities.identity[0]
+
+
+def test_members_spread_a_pressure_over_their_nodes():
+    """Force and field are each other's transpose: p dV/dt is the power of the nodal forces."""
+    scene = small_scene(CLAMPED)
+    member = next(m for m in scene.members if isinstance(m, FieldedMember) and not m.floating)
+    rng = np.random.default_rng(6)
+    member.wall[:] = rng.standard_normal(member.wall.shape)
+    member.body.v[:] = rng.standard_normal(member.body.v.shape)
+    local = np.array([3, 40, member.nodes, member.nodes + 1])
+    forces = rng.standard_normal((2, 4, 3))
+    nodes, spread = member.nodal(local, forces)
+    power = member.load(local, forces[0]) @ member.body.v
+    assert power == pytest.approx(member.gather(local, member.body.v[:, None])[:, 0] @ forces[0].ravel())
+    assert member.load(nodes, spread[0]) @ member.body.v == pytest.approx(power)
+    volumes = member.velocities()[member.nodes :, 0]
+    np.testing.assert_allclose(volumes, np.einsum("kni,ni->k", member.wall, member.body.node_velocities()))
+
+
+@pytest.mark.parametrize("limits", [(1e-4, 1e-3, 3e-3)])
+def test_no_cavity_without_a_seal(limits):
+    """A cup that is lifted beyond the sealing distance shuts nothing in."""
+    scene = small_scene(CLAMPED)
+    air = scene.air
+    assert air is not None
+    assert air.limits == thresholds(*limits)
+    air.find()
+    assert len(air.field) == 1
+    air.sides[0].member.body.x += [0.0, 5e-3, 0.0]
+    air.find()
+    assert len(air.field) == 0
+    assert air.sides[0].member.wall.any(), "forces of the last frame's ticks still find the wall"
+    air.find()
+    assert not air.sides[0].member.wall.any()
+
+
+def evacuated(more: str = "") -> LockStep:
+    """The cup on the block, after three low periods with a twentieth of its air gone."""
+    lock = LockStep(small_scene(CLAMPED.replace("alarm = 3e-3", "alarm = 3e-3\n" + more)))
+    proceed(lock, 60)
+    lock.high.engine.cavities.amount[0] *= 0.95
+    proceed(lock, 1)
+    return lock
+
+
+def proceed(lock: LockStep, ticks: int) -> None:
+    trace = lock.run(np.tile(lock.high.port.position.copy(), (ticks, 1)))
+    assert len(trace["force"]) == ticks
+
+
+def open_ticks(lock: LockStep, ticks: int) -> list[bool]:
+    """Of each of the next ticks, whether the pressure is just the atmosphere's; p V = n R T in all."""
+    cavities, found = lock.high.engine.cavities, []
+    for _ in range(ticks):
+        proceed(lock, 1)
+        nrt = cavities.amount[0] * cavities.air[2]
+        assert cavities.pressure[0] * cavities.volume[0] == pytest.approx(nrt, rel=1e-8)
+        found.append(bool(cavities.pressure[0] == cavities.air[0]))
+    return found
+
+
+def test_a_valve_is_open_while_the_button_is_down():
+    lock = evacuated()
+    cavities, buttons = lock.high.engine.cavities, lock.high.port.buttons
+    assert cavities.pressure[0] < cavities.air[0]
+    buttons[0] = 0b110
+    assert not any(open_ticks(lock, 3)), "of other buttons"
+    buttons[0] = 0b011
+    assert all(open_ticks(lock, 25)), "over two frames"
+    buttons[0] = 0
+    assert not any(open_ticks(lock, 25))
+    lock.close()
+
+
+def test_a_valve_is_open_at_the_times_that_the_scene_gives():
+    lock = evacuated("valve_open = [[0.065, 0.067], [0.07, 0.071]]\nvalve_button = 0")
+    lock.high.port.buttons[0] = 1
+    first = lock.made
+    ticks = np.array(open_ticks(lock, 15))
+    lock.close()
+    np.testing.assert_array_equal(first + np.flatnonzero(ticks), [65, 66, 70])
+
+
+def test_air_comes_in_where_the_seal_is_torn_between_two_frames():
+    lock = evacuated()
+    state = lock.side.built.detectors[-1].handle.state
+    proceed(lock, 1)
+    tight = state.gap[0]
+    state.gap[0] = -1.0  # as if no contact were close
+    torn = open_ticks(lock, 5)
+    state.gap[0] = tight
+    mended = open_ticks(lock, 5)
+    lock.close()
+    assert torn == [False, *4 * [True]] and mended == [True, *4 * [False]]
