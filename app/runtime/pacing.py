@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from palpo.app.runtime.system import LowLoop
 from palpo.config.schema.scene import BaseScene
 from palpo.physics.exchange.budget import Budget
 
@@ -48,15 +49,18 @@ class Rung(NamedTuple):
     """Most pictures a second."""
 
 
-def rungs_of(period: int, servo_hz: float, pictures_hz: float, spares: Sequence[str] = ()) -> list[Rung]:
+def rungs_of(
+    period: int, servo_hz: float, pictures_hz: float, spares: Sequence[str] = (), slowest_hz: float = 0.0
+) -> list[Rung]:
     """From the wish down: a low period [ticks] and a rate of pictures.
 
-    spares: "columns", "contacts", as the low loop can do with less of them.
+    spares: "columns", "contacts", as the low loop can do with less of them; slowest_hz: the lowest rate that
+    it can do with, if that is above SLOWEST_HZ.
     """
     budgets = [Budget(period)]
     for rate in sorted((10.0**k * n for k in range(1, 4) for n in SERIES), reverse=True):
         longer = round(servo_hz / rate)
-        if longer > budgets[-1].period and rate >= SLOWEST_HZ:
+        if longer > budgets[-1].period and rate >= max(SLOWEST_HZ, slowest_hz):
             budgets.append(Budget(longer))
     if "columns" in spares:
         budgets += [budgets[-1]._replace(columns=share) for share in COLUMN_SHARES]
@@ -171,17 +175,15 @@ class Pacer:
         return True
 
 
-def pacers_of(
-    spec: BaseScene, ratios: Sequence[int], spares: Sequence[Sequence[str]], free: bool
-) -> list[Pacer]:
-    """What chooses the rate of each low loop, by its ticks in a period and its `LowLoop.spares`.
+def pacers_of(spec: BaseScene, ratios: Sequence[int], lows: Sequence[LowLoop], free: bool) -> list[Pacer]:
+    """What chooses the rate of each low loop, by its ticks in a period and what it can do with less of.
 
     free: whether a rate may be lowered, where the scene allows it.
     """
     rates = spec.rates
     ladders = (
-        rungs_of(ratio, rates.servo_hz, rates.render_hz, own)
-        for ratio, own in zip(ratios, spares, strict=True)
+        rungs_of(ratio, rates.servo_hz, rates.render_hz, low.spares, low.slowest_hz)
+        for ratio, low in zip(ratios, lows, strict=True)
     )
     free = free and adapts(spec)
     return [Pacer(rungs if free else rungs[:1], rates.dt) for rungs in ladders]

@@ -88,6 +88,7 @@ class LowLoop(Protocol):
     """The slow loop's work: steps in two halves, each of which ends in a frame that the servo adopts."""
 
     spares: tuple[str, ...]
+    slowest_hz: float
     """Fields of a Budget that its steps take less time with, beside the period."""
     times: StepTimes
     """Wall times of the named parts of its steps."""

@@ -202,8 +202,8 @@ class Session:
 
     def _pacers(self, warm: Rig) -> list[Pacer]:
         """What chooses each low rate, begun with the steps of a warm rig; in lock-step nothing does."""
-        spares = [low.spares for low in (warm.low, *warm.others)]
-        pacers = pacers_of(self.spec, warm.ratios, spares, free=not self.options.lock_step)
+        lows = warm.low, *warm.others
+        pacers = pacers_of(self.spec, warm.ratios, lows, free=not self.options.lock_step)
         if not self.options.lock_step:
             for pacer, times in zip(pacers, step_times(warm), strict=True):
                 pacer.begin(times)

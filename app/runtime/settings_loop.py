@@ -26,6 +26,7 @@ class SettingsLoop:
     """
 
     spares: tuple[str, ...] = ()
+    slowest_hz = 0.0
 
     def __init__(
         self,

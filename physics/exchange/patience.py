@@ -21,13 +21,15 @@ LEAST = 0.1
 """Seconds for which no frame is overdue, however high its rate: every machine stops for moments."""
 
 
-def patience_of(period: int, wished: int, dt: float, least: float = LEAST) -> tuple[int, int]:
+def patience_of(
+    period: int, wished: int, dt: float, least: float = LEAST, periods: int = PATIENCE_PERIODS
+) -> tuple[int, int]:
     """What a frame tells of the next one: ticks after which that is overdue, and STATUS's stretch.
 
     period: ticks of dt [s] until it is due; wished: those of the scene's own rate. least: patience at any
-    rate [s].
+    rate [s]; periods: at least so many.
     """
-    return max(PATIENCE_PERIODS * period, round(least / dt)), max(0, period - wished)
+    return max(periods * period, round(least / dt)), max(0, period - wished)
 
 
 IN_FORCE = np.dtype(

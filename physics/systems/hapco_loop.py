@@ -143,6 +143,7 @@ class ContactLoop:
     """
 
     spares: tuple[str, ...] = ()
+    slowest_hz = 0.0
 
     def __init__(self, m: MultirateServo, low: QuasistaticServo, ratio: int) -> None:
         self.high, self.side, self.values = m, low, low.live.copy()

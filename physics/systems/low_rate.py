@@ -39,7 +39,7 @@ from palpo.physics.exchange.constraint_frame import (
 )
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.patience import LEAST, patience_of
+from palpo.physics.exchange.patience import LEAST, PATIENCE_PERIODS, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_rotate
@@ -65,8 +65,10 @@ class LowRate:
     kind = ""
     spares: tuple[str, ...] = ()
     """Fields of a Budget that its steps take less time with."""
-    least_patience = LEAST
-    """Seconds that the servo goes on against a frame of it at any rate."""
+    least_patience, patience_periods = LEAST, PATIENCE_PERIODS
+    """Seconds that the servo goes on against a frame of it at any rate, and periods."""
+    slowest_hz = 0.0
+    """Rate below which a machine that is late may not lower it: past that the scene runs in slow motion."""
     apart = False
     """Whether each body has a loop of its own."""
     lock_step = True
@@ -289,7 +291,7 @@ class LowRate:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
 
         Attached points come first, then those under load, then candidates by the earliest time that they can
-        touch, up to `within` [s].
+        touch, up to `within` [s]. The near ones of a body stand side by side.
         """
         capacity = self.scene.capacity
         chosen = distinct(np.concatenate([self.attached, self.loaded, self.ranked(within)]).astype(np.int32))
@@ -297,7 +299,10 @@ class LowRate:
         room = max(int(share * capacity.slots), len(self.attached))
         self.lost_slots = max(0, len(chosen) - room)
         chosen = chosen[:room]
-        return chosen, min(len(chosen), max(int(share * capacity.near), len(self.attached)))
+        near = min(len(chosen), max(int(share * capacity.near), len(self.attached)))
+        whose = self.scene.topology.point_body[chosen[:near]]
+        chosen[:near] = chosen[:near][np.argsort(whose, kind="stable")]
+        return chosen, near
 
     def ranked(self, within: float) -> NDArray[np.int32]:
         """Points of candidates that can touch within that time [s], the earliest first."""
@@ -317,7 +322,7 @@ class LowRate:
         head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
         head[BASE_TICK] = self.tick
         head[[TOLD_PATIENCE, TOLD_STRETCH]] = patience_of(
-            self.budget.period, self.loop.ratio, self.dt, self.least_patience
+            self.budget.period, self.loop.ratio, self.dt, self.least_patience, self.patience_periods
         )
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))

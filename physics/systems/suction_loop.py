@@ -162,6 +162,7 @@ class SuctionLoop:
     """
 
     spares: tuple[str, ...] = ()
+    slowest_hz = 0.0
 
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,

@@ -16,13 +16,21 @@ from palpo.physics.yields.points import add_pair
 
 @kernel
 def delassus(s, batch, w, h):
-    """w += J C J^T, from the compliance that the frame knows among its near slots where it can be."""
+    """w += J C J^T, from the compliance that the frame knows among its near slots where it can be.
+
+    A point yields to forces on its own body alone.
+    """
     f = reader_slot(s.control)
-    width = _prepare(s, f, batch)
+    _prepare(s, f, batch)
     for m in range(batch.count[0]):
+        body = s.body[m]
+        if body < 0:
+            continue
         if s.near[m] == 1:
-            _yield(s, s.frame.compliance[f], batch, m, width)
+            _yield(s, s.frame.compliance[f], batch, m, s.span[body, 0], s.span[body, 1])
         for k in range(m + 1):
+            if s.body[k] != body:
+                continue
             part = s.part[0]
             if s.near[k] == 1 and s.near[m] == 1:
                 _near_part(s, batch, k, part)
@@ -33,8 +41,10 @@ def delassus(s, batch, w, h):
 
 @kernel
 def _prepare(s, f, batch):
-    """Fill slot, axes and near; returns how many columns of the compliance the near slots in use span."""
-    frame, width = s.frame, 0
+    """Fill slot, axes, near, body and span."""
+    frame = s.frame
+    for b in range(s.span.shape[0]):
+        s.span[b, 0], s.span[b, 1] = s.yielding.shape[2], 0
     for k in range(batch.count[0]):
         s.near[k] = 1
         body, field = -1, False
@@ -47,9 +57,11 @@ def _prepare(s, f, batch):
             if slot < 0 or slot >= frame.head[f, N_NEAR]:
                 s.near[k] = 0
             else:
-                width = max(width, 3 * slot + 3)
+                span = s.span[frame.slot_body[f, slot]]
+                span[0], span[1] = min(span[0], 3 * slot), max(span[1], 3 * slot + 3)
             if slot >= 0:
                 body, field = frame.slot_body[f, slot], frame.slot_turns[f, slot] == IS_FIELD
+        s.body[k] = body
         turned = body >= 0 and not field and frame.head[f, MOTION] == REDUCED and frame.floating[f, body] == 1
         for d in range(3):
             row, axis = batch.axes[k, d], s.axes[k, d]
@@ -61,7 +73,6 @@ def _prepare(s, f, batch):
                         + row[1] * s.now.axes[body, 1, i]
                         + row[2] * s.now.axes[body, 2, i]
                     )
-    return width
 
 
 @kernel
@@ -71,24 +82,24 @@ def _add_scaled(scale, x, out):
 
 
 @kernel
-def _yield(s, known, batch, m, width):
-    """yielding[1] (3, width) = displacement of the near slots under unit forces along the rows of point m.
+def _yield(s, known, batch, m, lo, hi):
+    """yielding[1] (3, lo:hi) = displacement of the near slots under unit forces along the rows of point m.
 
     One pass for a point, so that each of its products with the others reads a third of the compliance.
     """
     push, out = s.yielding[0], s.yielding[1]
     for i in range(3):
-        push[i, :width] = 0.0
-        out[i, :width] = 0.0
+        push[i, lo:hi] = 0.0
+        out[i, lo:hi] = 0.0
     for c in range(3):
         weight = batch.weights[m, c]
         if weight != 0.0:
             slot = s.slot[m, c]
             for i in range(3):
-                _add_scaled(weight, known[3 * slot + i, :width], push[i, :width])
+                _add_scaled(weight, known[3 * slot + i, lo:hi], push[i, lo:hi])
     for d in range(3):
         for i in range(3):
-            _add_scaled(s.axes[m, d, i], push[i, :width], out[d, :width])
+            _add_scaled(s.axes[m, d, i], push[i, lo:hi], out[d, lo:hi])
 
 
 @inlined

@@ -48,6 +48,8 @@ class Modal(NamedTuple):
     axes: NDArray[np.float64]  # (c, 3, 3) the batch's rows in the axes of their bodies
     slot: NDArray[np.int32]  # (c, 3) the frame's slots of the batch's points, -1 for none
     near: NDArray[np.int64]  # (c,) 1 where the frame knows the compliance of all of a point's slots
+    body: NDArray[np.int64]  # (c,) the frame's body of a point, -1 for none
+    span: NDArray[np.int64]  # (bodies, 2) columns of that compliance that the near slots of each have in use
     yielding: NDArray[np.float64]  # (2, 3, 3 near) scratch, and how the near slots yield to one point's rows
     part: NDArray[np.float64]  # (2, 3, 3) scratch
     vectors: NDArray[np.float64]  # (4, 4) scratch
@@ -66,6 +68,7 @@ def make_modal(
         ),
         np.zeros(1, np.int64), np.zeros(capacity.slots, np.int32), np.zeros((capacity.slots, 3)),
         np.zeros((points, 3, 3)), np.zeros((points, 3), np.int32), np.zeros(points, np.int64),
+        np.zeros(points, np.int64), np.zeros((capacity.bodies, 2), np.int64),
         np.zeros((2, 3, 3 * capacity.near)),
         np.zeros((2, 3, 3)), np.zeros((4, 4)),
     )  # fmt: skip
