@@ -48,8 +48,9 @@ EXPECTED = 5
 
 AIR_PATIENCE, AIR_SLOWEST_HZ = (0.03, 2), 25.0
 """Seconds and periods, and the rate, where air holds bodies together: forces of newtons that cancel act on a
-cup of a gram. In the ticks that are made again nothing answers to them but the points that are led, so that it
-falls over like a balanced rod, by e in 3 ms; after 50 ms the grip was lost, after 100 ms all numbers were."""
+cup of a gram. In the ticks that are made again nothing answers to them but the points that are led, so that
+it falls over like a balanced rod, by e in 3 ms: with frames 50 ms late the grip was lost, with frames 100 ms
+late all numbers were."""
 
 SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
 """By the number of shifts, which of the steps dt, DT and sqrt(dt DT) the basis has columns at. What a step

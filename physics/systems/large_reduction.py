@@ -22,8 +22,9 @@ from palpo.physics.fem.multigrid.window import Window, window_around
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.model_columns import symmetric_product, turned
 from palpo.physics.systems.reduced_frame import Page
-from palpo.physics.systems.tet_reduction import TetReduction, symmetric_product, turned
+from palpo.physics.systems.tet_reduction import TetReduction
 
 DEGREE = 2
 """Of the polynomial loads over a patch."""

@@ -41,13 +41,13 @@ from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import LEAST, PATIENCE_PERIODS, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_rotate
 from palpo.physics.systems.candidates import distinct, points_by
 from palpo.physics.systems.drawn_model import DrawnModel, DrawnModels
 from palpo.physics.systems.frame_pairs import OWN, joined_points, not_searched, standing, write_pairs
 from palpo.physics.systems.high_state import TAKEN_CALL, TAKEN_ID, HighRate, Link
+from palpo.physics.systems.logged_forces import gather_forces
 from palpo.physics.systems.members import Member
+from palpo.physics.systems.point_motion import fastest, tool_points
 from palpo.physics.systems.scene import Loop, Scene
 from palpo.physics.systems.shut_air import points_of
 
@@ -244,7 +244,7 @@ class LowRate:
         self.scene.script.keep(self.complete())
         points = self.scene.tool_points
         for start, stop in self.scene.tool_spans():
-            _tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
+            tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
         for member in self.members:
             self.x[member.first : member.first + member.count] = member.positions()
             self.u[member.first : member.first + member.count] = member.velocities()
@@ -370,8 +370,8 @@ class LowRate:
 
     def _speed_of(self, members: Sequence[Member]) -> float:
         first = [(member.first, member.first + member.count) for member in members]
-        fastest = max((_fastest(self.u[a:b]) for a, b in first), default=0.0)
-        return 2.0 * fastest + 0.05
+        quickest = max((fastest(self.u[a:b]) for a, b in first), default=0.0)
+        return 2.0 * quickest + 0.05
 
     def _speed_of_others(self) -> float:
         """The same of the bodies of other loops, zero without any."""
@@ -380,7 +380,9 @@ class LowRate:
     def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
         log = self.link.log
-        points, forces = _gather(log.used, log.point, log.force, self.tick, until - self.tick, len(self.x))
+        points, forces = gather_forces(
+            log.used, log.point, log.force, self.tick, until - self.tick, len(self.x)
+        )
         if self.booked is not None:
             self.booked(points, self.dt * forces.sum(axis=0))
         return points, forces
@@ -395,45 +397,3 @@ class LowRate:
             if member.body.invalid():
                 return self.scene.names[member.number]
         return ""
-
-
-@kernel
-def _tool_points(start, stop, frame, lever, x, q, v, w, out_x, out_u):
-    """Positions and velocities of the tool's points."""
-    for p in range(start, stop):
-        k = frame[p]
-        quat_rotate(q[k], lever[p], out_x[p])
-        arm = out_x[p]
-        out_u[p, 0] = v[k, 0] + w[k, 1] * arm[2] - w[k, 2] * arm[1]
-        out_u[p, 1] = v[k, 1] + w[k, 2] * arm[0] - w[k, 0] * arm[2]
-        out_u[p, 2] = v[k, 2] + w[k, 0] * arm[1] - w[k, 1] * arm[0]
-        for i in range(3):
-            out_x[p, i] += x[k, i]
-
-
-@kernel
-def _fastest(u):
-    """Largest speed among velocities u (n, 3)."""
-    most = 0.0
-    for p in range(u.shape[0]):
-        most = max(most, u[p, 0] * u[p, 0] + u[p, 1] * u[p, 1] + u[p, 2] * u[p, 2])
-    return most**0.5
-
-
-@kernel
-def _gather(count, point, force, tick, n, n_points):
-    """The points under load in n ticks from `tick` on, (k,), ascending, and the forces on them (n, k, 3)."""
-    mask, place = point.shape[0] - 1, np.full(n_points, -1)
-    for t in range(n):
-        e = (tick + t) & mask
-        for k in range(count[e]):
-            place[point[e, k]] = 0
-    points = np.flatnonzero(place == 0).astype(np.int32)
-    place[points] = np.arange(points.size)
-    out = np.zeros((n, points.size, 3))
-    for t in range(n):
-        e = (tick + t) & mask
-        for k in range(count[e]):
-            for i in range(3):
-                out[t, place[point[e, k]], i] += force[e, k, i]
-    return points, out

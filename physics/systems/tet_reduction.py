@@ -11,17 +11,14 @@ remaining force, is in the next basis: so the full body is set to it instead of 
 """
 
 from concurrent.futures import Executor, Future
-from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.exchange.constraint_frame import N_MODES
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
-from palpo.physics.kernels import fast_kernel
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
 from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions, semidefinite
@@ -30,6 +27,8 @@ from palpo.physics.systems.drawn_model import DrawnModel
 from palpo.physics.systems.energy_law import keep_energy, spin_as
 from palpo.physics.systems.fielded_member import FieldedMember
 from palpo.physics.systems.members import TetMember, take
+from palpo.physics.systems.model_columns import slow_modes, symmetric_product, turned, worst_residual
+from palpo.physics.systems.point_share import LEAST_POINTS, PointShare, among
 from palpo.physics.systems.reduced_frame import (
     Grams,
     Page,
@@ -38,10 +37,6 @@ from palpo.physics.systems.reduced_frame import (
     write_motion,
     write_points,
 )
-
-SLOW = 12
-"""Slowest modes of the body at rest, turned with it, in every basis: without them what rings freely would be
-lost with the velocity's column, which is one shape only."""
 
 RESIDUAL = 0.15
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
@@ -74,10 +69,6 @@ MOST_DEFORMED = 0.2
 """Change of an element's deformation gradient beyond which it is none either: in a hard impact elements would
 be turned inside out in milliseconds if nothing stopped them, and the tangent of such a shape makes energy."""
 
-LEAST_POINTS = 32
-"""So many points may be displaced in all directions at least, those without columns by themselves; where more
-than that bear, points share this many freedoms. See `physics.reduction.point_freedoms`."""
-
 
 class TetReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
@@ -108,10 +99,7 @@ class TetReduction:
         self._turn = 0
         self._wanted = np.zeros(0, np.int64)
         """Freedoms that columns were asked for, the likeliest first."""
-        self._free = np.zeros(0, np.intp)
-        """Points that the next model can displace in all directions, those with columns first."""
-        self.bearing, self._load = np.zeros(0, np.intp), np.zeros((0, 3))
-        """Points that bore in the last period, and the sum of the forces on each [N], world axes."""
+        self.points = PointShare(member.count)
         self._renewal: list[Future[NDArray[np.float64]]] = []
         self._first = self.slow.shape[1] + self.tail
         most = self._first + len(spanned) * self.width
@@ -140,8 +128,8 @@ class TetReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        self._free = self._share_out(near[near < len(self.member.body.x)])
-        wanted = self.member.body.dofs_of(self._free[: self.width // 3]).reshape(-1).astype(np.int64)
+        free = self.points.choose(near[near < len(self.member.body.x)], self.width // 3, self._least)
+        wanted = self.member.body.dofs_of(free[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
         if not self.factors:
             self._wanted = wanted
@@ -168,37 +156,9 @@ class TetReduction:
         """Points that can be displaced in all directions, where no more than that bear."""
         return max(self.width, 3 * LEAST_POINTS - (len(self.spanned) - 1) * self.width) // 3
 
-    def _share_out(self, near: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The points that can be displaced in all directions, those that get columns first.
-
-        These are the likeliest. Where more bear, a of b among them all over the patch; the others move along
-        their load, and 3 a + (b - a) freedoms are no more than before.
-        """
-        bearing, most = near[among(near, self.bearing, self.member.count)], self._least
-        b = len(bearing)
-        if b <= most:
-            return near[:most]
-        chosen = _spread(bearing, max(0, (3 * most - b) // 2))
-        first = _spread(chosen, min(self.width // 3, len(chosen)))
-        return np.concatenate([first, np.setdiff1d(chosen, first)])
-
     def _alone(self, most: int, axes: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """At most so many freedoms of single points: free nodes (m,), and along what (m, 3), body axes.
-
-        Of points that bear, and can otherwise not be displaced, along their load; then of those without
-        columns, in all directions.
-        """
-        dofs, bearing = self.member.body.dofs_of, self.bearing
-        size = np.linalg.norm(self._load, axis=1)
-        first = dofs(bearing)[:, 0]
-        moved = among(bearing, self._free, self.member.count)
-        kept = np.flatnonzero((size > 0.0) & (first >= 0) & ~moved)
-        kept = np.sort(kept[np.argsort(-size[kept], kind="stable")[:most]])
-        rest = dofs(self._free[self.width // 3 :])[:, 0]
-        rest = rest[rest >= 0][: (most - len(kept)) // 3]
-        along = self._load[kept] @ axes / size[kept, None]
-        nodes = np.concatenate([first[kept], np.repeat(rest, 3)]).astype(np.int64) // 3
-        return nodes, np.vstack([along, np.tile(np.eye(3), (len(rest), 1))])
+        """At most so many freedoms of single points: see `PointShare.alone`."""
+        return self.points.alone(self.member.body.dofs_of, self.width // 3, most, axes)
 
     def _begin_renewal(self, pool: Executor) -> None:
         """Factors and columns about the present shape, that of the last `linearise`, on other threads.
@@ -384,21 +344,13 @@ class TetReduction:
         return pulled, symmetric_product(basis, pulled)
 
     def _worst_residual(self, warped: NDArray[np.float64]) -> float:
-        """Of some columns at the first spanned step, see RESIDUAL.
-
-        By the stiffness without its geometric part, which the factors do without too.
-        """
-        h, (alpha, beta) = self.shifts[self.spanned[0]], self.member.damping
+        """Of some columns at the first spanned step, see RESIDUAL."""
         self._turn = (self._turn + 1) % TESTED
         # contiguous, as one alone would be in any case: another layout would be compiled in mid-run
         known = np.ascontiguousarray(self.known[self._turn :: TESTED])
         columns = np.ascontiguousarray(self.columns[:, self._turn : len(self.known) : TESTED])
-        held, pull = (1.0 + h * alpha) * self.mass, h * (beta + h)
-        pulled = self._times(warped, columns, np.empty_like(columns))
-        diagonal = held + pull * warped[self.member.body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
-        squares = np.empty(len(known))
-        residual_squares(columns, pulled, known, held, pull, diagonal, squares)
-        return float(np.sqrt(squares.max(initial=0.0)))
+        h, pulled = self.shifts[self.spanned[0]], self._times(warped, columns, np.empty_like(columns))
+        return worst_residual(self.member, h, warped, (columns, pulled, known))
 
     # ---- L6
 
@@ -421,7 +373,7 @@ class TetReduction:
         allowed, before = body.energy() + work, body.x.copy()
         assert self._modes is not None
         nodes = local < len(body.x)
-        self.bearing, self._load = local[nodes], forces[:, nodes].sum(axis=0)
+        self.points.bearing, self.points.load = local[nodes], forces[:, nodes].sum(axis=0)
         field = self._used @ self._modes.expand(np.column_stack([model.z[span], model.rate[span]]))
         moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
         if self.member.floating:
@@ -440,67 +392,7 @@ class TetReduction:
                 local, last = self.member.nodal(local, last)
             body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
         missed = np.flatnonzero(nodes & ~heard)
-        way = body.x[self.bearing[~heard[nodes]]] - before[self.bearing[~heard[nodes]]]
+        unheard = local[nodes][~heard[nodes]]
+        way = body.x[unheard] - before[unheard]
         allowed += float(np.sum(forces[:, missed].mean(axis=0) * way))
         self.kept = keep_energy(self.member, self.rest, allowed)
-
-
-@fast_kernel
-def residual_squares(columns, pulled, known, held, pull, diagonal, out):
-    """out (k,) = |A b - e|^2 / |e|^2 in the norm of diag(A)^-1 for columns b (n, k) and A = held + pull K.
-
-    e is one at the freedom known[j] of a column; pulled: K b.
-    """
-    out[:] = 0.0
-    for i in range(diagonal.size):
-        mass, weight = held[i], 1.0 / diagonal[i]
-        for j in range(out.size):
-            left = mass * columns[i, j] + pull * pulled[i, j]
-            out[j] += weight * left * left
-    for j in range(out.size):
-        i = known[j]
-        left = held[i] * columns[i, j] + pull * pulled[i, j]
-        out[j] = diagonal[i] * out[j] + (left - 1.0) ** 2 - left * left
-
-
-def slow_modes(member: TetMember, h: float) -> NDArray[np.float64]:
-    """The SLOW slowest modes of a body at rest but for its rigid motions, (n_dof, k), by its factor at h."""
-    body, (alpha, beta) = member.body, member.damping
-    rigid = 6 if member.floating else 0
-    factor = body.factor(h)
-    weight = h * (beta + h)
-    inverse = ssl.LinearOperator((body.n_dof, body.n_dof), lambda b: weight * factor.solve(b.ravel()))
-    _, shapes = ssl.eigsh(
-        body.K, min(SLOW + rigid, body.n_dof - 1), body.M, sigma=-(1.0 + h * alpha) / weight, OPinv=inverse,
-        v0=np.linspace(1.0, 2.0, body.n_dof),
-    )  # fmt: skip
-    return np.asarray(shapes[:, rigid:])
-
-
-def among(numbers: NDArray[Any], chosen: NDArray[Any], below: int) -> NDArray[np.bool_]:
-    """Which numbers are among the chosen ones, all of them not negative and less than `below`."""
-    mask = np.zeros(below, bool)
-    mask[chosen] = True
-    return mask[numbers]
-
-
-def _spread(points: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """So many of some points, evenly along their order."""
-    return points[np.arange(count) * len(points) // max(count, 1)]
-
-
-def turned(fields: NDArray[np.float64], axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """R applied to nodal vector fields (3 n, k)."""
-    return np.einsum("ij,njk->nik", axes, fields.reshape(len(fields) // 3, 3, fields.shape[1])).reshape(
-        fields.shape
-    )
-
-
-def symmetric_product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a^T b (k, k) where it is known to be symmetric: a quarter of it is the mirror image of another one."""
-    half = a.shape[1] // 2
-    out = np.empty((a.shape[1], a.shape[1]))
-    np.matmul(a[:, :half].T, b, out=out[:half])
-    np.matmul(a[:, half:].T, b[:, half:], out=out[half:, half:])
-    out[half:, :half] = out[:half, half:].T
-    return out

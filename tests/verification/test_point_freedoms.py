@@ -6,7 +6,9 @@ import pytest
 from palpo.physics.fem.block_product import multiply
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
 from palpo.physics.reduction.rational_krylov import rigid_motions
-from palpo.physics.systems.tet_reduction import LEAST_POINTS, SLOW, TAIL
+from palpo.physics.systems.model_columns import SLOW
+from palpo.physics.systems.point_share import LEAST_POINTS
+from palpo.physics.systems.tet_reduction import TAIL
 from tests.verification.small_scenes import BALL_ON_BLOCK, lock_step, proceed, straight
 
 

@@ -11,8 +11,9 @@ from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE, N_MOD
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.model_columns import slow_modes
 from palpo.physics.systems.reduced_frame import Page
-from palpo.physics.systems.tet_reduction import AHEAD, TetReduction, slow_modes
+from palpo.physics.systems.tet_reduction import AHEAD, TetReduction
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,
