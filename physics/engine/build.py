@@ -116,7 +116,7 @@ def make_engine(
         member=np.zeros(c, np.int32),
         problem=make_problem(j + c + k, k),
         factor=np.zeros((3 * j, 3 * j)),
-        solver=make_solver(c + -(-k // 3), clock=clock),
+        solver=make_solver(c + -(-k // 3), clock=clock, walls=(c, k) if k else (0, 0)),
         now=now,
         wants=wants,
         step=np.array([step]),

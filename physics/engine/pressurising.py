@@ -1,7 +1,7 @@
 """The engine's solver of steps that have cavities (palpo.physics.engine.pressing)."""
 
 from palpo.physics.engine.contract import DONE
-from palpo.physics.engine.pressing import press
+from palpo.physics.engine.pressing import press_firmly
 from palpo.physics.engine.solve import solver
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.kernels import kernel
@@ -21,7 +21,7 @@ def solve_pressures(p, s):
         gas.active[:k], gas.pressure[:k], gas.amount[:k], gas.volume[:k], gas.area[:k],
         view_square(gas.seeping, k + 1), gas.air[0], gas.air[1], gas.air[2],
     )  # fmt: skip
-    press(w, b, p.mu[: rows // 3], x, u, air, gas.start, s)
+    press_firmly(w, b, p.mu[: rows // 3], x, u, air, gas.start, s)
     for i in range(rows):
         p.r[first + i], p.u[first + i] = x[i], u[i]
     for j in range(k):
@@ -46,6 +46,6 @@ def _take_rows(p, first, rows, w, b, x):
 
 @solver
 def pressure_unit(p, s):
-    """Block Gauss-Seidel over contacts and cavities, extrapolated."""
+    """Block Gauss-Seidel over contacts and cavities, extrapolated, and Newton's method between."""
     solve_pressures(p, s)
     return DONE

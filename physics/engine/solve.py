@@ -27,6 +27,7 @@ from palpo.physics.exchange.handle import HandleType
 from palpo.physics.exchange.lent_clock import LentClock, make_clock, read_clock
 from palpo.physics.exchange.port import SWEEPS_SPENT, TIME_SPENT
 from palpo.physics.kernels import callback, kernel
+from palpo.physics.suction.bordered_newton import Bordered, make_bordered
 
 CHUNK = 16
 """Sweeps between two looks at the clock."""
@@ -63,16 +64,27 @@ class Solver(NamedTuple):
     start: NDArray[np.float64]  # (3 c,) the force at the start [N]
     work: NDArray[np.float64]  # (15, 3) scratch
     clock: LentClock
+    bordered: Bordered
+    """Newton's method on contacts of walls that shut in air."""
 
 
-def make_solver(contacts: int, tolerance: float = 1e-8, sweeps: int = 1000, clock: int = 0) -> Solver:
-    """Room for so many contacts; clock as palpo.physics.exchange.lent_clock.make_clock."""
+def make_solver(
+    contacts: int,
+    tolerance: float = 1e-8,
+    sweeps: int = 1000,
+    clock: int = 0,
+    walls: tuple[int, int] = (0, 0),
+) -> Solver:
+    """Room for so many contacts; clock as palpo.physics.exchange.lent_clock.make_clock.
+
+    walls: so many contacts and cavities for Newton's method.
+    """
     settings = np.zeros(1, SETTINGS)
     settings["tolerance"], settings["sweeps"], settings["rho_factor"] = tolerance, sweeps, 1.0
     settings["gauss_seidel_error"], settings["uzawa_error"] = 1e-4, 1e-3
     return Solver(
         settings, np.zeros(1, TOLD), make_acceleration(contacts), np.zeros(3 * contacts), np.zeros((15, 3)),
-        make_clock(clock),
+        make_clock(clock), make_bordered(*walls),
     )  # fmt: skip
 
 

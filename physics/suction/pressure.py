@@ -39,11 +39,16 @@ from palpo.physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, S
 from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
     CHUNK,
+    COLUMNS,
     CONTINUE,
     CONVERGED,
     DIVERGED,
+    EXTRAPOLATED,
+    KNOWN,
+    MOVE,
     NEAR,
     OFTEN,
+    PAUSE,
     PLAIN,
     REASONS,
     RESIDUAL,
@@ -199,6 +204,19 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks=None):
 
 
 @kernel
+def resume(w, b, mu, x, u, gas, tolerance, bound, a):
+    """Go on after `begin` from other contact forces, x[:3 n], in the cones: the pressures follow them."""
+    first, last = 3 * mu.shape[0], 3 * mu.shape[0] + gas.area.shape[0]
+    set_offset(w, b, x, u, 0, last)
+    copy(x[first:last], a.before[first:last])
+    _balance(w, x, u, first, gas, a.before)
+    a.count[COLUMNS] = a.count[KNOWN] = a.count[EXTRAPOLATED] = 0
+    a.count[WAIT], a.count[PAUSE] = PLAIN, 1
+    a.least[MOVE] = np.inf
+    _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a)
+
+
+@kernel
 def finish(w, b, mu, x, u, gas, a, blocks=None):
     """End a solve with the x of the least residual: x, u, gas.pressure, gas.volume, and n + dn.
 
@@ -263,7 +281,7 @@ def _balance(w, x, u, first, gas, before):
             i, s = first + j, gas.area[j]
             own = w[i, i]
             others = u[i] - own * x[i]
-            through, come = _passing(gas, j)
+            through, come = passing(gas, j)
             p = min(
                 gas.largest,
                 pressure_root(
@@ -294,7 +312,7 @@ def _balance(w, x, u, first, gas, before):
 
 
 @inlined
-def _passing(gas, j):
+def passing(gas, j):
     """Of what gets by under the rims of cavity j: sum s [m3/Pa], and what comes in, sum s p^2 [J]."""
     k = gas.area.shape[0]
     through, come = gas.seeping[j, k], gas.seeping[j, k] * gas.atmosphere**2
@@ -310,7 +328,7 @@ def _gas_error(u, first, gas):
     worst = 0.0
     for j in range(gas.area.shape[0]):
         if not gas.active[j]:
-            through, come = _passing(gas, j)
+            through, come = passing(gas, j)
             nrt, p = gas.amount[j] * gas.rt + come, gas.pressure[j]
             error = gas_law_error(p, gas.area[j] * u[first + j] + through * p, nrt, gas.largest)
             if nrt > 0.0 and not error <= worst * nrt:

@@ -39,6 +39,10 @@ from palpo.physics.yields.scripted import SCRIPTED, make_scripted
 AT_ONCE = 64
 """Up to so many contacts all are solved for, the open ones too; more have a working set."""
 
+AT_ONCE_ON_AIR = 16
+"""The same where air holds bodies together: around a rim that bears there are many that do not, and Newton's
+method wants few."""
+
 TOOL = 0
 """The first tool's number among the engine's bodies."""
 
@@ -124,7 +128,7 @@ def make_servo_side(
         search.asked.rows[:] = engine.bodies.batch
     settings = engine.solver.settings
     settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
-    settings["at_once"] = AT_ONCE
+    settings["at_once"] = AT_ONCE if cavities is None else AT_ONCE_ON_AIR
     links = [
         _link(scene, loop, modal, placed.index(body), built, loops)
         for loop, modal, body in zip(loops, modals, behind, strict=True)

@@ -220,6 +220,8 @@ def push(s, batch):
     """The batch's forces on the model, at its own arms: the full bodies must get the same torques."""
     f, force = reader_slot(s.control), s.vectors[1]
     for k in range(batch.count[0]):
+        if batch.f[k, 0] == 0.0 and batch.f[k, 1] == 0.0 and batch.f[k, 2] == 0.0:
+            continue
         for c in range(3):
             weight, p = batch.weights[k, c], batch.slots[k, c]
             slot = s.frame.slot_of[f, p]

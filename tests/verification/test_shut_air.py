@@ -9,6 +9,7 @@ from palpo.physics.exchange.constraint_frame import N_CAVITIES
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.fielded_member import FieldedMember
+from palpo.physics.systems.krylov import AIR_PATIENCE
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.shut_air import ShutAir
 from tests.contact.test_delassus import dense_body
@@ -259,3 +260,27 @@ def test_air_comes_in_where_the_seal_is_torn_between_two_frames():
     mended = open_ticks(lock, 5)
     lock.close()
     assert torn == [False, *4 * [True]] and mended == [True, *4 * [False]]
+
+
+def test_the_scene_waits_for_a_frame_that_is_late_rather_than_make_many_ticks_again():
+    """What air presses together falls over in ticks that are made again: 50 of them and a grip is lost.
+
+    A frame that comes ten periods late is of a state at most two waits back: one for itself, one for the
+    frame before.
+    """
+    lock = LockStep(small_scene(CLAMPED), durations=(1.0, 10.0))
+    low, again = lock.low, []
+    finish = low.finish
+
+    def watched(until: int, present: int | None = None) -> None:
+        again.append(lock.made - low.tick)
+        finish(until, present)
+
+    low.finish = watched
+    calls = 12 * lock.ratio * 5
+    trace = lock.run(np.tile(lock.high.port.position.copy(), (calls, 1)))
+    lock.close()
+    wait = max(round(AIR_PATIENCE[0] / lock.scene.numbers.dt), AIR_PATIENCE[1] * lock.ratio)
+    assert len(trace["force"]) == calls and np.isfinite(trace["force"]).all()
+    assert wait < max(again) <= 2 * wait < 10 * lock.ratio
+    assert lock.made < calls

@@ -12,6 +12,10 @@ bears is factored. A ridge, RIDGE / rho_n on the diagonal of normal and sticking
 regular without moving the solution: it acts on the change of the force, as in a proximal step. The end of a
 step is brought into the cones and taken if the natural map's residual falls there, else at a half of it, and
 so on; a step that finds nothing raises the ridge and is tried again.
+
+`advance_freely` instead goes where each step leads, out of the cones too, and keeps the best force on the
+way: from a warm start among contacts that hardly differ from each other, where no step makes the residual
+fall at once, a handful of such steps arrive.
 """
 
 import math
@@ -38,6 +42,10 @@ LEAST_RIDGE, FIRST_RIDGE, GROWTH = 1e-10, 1e-8, 100.0
 
 TRIES = 5
 """Steps without success after which it has stalled."""
+
+FREE_RIDGE = 1e-3
+"""Ridge of steps that go freely: with 1e-2 they take twice as many on the rim of a suction cup, and without
+one contacts that lie side by side may change places for ever."""
 
 CONTINUE, CONVERGED, STALLED = range(3)
 REASONS: dict[int, Reason] = {CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled"}
@@ -117,6 +125,43 @@ def advance(w, b, mu, tolerance, bound, steps, a):
             a.state[RIDGE] = max(a.state[RIDGE] * GROWTH, FIRST_RIDGE)
             if a.count[FAILED] > TRIES:
                 return STALLED
+    return CONTINUE
+
+
+@kernel
+def advance_freely(w, b, mu, tolerance, bound, steps, best, a):
+    """Up to `steps` steps after `begin`, wherever they lead, each whole; best (N,): see below.
+
+    As `advance`, but a.r is where the last step has led, in the cones or not. best becomes the force in the
+    cones of the least residual on the way, that of the start among them, a.state[LEAST] its residual.
+    """
+    for i in range(b.shape[0]):
+        best[i] = a.r[i]
+    if a.state[LEAST] <= tolerance:
+        return CONVERGED
+    a.state[RIDGE] = FREE_RIDGE
+    for _ in range(steps):
+        _classify(mu, a)
+        _leave(w, a)
+        _assemble(w, mu, a)
+        a.count[STEPS] += 1
+        if not lu_factor(a.matrix, 3 * a.count[BEARING], a.words):
+            return STALLED
+        _solve(a)
+        _try(mu, 1.0, a)
+        for i in range(b.shape[0]):
+            a.ahead[i] = b[i] + dot(w[i], a.trial)
+        error = _residual(w, b, mu, a.trial, a.ahead, bound, a)
+        if error < a.state[LEAST]:
+            a.state[LEAST] = error
+            for i in range(b.shape[0]):
+                best[i] = a.trial[i]
+        if error <= tolerance:
+            return CONVERGED
+        for i in range(b.shape[0]):
+            a.r[i] += a.change[i]
+        for i in range(b.shape[0]):
+            a.u[i] = b[i] + dot(w[i], a.r)
     return CONTINUE
 
 
@@ -209,20 +254,32 @@ def _assemble(w, mu, a):
 
 
 @inlined
-def _search(w, b, mu, bound, a):
-    """Whether a point of the step is better; the first one found becomes r."""
+def _solve(a):
+    """change, of the contacts that bear too."""
     lu_solve(a.matrix, 3 * a.count[BEARING], a.words, a.right)
     for p in range(a.count[BEARING]):
         for c in range(3):
             a.change[3 * a.bearing[p] + c] = a.right[3 * p + c]
+
+
+@inlined
+def _try(mu, length, a):
+    """trial = r after so much of the change, brought into the cones."""
+    for k in range(mu.shape[0]):
+        i = 3 * k
+        r_n = max(0.0, a.r[i] + length * a.change[i])
+        t1, t2 = a.r[i + 1] + length * a.change[i + 1], a.r[i + 2] + length * a.change[i + 2]
+        scale = scale_to_disc(t1, t2, mu[k] * r_n)
+        a.trial[i], a.trial[i + 1], a.trial[i + 2] = r_n, scale * t1, scale * t2
+
+
+@inlined
+def _search(w, b, mu, bound, a):
+    """Whether a point of the step is better; the first one found becomes r."""
+    _solve(a)
     length = 1.0
     for _ in range(HALVINGS):
-        for k in range(mu.shape[0]):
-            i = 3 * k
-            r_n = max(0.0, a.r[i] + length * a.change[i])
-            t1, t2 = a.r[i + 1] + length * a.change[i + 1], a.r[i + 2] + length * a.change[i + 2]
-            scale = scale_to_disc(t1, t2, mu[k] * r_n)
-            a.trial[i], a.trial[i + 1], a.trial[i + 2] = r_n, scale * t1, scale * t2
+        _try(mu, length, a)
         for i in range(b.shape[0]):
             a.ahead[i] = b[i] + dot(w[i], a.trial)
         error = _residual(w, b, mu, a.trial, a.ahead, bound, a)
