@@ -40,7 +40,7 @@ def test_the_border_is_the_schur_complement_of_the_linearised_gas_laws(active, a
 
 
 def rim(pairs: int, beside: float, seed: int = 3) -> PressureProblem:
-    """The rim of a cup that is pulled at: so many contacts beside others, at that share of the way to the next.
+    """The rim of a cup that is pulled at: so many contacts beside others, that share of the way to the next.
 
     Each place yields by itself, and all of them with the cup: six rigid motions. The offsets of contacts side
     by side disagree by micrometres, as those of two meshes do. The air has a little more room than it fills.
