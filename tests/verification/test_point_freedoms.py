@@ -104,7 +104,7 @@ def _dragged_force(columns, *keys):
         forces.append(proceed(run, part)["force"])
         if columns:
             reduction = run.low.reductions[0]
-            counts.append((reduction.modes, len(reduction.bearing)))
+            counts.append((reduction.modes, len(reduction.points.bearing)))
     run.close()
     return np.vstack(forces), *np.array(counts).reshape(-1, 2).T
 
