@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from palpo.app.runtime.system import LowLoop
+from palpo.app.runtime.rigs import LowLoop
 from palpo.config.schema.scene import BaseScene
 from palpo.physics.exchange.budget import Budget
 
