@@ -130,10 +130,17 @@ def budget(kind: str, progress: Progress) -> dict[str, Felt]:
         AS_SHIPPED: {},
         "a quarter of the step": {"step": n.step / 4},
         "points twice as near": {"spacing": n.spacing / 2},
-        "no clusters": {"clusters": 0, "capacity": 200},
         "solved to 1e-8": {"tolerance": 1e-8, "sweeps": 2000},
-        "not reduced": {"static": None},
+        f"{'without' if n.edges else 'with'} the plug's edges": {"edges": not n.edges},
     }
+    if n.meridians is None:
+        changes |= {"no clusters": {"clusters": 0, "capacity": 200}, "not reduced": {"static": None}}
+    else:  # all of a ring's contacts, and its whole model, take a gigabyte
+        assert n.static is not None
+        changes |= {
+            "twice the meridians": {"meridians": 2 * n.meridians, "capacity": 2 * n.capacity},
+            "a tenth of the reduction's error": {"static": n.static / 10},
+        }
     for name, change in changes.items():
         with progress.stage(f"{kind}: {name}"):
             felt[name] = _felt(SnapModel(connector, replace(n, **change), exact), "exact")

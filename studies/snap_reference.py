@@ -3,7 +3,8 @@
 Nothing is shared with the step of `physics.systems.snap` but the matrices of the elements, the hold and the
 law of contact: a finer mesh, the whole body by a sparse factor, points every quarter of a millimetre on both
 sides, those of the socket against the plug's triangles and those of the plug against the socket's deformed
-ones, all contacts that press, without clusters, solved to 1e-8, at a tenth of the step.
+ones, all contacts that press, without clusters, solved to 1e-8, at a tenth of the step. A connector that is
+equal all around, and stays so, is computed on one meridian (`studies.snap_ring`).
 
     python -m palpo.studies.snap_reference [KIND ...]
 
@@ -23,9 +24,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.collision.closest import point_triangle
 from palpo.physics.collision.distance_field import exact_field, signed_distance
-from palpo.physics.collision.surface_points import CONE, SurfacePoints, surface_points, ways_along
+from palpo.physics.collision.facet_distance import facet_distance
+from palpo.physics.collision.surface_points import (
+    CONE,
+    SurfacePoints,
+    edge_points,
+    surface_points,
+    ways_along,
+)
 from palpo.physics.contact.midpoint import contact_problem
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.solving import solve
@@ -35,19 +42,24 @@ from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.connectors import buckle, cap, lan, two_prong
-from palpo.physics.mesh.connectors.connector import Connector, Prong
+from palpo.physics.mesh.connectors.connector import Connector, Prong, with_true_corners
 from palpo.physics.mesh.connectors.registry import KINDS
-from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.reduction.cyclic import equal_motions
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.systems.snap_numerics import Numerics
+from palpo.studies.snap_ring import beside_meridian, felt_of, on_meridian
 
+AROUND = 96
+"""Cells around the cap, the stopper's: their corners lie on the same meridians."""
 FINE = {
     "two-prong": two_prong.Cells(5, 20, 5, 2, 3),
     "lan": lan.Cells(4, 14, 4, 2, 4, 2, 3),
-    "cap": cap.Cells(2, 6, 48, 2),
+    "cap": cap.Cells(6, 20, AROUND, 6, 4),
     "buckle": buckle.Cells(4, 22, 4, 2, 3),
 }
 """Cells of the references' meshes."""
+RINGS = {"cap": AROUND}
+"""Equal sectors of those that are computed on one meridian."""
 SPACING = 0.25e-3
 """Of the points on both sides [m]."""
 MILLISECOND = 1e-3
@@ -63,52 +75,15 @@ FLAT = 0.01
 AT_ONCE, ROUNDS = 60, 40
 """Most points that become contacts in a round; most rounds in a step."""
 SWEEPS = 5000
-ROUGHER = 2
-"""Times the cap's spacing, and over its steps: of a whole ring hundreds of points touch."""
 CURVES = Path(__file__).parent / "curves"
 
 
 @kernel
-def nearest(points, which, x, triangles, normals, reach, out, place, weights, way):
-    """Signed distance of points[which] to triangles over x: out (n,), the triangle, its weights, the way out.
-
-    Beyond `reach` [m] only that: out is reach. way (n, 3): from the surface to the point, a unit vector.
-    """
-    w = np.empty(3)
-    for k in range(which.size):
-        p, best, told, found = points[which[k]], reach * reach, -1.0, -1
-        for t in range(triangles.shape[0]):
-            a, b, c = x[triangles[t, 0]], x[triangles[t, 1]], x[triangles[t, 2]]
-            far = 0.0
-            for i in range(3):
-                low, high = min(a[i], b[i], c[i]) - p[i], p[i] - max(a[i], b[i], c[i])
-                far += max(0.0, low, high) ** 2
-            if far > best * (1.0 + 1e-9):
-                continue
-            point_triangle(p, a, b, c, w)
-            d2, along = 0.0, 0.0
-            for i in range(3):
-                d = p[i] - w[0] * a[i] - w[1] * b[i] - w[2] * c[i]
-                d2 += d * d
-                along += d * normals[t, i]
-            # of triangles that share an edge or a corner, the one that faces the point knows the side
-            same = abs(d2 - best) <= 1e-9 * best and found >= 0
-            if (d2 < best and not same) or (same and abs(along) > abs(told)):
-                best, told, found = min(best, d2) if same else d2, along, t
-                for i in range(3):
-                    weights[k, i] = w[i]
-        place[k] = found
-        if found < 0:
-            out[k] = reach
-            continue
-        size, side = best**0.5, 1.0 if told >= 0.0 else -1.0
-        out[k] = side * size
-        t = found
-        for i in range(3):
-            q = 0.0
-            for j in range(3):
-                q += weights[k, j] * x[triangles[t, j], i]
-            way[k, i] = side * (p[i] - q) / size if size > 1e-9 else normals[t, i]
+def nearest(points, x, triangles, reach, out, place, weights, way):
+    """`facet_distance` of points (n, 3), in rows."""
+    scratch = np.empty(3)
+    for k in range(points.shape[0]):
+        out[k], place[k] = facet_distance(points[k], x, triangles, reach, weights[k], way[k], scratch)
 
 
 def faces(x: NDArray[np.float64], ways: NDArray[np.int64], d: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -120,26 +95,6 @@ def faces(x: NDArray[np.float64], ways: NDArray[np.int64], d: NDArray[np.float64
     t = x[ways[:, :, 1]] - x[ways[:, :, 0]]
     size = np.linalg.norm(t, axis=2)
     return (np.einsum("nki,ni->nk", t, d) <= CONE * size).all(axis=1)
-
-
-def edge_points(surface: SurfaceMesh, spacing: float) -> SurfacePoints:
-    """Points of a surface where it is bent, by more than FLAT: its edges and what is between their ends.
-
-    What is flat is told of better by the other side's points: it has one normal for all of them.
-    """
-    x, triangles = surface.vertices, surface.triangles
-    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    edges, edge = np.unique(ends, axis=0, return_inverse=True)
-    order = np.argsort(edge.reshape(-1), kind="stable").reshape(-1, 2) // 3
-    n = surface.triangle_normals
-    edges = edges[np.linalg.norm(n[order[:, 0]] - n[order[:, 1]], axis=1) > FLAT]
-    points = [(int(v), int(v), int(v), 1.0) for v in np.unique(edges)]
-    for i, j in edges.tolist():
-        cells = int(np.ceil(np.linalg.norm(x[j] - x[i]) / spacing - 1e-9))
-        points += [(i, j, j, 1.0 - k / cells) for k in range(1, cells)]
-    share = np.array([p[3] for p in points])
-    weights = np.stack([share, 1.0 - share, 0.0 * share], axis=1)
-    return SurfacePoints(np.array([p[:3] for p in points], np.int64), weights)
 
 
 class Hits(NamedTuple):
@@ -157,6 +112,7 @@ class How(NamedTuple):
 
     spacing: float = SPACING  # of the points on both sides [m]
     finer: int = FINER  # its steps in one of the models
+    ring: int = 1  # equal sectors of the connector, one of which is computed
 
     @property
     def step(self) -> float:
@@ -179,19 +135,26 @@ class Side:
     ) -> None:
         material = replace(connector.material, alpha=numerics.alpha, beta=numerics.beta)
         model = linear_model(prong.body, material, prong.clamped)
-        self.body = LinearBody(model.M, model.D, model.K, how.step)
-        self.base, self.beta, self.prong = model.base, model.beta, prong
-        self.dofs, self.free = model.dofs_of(prong.contact), (3 * model.nodes[:, None] + np.arange(3)).ravel()
-        self.rest = prong.mesh.nodes[prong.contact]
-        load = np.zeros((model.n_dof, self.dofs.size))
-        load[self.dofs, np.arange(self.dofs.size)] = 1.0
-        self.compliance = self.body.velocity_of(load)[self.dofs]
+        self.shapes = equal_motions(prong.mesh.nodes[model.nodes], how.ring)
+        M, D, K = (self.shapes.T @ (A @ self.shapes) for A in (model.M, model.D, model.K))
+        self.body = LinearBody(M, D, K, how.step)
+        self.base, self.beta, self.prong = model.base @ self.shapes, model.beta, prong
+        self.copies = how.ring
+        self.contact = beside_meridian(prong.mesh.nodes, prong.contact, how.ring)
+        self.surface = self.shapes[model.dofs_of(self.contact)]
+        self.free = (3 * model.nodes[:, None] + np.arange(3)).ravel()
+        self.rest = prong.mesh.nodes[self.contact]
+        self.compliance = self.copies * (self.surface @ self.body.velocity_of(self.surface.T.toarray()))
         self.compliance = 0.5 * (self.compliance + self.compliance.T)
-        own = np.searchsorted(prong.contact, prong.contact_triangles)
-        self.points: SurfacePoints = surface_points(self.rest, own, how.spacing)
+        near = np.isin(prong.contact_triangles, self.contact).all(axis=1)
+        own = np.searchsorted(self.contact, prong.contact_triangles[near])
+        points = surface_points(self.rest, own, how.spacing)
+        place = np.einsum("na,nai->ni", points.weights, self.rest[points.nodes])
+        here = on_meridian(place, how.ring)
+        self.points = SurfacePoints(points.nodes[here], points.weights[here])
         boundary = prong.mesh.surface().triangles
         self.ways = ways_along(
-            boundary, SurfacePoints(prong.contact[self.points.nodes].astype(np.int64), self.points.weights)
+            boundary, SurfacePoints(self.contact[self.points.nodes].astype(np.int64), self.points.weights)
         )
         self.plug, self.own = plug, len(self.points.nodes)
         n = self.own + len(plug.x)
@@ -213,9 +176,9 @@ class Side:
 
     def begin(self) -> None:
         """The motion without contact, at the contact nodes: vh and v (k, 3) [m/s]."""
-        self.vf = self.body.free_velocity()
-        self.vh0, self.v0 = self.vf[self.dofs].reshape(-1, 3), self.body.v[self.dofs].reshape(-1, 3)
-        self.now = self.rest + self.body.x[self.dofs].reshape(-1, 3)
+        self.vf, field = self.body.free_velocity(), self.surface
+        self.vh0, self.v0 = (field @ self.vf).reshape(-1, 3), (field @ self.body.v).reshape(-1, 3)
+        self.now = self.rest + (field @ self.body.x).reshape(-1, 3)
         self.fresh[:] = False
         nodes, weights = self.points
         self.place = np.einsum("na,nai->ni", weights, self.now[nodes])
@@ -223,11 +186,11 @@ class Side:
     def nodes(self) -> NDArray[np.float64]:
         """Where all nodes are at the start of the step [m]."""
         x = self.prong.mesh.nodes.copy()
-        x.reshape(-1)[self.free] += self.body.x
+        x.reshape(-1)[self.free] += self.shapes @ self.body.x
         return x
 
     def nodal(self) -> NDArray[np.float64]:
-        """Forces on the contact nodes [N], (k, 3), of all contacts."""
+        """Forces on the contact nodes [N], (k, 3), of all contacts of a sector."""
         out, at = np.zeros_like(self.rest), np.flatnonzero(self.force.any(axis=1))
         for a in range(3):
             np.add.at(out, self.hits.nodes[at, a], self.hits.weights[at, a, None] * self.force[at])
@@ -235,12 +198,11 @@ class Side:
 
     def end(self) -> NDArray[np.float64]:
         """Make the step; the force on the floor [N]."""
-        f = np.zeros(self.body.x.size)
-        f[self.dofs] = self.nodal().ravel()
+        f = self.copies * (self.surface.T @ self.nodal().ravel())
         vh = self.vf + self.body.velocity_of(f) if f.any() else self.vf
         T = self.body.step_size
         floor = -(self.base @ (self.body.x + (0.5 * T + self.beta) * vh))
-        self.way += T * float(np.linalg.norm(vh.reshape(-1, 3), axis=1).max())
+        self.way += T * float(np.linalg.norm((self.shapes @ vh).reshape(-1, 3), axis=1).max())
         self.body.advance(vh)
         return floor
 
@@ -253,9 +215,11 @@ class Reference:
         a = connector.admittance
         self.model, self.plug = make_plug(a.mass, a.damping, a.stiffness, self.T, connector.rest_position)
         self.field = exact_field(connector.plug, connector.interference + REACH)
-        points = edge_points(connector.plug, how.spacing)
+        points = edge_points(connector.plug, how.spacing, FLAT)
         on_plug = np.einsum("na,nai->ni", points.weights, connector.plug.vertices[points.nodes])
-        self.on_plug = Points(on_plug, ways_along(connector.plug.triangles, points))
+        here, ways = on_meridian(on_plug, how.ring), ways_along(connector.plug.triangles, points)
+        self.on_plug = Points(on_plug[here], ways[here])
+        self.copies, self.felt = how.ring, felt_of(how.ring, connector.push)
         self.sides = [Side(p, connector, numerics, how, self._of(p)) for p in connector.prongs]
         self.mu = connector.friction if numerics.friction is None else numerics.friction
         self.axes, self.contacts, self.worst = np.eye(3), 0, 0.0
@@ -302,7 +266,7 @@ class Reference:
             f = -side.force[at]
             total[:3] += f.sum(axis=0)
             total[3:] += np.cross(side.hits.point[at] - self.plug.position, f).sum(axis=0)
-        return total
+        return self.copies * (self.felt @ total)
 
     def _places(self, side: Side) -> NDArray[np.float64]:
         return np.concatenate([side.place, self.plug.position + side.plug.x @ self.axes.T])
@@ -328,15 +292,12 @@ class Reference:
         h = side.hits
         p = self.plug.position + side.plug.x[at - side.own] @ self.axes.T
         x = side.nodes()
-        a, b, c = (x[side.skin[:, i]] for i in range(3))
-        normals = np.cross(b - a, c - a)
-        normals /= np.linalg.norm(normals, axis=1)[:, None]
         n, reach = at.size, self.connector.interference + REACH
         gap, place, weights, way = np.zeros(n), np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3))
-        nearest(p, np.arange(n), x, side.skin, normals, reach, gap, place, weights, way)
+        nearest(p, x, side.skin, reach, gap, place, weights, way)
         nodes = side.skin[np.maximum(place, 0)]
-        slot = np.minimum(np.searchsorted(side.prong.contact, nodes), len(side.prong.contact) - 1)
-        used = (side.prong.contact[slot] == nodes) | (weights == 0.0)
+        slot = np.minimum(np.searchsorted(side.contact, nodes), len(side.contact) - 1)
+        used = (side.contact[slot] == nodes) | (weights == 0.0)
         touching = (place >= 0) & used.all(axis=1)
         touching &= faces(self.connector.plug.vertices, side.plug.ways[at - side.own], -way @ self.axes)
         h.gap[at], h.normal[at], h.weights[at] = gap, np.where(touching[:, None], -way, 0.0), weights
@@ -387,7 +348,7 @@ class Reference:
             warm[span] = np.einsum("nij,nj->ni", frame, side.force[own]).ravel()
             frames.append(frame)
             first += m
-        C += theirs @ self.model.inverse @ theirs.T
+        C += self.copies * (theirs @ (self.felt @ self.model.inverse @ self.felt) @ theirs.T)
         middle += theirs @ self.plug.free
         now += theirs @ self.v_plug
         r = np.zeros(3 * n)
@@ -465,6 +426,7 @@ def insertion(
         "points": [int(side.told.size) for side in made.sides],
         "steps_in_1_ms": finer,
         "spacing_m": how.spacing,
+        "sectors": how.ring,
         "tolerance": TOLERANCE,
         "share_of_solves_that_reach_it": 1.0 - made.short / made.solves,
         "worst_residual": made.worst,
@@ -486,14 +448,22 @@ def what_it_is(connector: Connector, numerics: Numerics) -> dict[str, Any]:
         "friction": short([connector.friction]),
         "way": short([connector.stroke, connector.interference, *connector.push]),
         "plug": short([np.ptp(connector.plug.vertices, axis=0), connector.plug.vertices.std(axis=0)]),
-        "socket": short([np.ptp(p.mesh.nodes, axis=0) for p in connector.prongs]),
+        "socket": short([_round(p) for p in connector.prongs]),
         "hold": short([np.linalg.norm(g) for g in (a.mass, a.damping, a.stiffness)]),
     }
+
+
+def _round(prong: Prong) -> NDArray[np.float64]:
+    """Size of a prong (3,) [m], of a ring's corners if they were on the round one."""
+    size = np.ptp(prong.mesh.nodes, axis=0)
+    size[[0, 2]] /= prong.stands_out
+    return np.asarray(size)
 
 
 def finer(kind: str, connector: Connector) -> Connector:
     """The same connector on the mesh of its reference: its other socket, held and pushed alike."""
     made = KINDS[kind].dimensions().build(FINE[kind])
+    made = with_true_corners(made) if kind in RINGS else made
     return replace(connector, prongs=made.prongs)
 
 
@@ -541,7 +511,7 @@ def main(kinds: Sequence[str]) -> None:
     for kind in kinds or FINE:
         case = case_of(kind)
         connector = finer(kind, case.connector)
-        how = How(ROUGHER * SPACING, FINER // ROUGHER) if kind == "cap" else How()
+        how = How(ring=RINGS.get(kind, 1))
         curve = insertion(connector, case.numerics, path_of(connector, STEP), how, say=True)
         write(
             CURVES / f"{kind}.csv",

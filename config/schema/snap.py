@@ -209,6 +209,14 @@ class SnapContact(Spec):
     capacity: Annotated[Count, Field(ge=1, le=400)] = Field(
         48, description="Room for contacts of all prongs; more points are counted."
     )
+    meridians: Annotated[Count, Field(ge=3)] | None = Field(
+        None,
+        description="Of a ring: contacts are looked for on so many meridians, a divisor of its cells around, "
+        "and its static basis keeps the cyclic orders that these tell apart; by default, all around.",
+    )
+    edges: Flag = Field(
+        False, description="Whether edges of the plug are held against the socket's facets, too."
+    )
     restitution: Number = Field(
         1.0,
         ge=0,

@@ -3,7 +3,8 @@
 Points are interpolated on the surfaces of other bodies, the *probes*, in the solid's frame. Distance and
 normal are asked at the step's start and once in a step, of those points alone that could come near: a
 distance changes no faster than its point moves, so that where it was asked last bounds it now. No point moves
-further than a corner of its facet, so that facets are dismissed as a whole.
+further than a corner of its facet, so that facets are dismissed as a whole. Points of the solid's edges may
+be candidates too, against the probes' facets (`collision.edge_search`).
 
 Without contact forces a bent body would leap millimetres in the step, and all of its points with it. So a
 point becomes a contact where the motion that is *foreseen*, under the newest forces, would bring it nearer
@@ -19,6 +20,7 @@ import numpy as np
 from palpo.physics.arrays import all_finite
 from palpo.physics.collision.clusters import Clusters, update_clusters
 from palpo.physics.collision.distance_field import evaluate
+from palpo.physics.collision.edge_search import look_at_edges
 from palpo.physics.collision.field_search import smallest_field_contacts
 from palpo.physics.collision.surface_points import CONE
 from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
@@ -109,17 +111,25 @@ def _foreseen(s):
 
 @kernel
 def _carry_over(s, probe):
-    """Nodes of a probe in the solid's frame, and how they close in under the forces foreseen."""
+    """Nodes of a probe in the solid's frame, and how they close in under the forces foreseen; how far."""
     x, drift, turn, origin = probe.nodes.x, probe.drift, s.solid.axes, s.solid.pose.x[0]
     local, closing, along, about = probe.local, probe.closing, s.solid.drift[0], s.solid.drift[1]
+    moved, way = 0.0, 0.0
     for m in range(drift.shape[0]):
+        own, ahead = 0.0, 0.0
         p0, p1, p2 = x[m, 0] - origin[0], x[m, 1] - origin[1], x[m, 2] - origin[2]
         u0 = drift[m, 0] - along[0] - about[1] * p2 + about[2] * p1
         u1 = drift[m, 1] - along[1] - about[2] * p0 + about[0] * p2
         u2 = drift[m, 2] - along[2] - about[0] * p1 + about[1] * p0
         for i in range(3):
-            local[m, i] = turn[0, i] * p0 + turn[1, i] * p1 + turn[2, i] * p2
+            place = turn[0, i] * p0 + turn[1, i] * p1 + turn[2, i] * p2
+            own += (place - local[m, i]) ** 2
+            local[m, i] = place
             closing[m, i] = turn[0, i] * u0 + turn[1, i] * u1 + turn[2, i] * u2
+            ahead += closing[m, i] ** 2
+        moved, way = max(moved, own), max(way, ahead)
+    probe.edges.travel[0] += moved**0.5
+    return way**0.5
 
 
 @kernel
@@ -173,13 +183,14 @@ def _find_near(s, probe, count):
     """Candidates that could come within the margin in this step, after `count` of other probes."""
     margin, close, near, facets = s.settings[0].margin, s.candidates.close, s.candidates.near, probe.facets
     first, last = probe.first, probe.first + probe.points.nodes.shape[0]
-    _carry_over(s, probe)
+    way = _carry_over(s, probe)
     probe.near[0] = count
     for k in range(first, last):
         close[k] = False
     for f in range(facets.corner.shape[0]):
         if not _is_far(probe, f, margin):
             _look_at(s, probe, f)
+    look_at_edges(s, probe, margin, way)
     # in their own order, by which equals are chosen: nodes before what lies between
     for k in range(first, last):
         if close[k]:
@@ -246,7 +257,7 @@ def _activate(s, probe):
         if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
             continue  # beyond the distance's band
         c.ahead[k] = min(c.ahead[k], _seen_gap(c.told[k], correction) + dot3(n, c.closing[k]))
-        if c.ahead[k] < margin and _touched(s, probe, k, n):
+        if c.ahead[k] < margin and (k - probe.first >= probe.ways.shape[0] or _touched(s, probe, k, n)):
             probe.active[count] = j
             probe.depth[count] = c.told[k]
             for i in range(3):

@@ -11,7 +11,13 @@ from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance
 from palpo.physics.collision.near_band import everywhere
 from palpo.physics.collision.signed_distance import no_exact_distance
-from palpo.physics.collision.surface_points import SurfacePoints, facets_of, surface_points, ways_along
+from palpo.physics.collision.surface_points import (
+    SurfacePoints,
+    border_of,
+    facets_of,
+    surface_points,
+    ways_along,
+)
 from palpo.physics.engine.contract import ROTATION, Batch, Body, make_batch
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.yields.fixed import FIXED, make_fixed
@@ -38,14 +44,32 @@ class Facets(NamedTuple):
     least: NDArray[np.float64]  # (m,) what none of their distances was below then [m]
 
 
+class Edges(NamedTuple):
+    """E points of the solid's edges, which touch the facets of a probe: its last candidates."""
+
+    place: NDArray[np.float64]  # (E, 3) in the solid's frame [m]
+    ways: NDArray[np.float64]  # (E, q, 3) unit vectors that leave it along the solid's surface, or 0
+    border: NDArray[
+        np.bool_
+    ]  # (m, 3) whether the probe's surface ends at a facet's edge across from a corner
+    reach: NDArray[np.float64]  # (1,) up to which the distance is known [m]
+    travel: NDArray[np.float64]  # (1,) that the probe's nodes went at most in the solid's frame so far [m]
+    asked: NDArray[np.float64]  # (E,) and had gone when the distance was asked last [m]
+    box: NDArray[np.float64]  # (2, 3) of the probe's nodes in the solid's frame [m]
+    weights: NDArray[np.float64]  # (3,) scratch
+    way: NDArray[np.float64]  # (3,) scratch
+    scratch: NDArray[np.float64]  # (3,)
+
+
 class Probe(NamedTuple):
-    """One body of k surface nodes and N candidate points between them."""
+    """One body of k surface nodes and N candidates: points between its nodes, then the solid's edges'."""
 
     address: NDArray[np.int64]  # (2,) of its unit and of its state
     body: int  # its number
-    points: SurfacePoints
-    ways: NDArray[np.int64]  # (N, k, 2) of palpo.physics.collision.surface_points.ways_along
+    points: SurfacePoints  # of the solid's edges as of now
+    ways: NDArray[np.int64]  # (N - E, k, 2) of palpo.physics.collision.surface_points.ways_along
     facets: Facets
+    edges: Edges
     first: int  # of its candidates among those of all probes
     nodes: Batch  # (k,) where they are at the step's start, and how they move
     local: NDArray[np.float64]  # (k, 3) these in the solid's frame [m]
@@ -112,28 +136,54 @@ class FieldContacts(NamedTuple):
     begun: NDArray[np.bool_]  # (1,) whether it has looked for contacts in this step
 
 
-def make_probe(body: Body, number: int, x: NDArray, triangles: NDArray, spacing: float, first: int) -> Probe:
-    """A body whose points are the nodes x (k, 3) [m], and whose candidates come after `first` others.
+def make_probe(
+    body: Body, number: int, triangles: NDArray, points: SurfacePoints, first: int, edges: Edges | None = None
+) -> Probe:
+    """A body whose candidates are `points` of its surface, triangles (m, 3), and come after `first` others.
 
-    number: of the body among the engine's. triangles (m, 3): of its surface, on which the candidates lie.
-    Raises InputError as `surface_points`.
+    number: of the body among the engine's. edges: of the solid, none by default.
     """
-    points = surface_points(x, triangles, spacing)
+    edges = edges or no_edges(triangles)
     of, ways, m = facets_of(triangles, points), ways_along(triangles, points), len(triangles)
     order = np.argsort(of, kind="stable")
     facets = Facets(
         np.ascontiguousarray(triangles, np.int64), np.searchsorted(of[order], np.arange(m + 1)), order,
         np.zeros((m, 3, 3)), np.full(m, -np.inf),
     )  # fmt: skip
+    last = len(edges.place)
+    points = SurfacePoints(
+        np.concatenate([points.nodes, np.zeros((last, 3), np.int64)]),
+        np.concatenate([points.weights, np.zeros((last, 3))]),
+    )
     size, nodes = len(points.nodes), body.kind.points(body.state)
     batch = make_batch(nodes)
     batch.count[0] = nodes
     batch.slots[:, 0], batch.weights[:, 0] = np.arange(nodes), 1.0
     return Probe(
-        _addresses(body), number, points, ways, facets, first, batch, np.zeros((nodes, 3)),
+        _addresses(body), number, points, ways, facets, edges, first, batch, np.zeros((nodes, 3)),
         np.zeros((nodes, 3)), np.zeros((nodes, 3)), make_clusters(MOST_CLUSTERS, size),
         np.zeros(2, np.int64), np.zeros(size, np.int64), np.zeros((size, 3)), np.zeros(size),
     )  # fmt: skip
+
+
+def make_edges(
+    place: NDArray[np.float64], ways: NDArray[np.float64], triangles: NDArray[np.integer], reach: float
+) -> Edges:
+    """Points (E, 3) [m] of a solid's edges against a surface of triangles, known up to `reach` [m].
+
+    ways (E, q, 3): directions that leave each along the solid's surface, of any length; 0 for none.
+    """
+    size = np.linalg.norm(ways, axis=2, keepdims=True)
+    return Edges(
+        np.ascontiguousarray(place, float), ways / np.where(size > 0.0, size, 1.0), border_of(triangles),
+        np.array([reach]), np.zeros(1), np.full(len(place), -1.0), np.zeros((2, 3)),
+        *(np.zeros(3) for _ in range(3)),
+    )  # fmt: skip
+
+
+def no_edges(triangles: NDArray[np.integer]) -> Edges:
+    """Nothing of the solid is seen from its own side."""
+    return make_edges(np.zeros((0, 3)), np.zeros((0, 1, 3)), triangles, 0.0)
 
 
 def make_solid(body: Body, number: int) -> Solid:
@@ -153,6 +203,10 @@ def make_field_contacts(
     n = sum(len(handle.state.active) for handle in probes)
     position, local, closing, asked, where, normal, way, force = (np.zeros((n, 3)) for _ in range(8))
     one, candidate = [np.zeros(1, np.int64) for _ in range(3)], np.zeros(capacity, np.int64)
+    for handle in probes:
+        probe = handle.state
+        last = slice(probe.first + len(probe.ways), probe.first + len(probe.active))
+        local[last] = asked[last] = probe.edges.place
     return FieldContacts(
         probes[0].state, np.array([handle.address for handle in probes], np.int64), solid, field,
         make_scratch(),
@@ -176,5 +230,5 @@ def smallest_field_contacts() -> FieldContacts:
     )
     corners = np.eye(3)
     body, one = FIXED.bind(make_fixed(corners)), np.array([[0, 1, 2]])
-    probe = make_probe(body, 0, corners, one, 2.0, 0)
+    probe = make_probe(body, 0, one, surface_points(corners, one, 2.0), 0)
     return make_field_contacts([Handle(probe)], make_solid(body, 1), field, 1)

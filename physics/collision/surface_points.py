@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
+from palpo.physics.mesh.surface import SurfaceMesh
 
 MOST_POINTS = 100_000
 
@@ -64,6 +65,36 @@ def facets_of(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[
         for v in corners:
             holds.setdefault(v, []).append(t)
     return np.array([min(set.intersection(*(set(holds[v]) for v in p))) for p in points.nodes.tolist()])
+
+
+def edge_points(surface: SurfaceMesh, spacing: float, flat: float) -> SurfacePoints:
+    """Points of a surface where it stands out, bent by more than an angle `flat` [rad]: of its convex edges.
+
+    Neighbours are at most `spacing` [m] apart. What is flat is told of better by the other side's points: it
+    has one normal for all of them.
+    """
+    x, triangles = surface.vertices, surface.triangles
+    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    edges, edge = np.unique(ends, axis=0, return_inverse=True)
+    order = np.argsort(edge.reshape(-1), kind="stable").reshape(-1, 2) // 3
+    one, two = (surface.triangle_normals[order[:, k]] for k in range(2))
+    middle = x[triangles].mean(axis=1)
+    out = np.einsum("ni,ni->n", one, middle[order[:, 1]] - middle[order[:, 0]]) < 0.0
+    edges = edges[out & (np.linalg.norm(one - two, axis=1) > 2.0 * np.sin(0.5 * flat))]
+    points = [(int(v), int(v), int(v), 1.0) for v in np.unique(edges)]
+    for i, j in edges.tolist():
+        cells = int(np.ceil(np.linalg.norm(x[j] - x[i]) / spacing - 1e-9))
+        points += [(i, j, j, 1.0 - k / cells) for k in range(1, cells)]
+    share = np.array([p[3] for p in points])
+    weights = np.stack([share, 1.0 - share, 0.0 * share], axis=1)
+    return SurfacePoints(np.array([p[:3] for p in points], np.int64).reshape(-1, 3), weights)
+
+
+def border_of(triangles: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether the edge across from each corner of triangles (m, 3) is one of this triangle alone; (m, 3)."""
+    ends = np.sort(triangles[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1, 2), axis=1)
+    _, edge, count = np.unique(ends, axis=0, return_inverse=True, return_counts=True)
+    return (count[edge.reshape(-1)] == 1).reshape(-1, 3)
 
 
 def ways_along(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:

@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.distance_field import DistanceField, exact_field
 from palpo.physics.collision.field_contacts import field_contacts_detector
-from palpo.physics.collision.field_search import FieldContacts, make_field_contacts, make_probe, make_solid
+from palpo.physics.collision.field_search import (
+    Edges,
+    FieldContacts,
+    make_edges,
+    make_field_contacts,
+    make_probe,
+    make_solid,
+)
+from palpo.physics.collision.surface_points import SurfacePoints, edge_points, surface_points, ways_along
 from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import Hand, make_hand
@@ -19,6 +27,7 @@ from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.snap_frame import ENERGY
 from palpo.physics.mesh.connectors.connector import Connector, Prong
+from palpo.physics.reduction.cyclic import on_meridians
 from palpo.physics.reduction.joining import join, nodal_map
 from palpo.physics.reduction.linear_model import Basis, LinearModel
 from palpo.physics.systems.snap import take_settings
@@ -34,6 +43,10 @@ from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, MidpointModal, m
 
 SOLVERS = maximal_dissipation_unit, gauss_seidel_unit
 """By MAXIMAL_DISSIPATION and GAUSS_SEIDEL of palpo.physics.exchange.snap_frame."""
+
+SHARP = np.radians(10.0)
+"""Angle by which the plug's surface is bent at an edge that is held against the prongs' facets [rad]: as far
+as a point of these is touched beside its own normals, so that what is flatter is seen by them."""
 
 
 class SnapState(NamedTuple):
@@ -71,6 +84,7 @@ class SnapModel:
         self.connector, self.numerics = connector, numerics
         if field is None:
             field = exact_field(connector.plug, connector.interference + 2.0 * numerics.spacing)
+        self.start, self.upright = connector.rest_position.copy(), np.array([1.0, 0.0, 0.0, 0.0])
         self.maps: list[sp.csr_array] = []
         self.prongs: list[MidpointModal] = []
         for i, part in enumerate(connector.prongs):
@@ -79,7 +93,6 @@ class SnapModel:
             self.prongs.append(self._prong(part, models, basis))
             self.maps.append(nodal_map(models, basis, len(part.mesh.nodes)))
         a, hand, capacity = connector.admittance, make_hand(), numerics.capacity * len(self.prongs)
-        self.start, self.upright = connector.rest_position.copy(), np.array([1.0, 0.0, 0.0, 0.0])
         plug = make_midpoint_held(
             *make_plug(a.mass, a.damping, a.stiffness, numerics.step, self.start, self.upright)
         )
@@ -88,7 +101,11 @@ class SnapModel:
         for i, part in enumerate(connector.prongs):
             triangles = np.searchsorted(part.contact, part.contact_triangles)
             rest = self.prongs[i].model.rest
-            self.probes.append(Handle(make_probe(bodies[i], i, rest, triangles, numerics.spacing, first)))
+            points = surface_points(rest, triangles, numerics.spacing)
+            if numerics.meridians is not None:
+                points = _on_meridians(points, rest, numerics.meridians)
+            edges = self._edges(part, triangles) if numerics.edges else None
+            self.probes.append(Handle(make_probe(bodies[i], i, triangles, points, first, edges)))
             first += len(self.probes[-1].state.active)
         solid = make_solid(bodies[-1], len(self.prongs))
         search = make_field_contacts(self.probes, solid, field, capacity)
@@ -126,6 +143,21 @@ class SnapModel:
         damping = 0.5 * n.step * stiffness if n.coupling_damping is None else n.coupling_damping
         return make_midpoint_modal(join(part.body, models, part.contact, n.step, stiffness, damping, bases))
 
+    def _edges(self, part: Prong, triangles: NDArray[np.integer]) -> Edges:
+        """Points of the plug's edges that may pass a prong's contact surface, against that."""
+        c, n = self.connector, self.numerics
+        points = edge_points(c.plug, n.spacing, SHARP)
+        place = np.einsum("na,nai->ni", points.weights, c.plug.vertices[points.nodes])
+        surface, near = part.mesh.nodes[part.contact], c.interference + 2.0 * n.spacing
+        first, last = place + self.start, place + self.start + c.stroke * c.push
+        keep = (np.maximum(first, last) > surface.min(axis=0) - near).all(axis=1)
+        keep &= (np.minimum(first, last) < surface.max(axis=0) + near).all(axis=1)
+        if n.meridians is not None:
+            keep &= on_meridians(place + self.start, n.meridians)
+        pairs = ways_along(c.plug.triangles, points)[keep]
+        ways = c.plug.vertices[pairs[..., 1]] - c.plug.vertices[pairs[..., 0]]
+        return make_edges(place[keep], ways, triangles, near)
+
     @property
     def orders(self) -> list[list[int]]:
         """Coordinates of each segment of each prong, as Table I counts them."""
@@ -153,3 +185,9 @@ class SnapModel:
         m.orientation[:] = m.target_orientation[:] = q / np.linalg.norm(q)
         for array in (m.velocity, m.target_velocity, m.error):
             array[:] = 0.0
+
+
+def _on_meridians(points: SurfacePoints, rest: NDArray[np.float64], meridians: int) -> SurfacePoints:
+    """Those of the points between nodes rest (k, 3) [m] that lie on a meridian."""
+    here = on_meridians(np.einsum("na,nai->ni", points.weights, rest[points.nodes]), meridians)
+    return SurfacePoints(points.nodes[here], points.weights[here])

@@ -21,6 +21,7 @@ from palpo.physics.exchange.snap_frame import MAXIMAL_DISSIPATION, VALUES
 from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.reduction.balanced import balanced
+from palpo.physics.reduction.cyclic import equal_motions, low_motions
 from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut
 from palpo.physics.reduction.linear_model import Basis, LinearModel, vibration_modes
 from palpo.physics.reduction.partition import by_graph, surface_and_inside
@@ -63,6 +64,11 @@ class Numerics:
     """Most contacts of a prong, chosen by k-means; 0 makes every touching point a contact."""
     capacity: int = 48
     """Most contacts of a prong in any case."""
+    meridians: int | None = None
+    """Of a ring: where around it contacts are looked for, a divisor of its sectors. Its basis keeps the
+    cyclic orders that these tell apart."""
+    edges: bool = False
+    """Whether the plug's edges are held against the prongs' facets, too."""
     friction: float | None = None
     """mu [-]."""
     restitution: float = 1.0
@@ -132,7 +138,12 @@ def reduced_bases(prong: Prong, models: Sequence[LinearModel], numerics: Numeric
     if not numerics.reduced:
         return [None] * len(models)
     if numerics.static is not None:
-        return [static_modes(models[0], prong.contact, numerics.static)]
+        nodes, n, even, loads = prong.mesh.nodes[prong.contact], prong.sectors, None, None
+        if n > 1:
+            even = equal_motions(nodes, n)
+        if numerics.meridians is not None:
+            loads = low_motions(nodes, n, numerics.meridians)
+        return [static_modes(models[0], prong.contact, numerics.static, even, loads)]
     orders = numerics.orders or (None,) * len(models)
     bases: list[Basis | None] = []
     least = RIGID_MOTIONS if len(models) > 1 else 1  # a neighbour that floats is held by no fewer shapes

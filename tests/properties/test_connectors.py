@@ -50,11 +50,18 @@ def way_out(point: np.ndarray, direction: np.ndarray, surface: SurfaceMesh) -> f
 
 
 def overlap(name: str, connector: Connector, travel: float) -> float:
-    """How far the undeformed contact nodes lie inside the plug, measured across the push [m]."""
+    """How far undeformed contact nodes lie inside the plug, measured across the push [m].
+
+    Of a ring, whose corners stand out, the middles between them.
+    """
     plug = connector.plug_at(travel)
     deepest = 0.0
     for prong in connector.prongs:
         nodes = prong.mesh.nodes[prong.contact]
+        if prong.sectors > 1:
+            half = np.pi / prong.sectors
+            turn = np.array([[np.cos(half), 0, np.sin(half)], [0, 1, 0], [-np.sin(half), 0, np.cos(half)]])
+            nodes = nodes @ turn.T * [np.cos(half), 1.0, np.cos(half)]
         inside = winding_numbers(nodes, plug) > 0.5
         for x, e in zip(nodes[inside], across(name, nodes)[inside], strict=True):
             deepest = max(deepest, way_out(x, e, plug))

@@ -5,7 +5,9 @@ import pytest
 
 from palpo.physics.collision.surface_points import surface_points, ways_along
 from palpo.physics.errors import InputError
+from palpo.physics.mesh.connectors import cap
 from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.reduction.cyclic import equal_motions, low_motions, on_meridians
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.reduction.static_modes import VIBRATIONS, static_modes
 from palpo.physics.systems.click import Click, click
@@ -27,7 +29,9 @@ def clicked(kind: str) -> tuple[Click, Click]:
     return click(time, force, travel, back), click(told.time, told.force, told.travel, back)
 
 
-@pytest.mark.parametrize(("kind", "within"), [("two-prong", 0.05), ("lan", 0.05), ("buckle", 0.10)])
+@pytest.mark.parametrize(
+    ("kind", "within"), [("two-prong", 0.05), ("lan", 0.05), ("cap", 0.05), ("buckle", 0.10)]
+)
 def test_a_scene_clicks_within_a_step_of_the_reference_and_as_hard(kind, within):
     """A millisecond, and 5% of the peak; 10%, as the paper's models against a sensor (002, V-C), where the
     step itself decides by some percent."""
@@ -35,6 +39,91 @@ def test_a_scene_clicks_within_a_step_of_the_reference_and_as_hard(kind, within)
     assert scene.latched and told.latched
     assert abs(scene.release - told.release) < 1.5 * STEP
     assert scene.peak == pytest.approx(told.peak, rel=within)
+
+
+def test_a_cap_that_is_pressed_home_bears_it_as_the_reference_does_and_lets_nothing_sink_in():
+    """At rest on the rim the force is the hold's. Fewer contacts than bear let the plug sink, by steps."""
+    case = shipped_case("cap")
+    made = SnapModel(case.connector, case.numerics, exact_distance(case.connector))
+    series = insert(made)
+    told = snap_reference.reference("cap", case.connector, case.numerics)
+    assert push_force(series, case.connector)[-1] == pytest.approx(told.force[-1], rel=0.03)
+    assert series.depth[-10:].max() < 0.01 * case.connector.interference
+
+
+def ring():
+    """Model of the coarse cap, its prong, and its motions that are the same in all sectors."""
+    made = generate("cap")
+    prong = made.prongs[0]
+    model = linear_model(prong.body, made.material, prong.clamped)
+    return model, prong, equal_motions(prong.mesh.nodes[model.nodes], prong.sectors)
+
+
+def test_a_ring_that_is_pushed_evenly_moves_evenly():
+    """What is left of a ring on one meridian loses nothing: cyclic symmetry."""
+    model, prong, even = ring()
+    on = prong.mesh.nodes[prong.contact]
+    load = np.zeros((model.n_dof, 1))
+    load[model.dofs_of(prong.contact)[1::3], 0] = on[:, 1]  # along the axis, by height
+    load[model.dofs_of(prong.contact), 0] += (on * [1.0, 0.0, 1.0]).ravel()  # and outward
+    whole = np.linalg.solve(model.K.toarray(), load)
+    one = even @ np.linalg.solve((even.T @ model.K @ even).toarray(), even.T @ load)
+    np.testing.assert_allclose(one, whole, atol=1e-9 * np.abs(whole).max())
+    assert even.shape[1] < model.n_dof / 30
+
+
+def test_a_ring_s_basis_answers_even_loads_in_full_at_any_tolerance():
+    model, prong, _ = ring()
+    even = equal_motions(prong.mesh.nodes[prong.contact], prong.sectors)
+    rows = model.dofs_of(prong.contact)
+    exact = even.T @ (np.linalg.inv(model.K.toarray())[np.ix_(rows, rows)] @ even.toarray())
+    for kept, within in ((even, 1e-9), (None, None)):
+        basis = static_modes(model, prong.contact, 0.3, kept)
+        surface = even.T @ basis.vectors[rows]
+        found = (surface / basis.stiffness) @ surface.T
+        error = np.abs(found - exact).max() / np.abs(exact).max()
+        assert error < within if within else error > 1e-3
+
+
+def test_a_ring_s_model_couples_no_cyclic_orders_and_meridians_tell_the_low_ones_apart():
+    model, prong, _ = ring()
+    nodes, rows = prong.mesh.nodes[prong.contact], model.dofs_of(prong.contact)
+    low = low_motions(nodes, prong.sectors, 8)
+    np.testing.assert_allclose(low.T @ low, np.eye(low.shape[1]), atol=1e-12)
+    answer = np.linalg.inv(model.K.toarray())[np.ix_(rows, rows)] @ low
+    assert np.abs(answer - low @ (low.T @ answer)).max() < 1e-9 * np.abs(answer).max()
+    # by what they are on the meridians alone; with fewer of these, some look alike
+    for meridians, rank in ((8, low.shape[1]), (4, None)):
+        here = np.repeat(on_meridians(nodes, meridians), 3)
+        found = np.linalg.matrix_rank(low[here])
+        assert found == rank if rank else found < low.shape[1]
+
+
+def test_a_ring_s_basis_has_none_of_the_vibrations_that_its_meridians_see_as_others():
+    """A wave of order 4 is a uniform one to four meridians: it would make the ring far too soft."""
+    model, prong, _ = ring()
+    nodes, rows = prong.mesh.nodes[prong.contact], model.dofs_of(prong.contact)
+    low = low_motions(nodes, prong.sectors, 4)
+    even = equal_motions(nodes, prong.sectors)
+    basis = static_modes(model, prong.contact, 0.3, even, low)
+    moved = basis.vectors[rows]
+    assert np.abs(moved - low @ (low.T @ moved)).max() < 1e-6 * np.abs(moved).max()
+
+
+@pytest.mark.parametrize("meridians", [2, 7])
+def test_meridians_that_are_not_the_ring_s_own_are_refused(meridians):
+    _, prong, _ = ring()
+    with pytest.raises(InputError, match="expected a divisor"):
+        low_motions(prong.mesh.nodes[prong.contact], prong.sectors, meridians)
+
+
+def test_a_polygon_s_hole_is_as_wide_as_the_round_one_between_its_corners():
+    """A round stick of the cap's radius passes it, whatever the number of corners."""
+    for cells in (cap.Cells(1, 4, 8, 1, 1), cap.COARSE, cap.FINE):
+        prong = cap.Cap().build(cells).prongs[0]
+        lip = prong.mesh.nodes[prong.contact]
+        inner = np.hypot(lip[:, 0], lip[:, 2]).min() * np.cos(np.pi / cells.around)
+        assert inner == pytest.approx(cap.Cap().radius - cap.Cap().lip, rel=1e-12)
 
 
 def test_the_reference_of_the_two_prongs_peaks_at_the_force_of_the_paper():

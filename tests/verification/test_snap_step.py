@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from palpo.physics.collision.distance_field import exact_field, signed_distance
+from palpo.physics.collision.facet_distance import facet_distance
 from palpo.physics.collision.surface_points import surface_points
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import NOT_FINITE, OK
@@ -185,6 +186,60 @@ def test_no_candidate_that_is_not_asked_is_near():
             np.testing.assert_allclose(c.local[near], local[near], atol=1e-15)
             assert np.array_equal(signed_distance(field(), c.local[near])[0], c.told[near])
     assert skipped > 10 * c.gap.size and known > c.gap.size
+
+
+def in_the_plugs_frame(made):
+    """Contact nodes of each prong, and its last candidates: points of the plug's edges (E, 3) [m]."""
+    solid = made.state.search.solid
+    for part, probe in zip(made.connector.prongs, (p.state for p in made.probes), strict=True):
+        triangles = np.searchsorted(part.contact, part.contact_triangles)
+        yield probe, (probe.nodes.x - solid.pose.x[0]) @ solid.axes, triangles
+
+
+def sunk(made) -> tuple[list[int], list[float]]:
+    """Points of the plug's edges whose nearest place is on a prong, and how far out they are [m]."""
+    which, gaps = [], []
+    for probe, x, triangles in in_the_plugs_frame(made):
+        weights, way, scratch = np.zeros(3), np.zeros(3), np.zeros(3)
+        for j, p in enumerate(probe.edges.place):
+            gap, t = facet_distance(p, x, triangles, 1e-3, weights, way, scratch)
+            if t >= 0 and not (probe.edges.border[t] & (weights == 0.0)).any():
+                which.append(probe.first + len(probe.ways) + j)
+                gaps.append(gap)
+    return which, gaps
+
+
+def test_no_edge_of_the_plug_that_is_not_asked_is_near_a_facet():
+    """The bound by the last answer and the way of all nodes since leaves out no point within the margin."""
+    made = model(edges=True)
+    push, c, seen = Insertion(made, SPEED), made.state.search.candidates, 0
+    for _ in range(20):
+        push.run(push.target + 0.6e-3)
+        near = set(c.near[: made.probes[-1].state.near[1]].tolist())
+        for k, gap in zip(*sunk(made), strict=True):
+            asked = k in near or not c.normal[k].any()  # or cannot be touched there
+            assert asked or gap > made.numerics.margin
+            seen += k in near
+    assert seen > 0
+
+
+def test_edges_of_the_plug_sink_into_no_facet_where_they_are_held_against_these():
+    """Between the points of a coarse facet an edge presses unseen, by tens of micrometres."""
+    deepest = {}
+    for edges in (True, False):
+        made = model(orders=None, static=0.01, segments=1, spacing=4e-3, clusters=0, edges=edges)
+        push, way = Insertion(made, 0.05), []
+        others = model(orders=None, static=0.01, segments=1, spacing=4e-3, clusters=0, edges=True)
+        for _ in range(60):
+            push.run(push.target + 0.1e-3)
+            for one, two in zip(others.probes, made.probes, strict=True):
+                one.state.nodes.x[:] = two.state.nodes.x
+            others.state.search.solid.pose.x[:] = made.state.search.solid.pose.x
+            others.state.search.solid.axes[:] = made.state.search.solid.axes
+            way.append(min(sunk(others)[1], default=0.0))
+        deepest[edges] = -min(way)
+    # a step of the target, 50 um, enters by its share across the wedge before it is pushed out again
+    assert deepest[True] < 10e-6 and deepest[False] > 3.0 * deepest[True]
 
 
 def test_detection_is_repeated_in_the_click_and_prongs_do_not_leap_through_the_plug():

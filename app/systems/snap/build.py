@@ -61,6 +61,8 @@ def numerics_of(spec: SnapScene) -> Numerics:
         margin=contact.margin,
         clusters=contact.clusters,
         capacity=contact.capacity,
+        meridians=contact.meridians,
+        edges=contact.edges,
         friction=spec.friction.default,
         restitution=contact.restitution,
         correction=contact.correction,
@@ -144,7 +146,7 @@ def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis
     m, orders = connector.material, numerics.orders or ()
     key = content_key(
         prong.body.nodes, elements_of(prong.body), prong.clamped, prong.contact, numerics.segments, orders,
-        numerics.error or 0.0, numerics.static or 0.0,
+        numerics.error or 0.0, numerics.static or 0.0, numerics.meridians or 0,
         (m.youngs_modulus, m.poisson_ratio, m.density, numerics.alpha, numerics.beta),
     )  # fmt: skip
     found = _kept(folder, key, [model.n_dof for model in models])

@@ -5,7 +5,7 @@ Process (002), section II-A: the prongs barely affect each other, so each is a s
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,12 +36,16 @@ class Prong:
     contact_triangles: outward triangles of the boundary that the plug can touch, shape (t, 3); none of their
     nodes is clamped.
     body: the elements that its stiffness and mass are of, on the nodes of the mesh.
+    sectors: about y that it consists of, each equal to the next one turned; 1 where it is no ring.
+    stands_out: distance of a ring's corners from the axis over the round one's, which its faces touch.
     """
 
     mesh: TetMesh
     clamped: NDArray[np.int32]
     contact_triangles: NDArray[np.int32]
     body: SolidMesh
+    sectors: int = 1
+    stands_out: float = 1.0
 
     @cached_property
     def contact(self) -> NDArray[np.int32]:
@@ -104,6 +108,22 @@ class Connector:
     def plug_at(self, travel: float) -> SurfaceMesh:
         """The plug after `travel` [m] from its rest pose, in the connector's frame."""
         return self.plug.with_vertices(self.plug.vertices + self.rest_position + travel * self.push)
+
+
+def with_true_corners(connector: Connector) -> Connector:
+    """The same, rings drawn in: their corners, and not the middles of their faces, are on the round one.
+
+    What looks for contacts on meridians through the corners then finds the round ring there.
+    """
+    return replace(connector, prongs=tuple(_drawn_in(prong) for prong in connector.prongs))
+
+
+def _drawn_in(prong: Prong) -> Prong:
+    if prong.stands_out == 1.0:
+        return prong
+    nodes = prong.mesh.nodes * np.array([1.0 / prong.stands_out, 1.0, 1.0 / prong.stands_out])
+    mesh, body = replace(prong.mesh, nodes=nodes), replace(prong.body, nodes=nodes)
+    return replace(prong, mesh=mesh, body=body, stands_out=1.0)
 
 
 def make_prong(

@@ -1,0 +1,94 @@
+"""Edges of a rigid solid against the facets of a body that yields, seen from the solid's side.
+
+An edge that presses on a facet lies between the facet's points: these see the solid's faces on both sides of
+it, along which the facet cannot be touched. So points of the solid's convex edges are candidates too. The
+facet that is nearest to such a point says where on the body it is, and which way is out.
+"""
+
+from palpo.physics.collision.facet_distance import facet_distance
+from palpo.physics.collision.surface_points import CONE
+from palpo.physics.kernels import inlined, kernel
+
+
+@inlined
+def _find_box(box, x):
+    """The box (2, 3) of nodes x (k, 3)."""
+    for i in range(3):
+        low, high = x[0, i], x[0, i]
+        for m in range(1, x.shape[0]):
+            low, high = min(low, x[m, i]), max(high, x[m, i])
+        box[0, i], box[1, i] = low, high
+
+
+@inlined
+def _box_gap(p, box):
+    """Distance of a point to a box."""
+    far = 0.0
+    for i in range(3):
+        far += max(0.0, box[0, i] - p[i], p[i] - box[1, i]) ** 2
+    return far**0.5
+
+
+@inlined
+def _may_touch(edges, j, weights, facet, way):
+    """Whether the solid can be pressed there: not beside the end of the body's surface, and along a normal
+    of the edge itself."""
+    if facet < 0:
+        return False
+    for a in range(3):
+        if weights[a] == 0.0 and edges.border[facet, a]:
+            return False
+    for q in range(edges.ways.shape[1]):
+        t = edges.ways[j, q]
+        if -(way[0] * t[0] + way[1] * t[1] + way[2] * t[2]) > CONE:
+            return False
+    return True
+
+
+@kernel
+def _ask(s, probe, j):
+    """Distance of the solid's point j to the body, where on it that is, and its normal if it can touch."""
+    edges, own = probe.edges, probe.ways.shape[0]
+    c, k = s.candidates, probe.first + own + j
+    weights, way, nodes, x = edges.weights, edges.way, probe.points.nodes, probe.local
+    edges.asked[j] = edges.travel[0]
+    c.normal[k] = 0.0
+    c.told[k] = _box_gap(edges.place[j], edges.box)
+    if c.told[k] > edges.reach[0]:
+        return
+    c.told[k], facet = facet_distance(
+        edges.place[j], x, probe.facets.corner, edges.reach[0], weights, way, edges.scratch
+    )
+    if _may_touch(edges, j, weights, facet, way):
+        for i in range(3):
+            nodes[own + j, i] = probe.facets.corner[facet, i]
+            probe.points.weights[own + j, i] = weights[i]
+            c.normal[k, i] = -way[i]
+
+
+@kernel
+def look_at_edges(s, probe, margin, way):
+    """Which of the solid's points could come within the margin [m] of a probe in this step.
+
+    way: the longest way [m] that a node is foreseen to go.
+    """
+    edges, own, c = probe.edges, probe.ways.shape[0], s.candidates
+    nodes, weights = probe.points.nodes, probe.points.weights
+    if edges.place.shape[0] > 0:
+        _find_box(edges.box, probe.local)
+    for j in range(edges.place.shape[0]):
+        k = probe.first + own + j
+        if c.told[k] - (edges.travel[0] - edges.asked[j]) > margin + way:
+            continue
+        if edges.asked[j] != edges.travel[0]:
+            _ask(s, probe, j)
+        if c.normal[k, 0] == 0.0 and c.normal[k, 1] == 0.0 and c.normal[k, 2] == 0.0:
+            continue
+        ahead = 0.0
+        for i in range(3):
+            u = 0.0
+            for a in range(3):
+                u += weights[own + j, a] * probe.closing[nodes[own + j, a], i]
+            c.closing[k, i] = u
+            ahead += u * u
+        c.close[k] = c.told[k] <= margin + ahead**0.5
