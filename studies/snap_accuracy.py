@@ -168,8 +168,8 @@ def _felt(made: SnapModel, distance: str) -> Felt:
 def _row(case: str, name: str, f: Felt, reference: Felt) -> Row:
     """Errors against the reference: before release is before the peak of either, when the release comes is a
     figure of its own; `rms_to_its_release_percent` has both in one, up to the reference's peak."""
-    top = int(reference.force.argmax())
-    both = min(top, int(f.force.argmax()))
+    top = _peaks_at(reference)
+    both = min(top, _peaks_at(f))
     error, peak = f.force - reference.force, reference.click.peak
     return {
         "connector": case,
@@ -188,6 +188,12 @@ def _row(case: str, name: str, f: Felt, reference: Felt) -> Row:
         if reference.click.drop
         else float("nan"),
     }
+
+
+def _peaks_at(f: Felt) -> int:
+    """The millisecond of the click's peak: pressed home, a plug may press harder."""
+    end = round(f.click.release / STEP) if f.click.drop else f.force.size
+    return int(f.force[:end].argmax())
 
 
 def _forces(felt: Mapping[str, Felt]) -> list[Row]:

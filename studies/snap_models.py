@@ -12,6 +12,7 @@ from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import FilesConnector, SnapScene
 from palpo.physics.collision.distance_field import DistanceField, exact_field, learned_field
+from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.collision.io import find_network
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.connectors.connector import GIVE, Connector
@@ -66,7 +67,7 @@ class Case:
 
     numerics: of the scene, but for the paper's reduction: two balanced segments, of the two-prong connector
     with the orders of table I for each prong: the contact segment keeps its six rigid motions, which is
-    little even for a hook.
+    little even for a hook. A ring's contacts are clusters all around.
     """
 
     kind: str
@@ -86,6 +87,8 @@ def case_of(kind: str, mesh: str = "coarse") -> Case:
     assert isinstance(spec, SnapScene)
     numerics = numerics_of(spec)
     orders = PAPER_DIMENSIONS[mesh][2] if kind == "two-prong" else ORDERS[kind]
+    if numerics.meridians is not None:
+        numerics = replace(numerics, meridians=None, edges=False, clusters=MOST_CLUSTERS)
     numerics = replace(numerics, segments=2, orders=orders, static=None)
     connector = connector_of(spec)
     if kind == "cap":

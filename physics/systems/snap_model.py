@@ -34,6 +34,7 @@ from palpo.physics.systems.snap import take_settings
 from palpo.physics.systems.snap_numerics import (
     STIFF,
     Numerics,
+    as_touched,
     default_settings,
     reduced_bases,
     segment_models,
@@ -81,6 +82,7 @@ class SnapModel:
         bases: Sequence[Sequence[Basis | None]] | None = None,
     ) -> None:
         numerics = numerics or Numerics()
+        connector = as_touched(connector, numerics)
         self.connector, self.numerics = connector, numerics
         if field is None:
             field = exact_field(connector.plug, connector.interference + 2.0 * numerics.spacing)

@@ -19,7 +19,7 @@ from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import MAXIMAL_DISSIPATION, VALUES
 from palpo.physics.fem.rest_stiffness import elements_of
-from palpo.physics.mesh.connectors.connector import Connector, Prong
+from palpo.physics.mesh.connectors.connector import Connector, Prong, with_true_corners
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.cyclic import equal_motions, low_motions
 from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut
@@ -107,6 +107,8 @@ class Numerics:
                 self.static is None or (self.segments == 1 and self.orders is None and self.error is None),
                 "absent where there are segments, orders or an error",
             ),
+            # a whole ring would yield to what presses on meridians alone
+            ("meridians", self.meridians is None or self.static is not None, "absent without static"),
         ):
             if not valid:
                 raise InputError(f"snap: {name} is {getattr(self, name)}, expected {expected}.")
@@ -115,6 +117,11 @@ class Numerics:
     def reduced(self) -> bool:
         """Whether segments are reduced."""
         return self.orders is not None or self.error is not None or self.static is not None
+
+
+def as_touched(connector: Connector, numerics: Numerics) -> Connector:
+    """The connector whose rings have their corners where contacts are looked for: on the round ones."""
+    return connector if numerics.meridians is None else with_true_corners(connector)
 
 
 def segment_models(prong: Prong, connector: Connector, numerics: Numerics) -> list[LinearModel]:

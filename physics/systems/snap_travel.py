@@ -136,7 +136,7 @@ def model_on_a_rail(connector: Connector, numerics: Numerics, field: DistanceFie
     """A connector as it is at rest, with all its contacts, its plug where it is led."""
     numerics = replace(
         numerics, segments=1, orders=None, error=None, static=None, beta=BETA,
-        clusters=0, capacity=CAPACITY, tolerance=TOLERANCE, sweeps=SWEEPS,
+        clusters=0, meridians=None, capacity=CAPACITY, tolerance=TOLERANCE, sweeps=SWEEPS,
     )  # fmt: skip
     connector = replace(connector, admittance=rail_of(connector))
     bases = [

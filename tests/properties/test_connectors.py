@@ -9,7 +9,12 @@ from scipy.sparse.linalg import spsolve
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.connectors import hooked_beam as beam
 from palpo.physics.mesh.connectors import two_prong
-from palpo.physics.mesh.connectors.connector import Connector, make_connector, make_prong
+from palpo.physics.mesh.connectors.connector import (
+    Connector,
+    make_connector,
+    make_prong,
+    with_true_corners,
+)
 from palpo.physics.mesh.connectors.lattice import bevelled, revolved
 from palpo.physics.mesh.connectors.registry import KINDS, generate
 from palpo.physics.mesh.connectors.two_prong import ABS, FRICTION, Cells, TwoProng
@@ -50,18 +55,14 @@ def way_out(point: np.ndarray, direction: np.ndarray, surface: SurfaceMesh) -> f
 
 
 def overlap(name: str, connector: Connector, travel: float) -> float:
-    """How far undeformed contact nodes lie inside the plug, measured across the push [m].
+    """How far the undeformed contact nodes lie inside the plug, measured across the push [m].
 
-    Of a ring, whose corners stand out, the middles between them.
+    Of rings as they are where contacts are looked for on meridians: their corners on the round one.
     """
     plug = connector.plug_at(travel)
     deepest = 0.0
-    for prong in connector.prongs:
+    for prong in with_true_corners(connector).prongs:
         nodes = prong.mesh.nodes[prong.contact]
-        if prong.sectors > 1:
-            half = np.pi / prong.sectors
-            turn = np.array([[np.cos(half), 0, np.sin(half)], [0, 1, 0], [-np.sin(half), 0, np.cos(half)]])
-            nodes = nodes @ turn.T * [np.cos(half), 1.0, np.cos(half)]
         inside = winding_numbers(nodes, plug) > 0.5
         for x, e in zip(nodes[inside], across(name, nodes)[inside], strict=True):
             deepest = max(deepest, way_out(x, e, plug))

@@ -1,5 +1,7 @@
 """The independent insertion, the scenes that it judges, and the bases that keep a socket's compliance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,10 +19,10 @@ from palpo.studies.snap_models import STEP, Model, build, case_of, exact_distanc
 from palpo.studies.snap_models import shipped as shipped_case
 
 
-def clicked(kind: str) -> tuple[Click, Click]:
-    """Of a scene as it is shipped, and of its reference."""
+def clicked(kind: str, **changes) -> tuple[Click, Click]:
+    """Of a scene as it is shipped, but for changes to its numerics, and of its reference."""
     case = shipped_case(kind)
-    made = SnapModel(case.connector, case.numerics, exact_distance(case.connector))
+    made = SnapModel(case.connector, replace(case.numerics, **changes), exact_distance(case.connector))
     series, finer = insert(made), round(STEP / case.numerics.step)
     force = push_force(series, case.connector)
     time = STEP * np.arange(1, len(force) + 1)
@@ -30,7 +32,7 @@ def clicked(kind: str) -> tuple[Click, Click]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "within"), [("two-prong", 0.05), ("lan", 0.05), ("cap", 0.05), ("buckle", 0.10)]
+    ("kind", "within"), [("two-prong", 0.05), ("lan", 0.05), ("cap", 0.05), ("buckle", 0.07)]
 )
 def test_a_scene_clicks_within_a_step_of_the_reference_and_as_hard(kind, within):
     """A millisecond, and 5% of the peak; 10%, as the paper's models against a sensor (002, V-C), where the
@@ -39,6 +41,12 @@ def test_a_scene_clicks_within_a_step_of_the_reference_and_as_hard(kind, within)
     assert scene.latched and told.latched
     assert abs(scene.release - told.release) < 1.5 * STEP
     assert scene.peak == pytest.approx(told.peak, rel=within)
+
+
+def test_without_the_plugs_edges_the_cap_clicks_late_and_too_hard():
+    """Its lip bends until the plug's edge rides on a facet: between its points, these do not see it."""
+    scene, told = clicked("cap", edges=False)
+    assert scene.peak > 1.08 * told.peak and scene.release > told.release + 0.5 * STEP
 
 
 def test_a_cap_that_is_pressed_home_bears_it_as_the_reference_does_and_lets_nothing_sink_in():

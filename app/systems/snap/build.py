@@ -28,6 +28,7 @@ from palpo.physics.reduction.linear_model import Basis
 from palpo.physics.systems.snap_model import SnapModel
 from palpo.physics.systems.snap_numerics import (
     Numerics,
+    as_touched,
     default_settings,
     reduced_bases,
     segment_models,
@@ -82,6 +83,7 @@ def build_model(spec: SnapScene, progress: Progress) -> SnapModel:
 def model_of(spec: SnapScene, connector: Connector, progress: Progress) -> SnapModel:
     """`build_model` of another connector than the scene's own."""
     numerics = numerics_of(spec)
+    connector = as_touched(connector, numerics)
     with progress.stage("distance of the plug, or loading it"):
         field = field_of(spec, connector)
     with progress.stage("bases, or loading them" if numerics.reduced else "segments"):

@@ -21,7 +21,6 @@ from palpo.physics.mesh.connectors.connector import (
     Prong,
     make_connector,
     make_prong,
-    with_true_corners,
 )
 from palpo.physics.mesh.connectors.registry import generate
 from palpo.physics.mesh.grown import grown
@@ -37,11 +36,9 @@ def connector_of(spec: SnapScene, progress: Progress | None = None) -> Connector
     """Socket and plug with the scene's material, friction and admittance; raises InputError, Refusal."""
     c = spec.connector
     made = _from_files(spec, c, progress or Silent()) if isinstance(c, FilesConnector) else _generated(c)
-    if spec.contact.meridians is not None:
-        if any(prong.sectors == 1 for prong in made.prongs):
-            key = key_of(spec, "contact", "meridians")
-            raise InputError(f"{key}: the socket is no ring that repeats about y; leave the key out")
-        made = with_true_corners(made)
+    if spec.contact.meridians is not None and any(prong.sectors == 1 for prong in made.prongs):
+        key = key_of(spec, "contact", "meridians")
+        raise InputError(f"{key}: the socket is no ring that repeats about y; leave the key out")
     if spec.material is not None:
         m = spec.material
         made = replace(made, material=Material(m.youngs_modulus, m.poisson_ratio, m.density))

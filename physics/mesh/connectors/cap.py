@@ -39,7 +39,7 @@ class Cells(NamedTuple):
 
 
 COARSE = Cells(1, 4, 24, 1, 1)
-FINE = Cells(2, 6, 32, 6, 3)
+FINE = Cells(2, 6, 48, 6, 3)
 STOPPER_CELLS = 96
 """Around the stopper; a multiple of the cells around either cap."""
 
