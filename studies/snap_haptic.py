@@ -104,9 +104,14 @@ class Trial:
         return felt, vectors(found, "px", "py", "pz")
 
     def _off_line(self, way: Floats) -> Felt:
-        """The hold's force where its target is led along a way (n, 3) [m]."""
-        s = Insertion(self._rig(None).model).follow(way)
-        return Felt(s.time, -s.hand[:, :3] @ self.push, s.travel, np.zeros(len(s.time)))
+        """The hold's force in the mean of a tick where its target is led along a way (n, 3) [m], by ticks."""
+        steps = self.spec.integration.substeps
+        before, shares = np.vstack([way[:1], way[:-1]]), np.arange(1, steps + 1) / steps
+        targets = before[:, None] + shares[:, None] * (way - before)[:, None]
+        s = Insertion(self._rig(None).model).follow(targets.reshape(-1, 3))
+        ends = np.arange(steps - 1, len(s.time), steps)
+        pull = (-s.hand[: len(ends) * steps, :3] @ self.push).reshape(-1, steps).mean(axis=1)
+        return Felt(s.time[ends], pull, s.travel[ends], np.zeros(len(ends)))
 
     def row(self, name: str) -> Row:
         """What the trial comes to."""

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from palpo.app.cli.progress import Silent
+from palpo.config.load import load_scene
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
 from palpo.studies.snap_accuracy import floor_balance
 from palpo.studies.snap_clusters import noise
 from palpo.studies.snap_frequency import STAGES, timed
+from palpo.studies.snap_haptic import Trial
 from palpo.studies.snap_models import (
     MODELS,
     Case,
@@ -105,3 +108,10 @@ def test_noise_is_that_of_white_noise_on_a_parabola():
     # an estimate from 20000 samples, neighbours correlated
     assert noise(5.0 * t**2 + 3.0 * white, 100.0) == pytest.approx(3.0, rel=0.05)
     assert noise(5.0 * t**2, 1.0) < 1e-6
+
+
+def test_the_model_off_line_takes_a_scenes_substeps_as_the_servo_does():
+    """Its target goes evenly within a tick, and the hand feels the tick's mean: to roundings of the scale."""
+    row = Trial(load_scene("snap-buckle", []), Silent()).row("snap-buckle")
+    assert row["peak_N"] == pytest.approx(row["along_peak_N"], rel=1e-9)
+    assert row["drop_N"] == pytest.approx(row["along_drop_N"], rel=1e-9)
