@@ -159,7 +159,7 @@ import ctypes, sys, threading, time
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.haptics.limits import RUNNING
-from palpo.haptics.servo import finished_reason, tick_count
+from palpo.haptics.control import finished_reason, tick_count
 
 session = Session(Options("probe", tuple(sys.argv[1:]), device="mock", baseline=False, duration=100))
 session.prepare()

@@ -32,7 +32,8 @@ PROGRAM = """
 import resource, sys
 from palpo.haptics.device import Grip, make_virtual_device
 from palpo.haptics.recording import Recorder
-from palpo.haptics.servo import servo_run, tick_count
+from palpo.haptics.control import tick_count
+from palpo.haptics.drivers import servo_run
 from tests.servo.wall import make_wall
 
 path, limit = sys.argv[1], int(sys.argv[2])
