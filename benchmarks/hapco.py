@@ -1,5 +1,5 @@
 """The whole haptic step of HapCo at 16, 36, 66 and 256 contacts found, along the scenes' own paths, and with
-121 and 441 of which most bear (palpo.benchmarks.hapco_bearing).
+64 to 961 of which most bear (palpo.benchmarks.hapco_bearing).
 
 A step is collision, free motion, W, contact forces to a natural-map residual of 1e-4, feedback and both
 surfaces; the first touch is among them. The thesis of N. Talbi (section 4.4.3) had 100 steps a second at 16
@@ -40,7 +40,7 @@ CONTACTS, ROWS, SWEEPS, SET = range(4)
 
 
 def hapco(every: int = 1) -> Figures:
-    """Whole HapCo steps at 16 to 256 contacts found, and 121 and 441 that bear, against 1 kHz.
+    """Whole HapCo steps at 16 to 256 contacts found, and 64 to 961 that bear, against 1 kHz.
 
     The first touch is among them. `hapco-many` runs here with one loop, as the others do.
     """

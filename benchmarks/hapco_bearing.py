@@ -1,7 +1,7 @@
 """HapCo where many contacts bear: what a tick costs in each kind of loops, and what following tangents errs
 by.
 
-The plate of `hapco-thousand`, with 121 vertices and with 441 of which nearly all bear. The hand is led
+The plate of `hapco-thousand`, with 64 to 961 vertices of which nearly all bear. The hand is led
 along the scene's path. A tick is timed in lock-step, so that its frame is as late as its rate says; the
 force is compared with that of everything in one tick, with contacts found and solved at the same poses.
 """
@@ -32,10 +32,12 @@ Floats = NDArray[np.float64]
 
 HAND = FIRM.stiffness
 """Of a hand that holds a stylus firmly [N/m]."""
-COARSE = ("mobile.geometry.divisions=[10,2,10]", "fixed.geometry.divisions=[12,4,12]", "rates.low_hz=50")
+COARSE = ("fixed.geometry.divisions=[12,4,12]", "rates.low_hz=50")
 CASES: dict[int, tuple[tuple[str, ...], tuple[str, ...], int]] = {
-    121: (COARSE, ("servo", "multirate", "tangent"), 1),
+    64: (("mobile.geometry.divisions=[7,2,7]", *COARSE), ("servo", "multirate", "tangent"), 1),
+    121: (("mobile.geometry.divisions=[10,2,10]", *COARSE), ("servo", "multirate", "tangent"), 1),
     441: ((), ("tangent",), 40),
+    961: (("mobile.geometry.divisions=[30,2,30]", "rates.low_hz=2"), ("tangent",), 200),
 }
 """By vertices: changes of the scene, the kinds of loops that are timed, and ticks from one full solution to
 the next."""
@@ -48,7 +50,7 @@ TANGENT_US, ERROR = 100.0, 0.01
 
 
 def bearing(bare: Figures, counts: Sequence[int] = tuple(CASES), every: int = 1) -> Figures:
-    """Ticks with 121 and 441 contacts, most of which bear, and the error of those along tangents.
+    """Ticks with 64 to 961 contacts, most of which bear, and the error of those along tangents.
 
     every: how many times as fast the hand goes along its path.
     """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
@@ -38,9 +38,11 @@ class Peer:
     consistent: bool = True
 
     def solve(self, problem: AnyProblem, stop: Stop, **options: Any) -> ContactResult:
-        """As our solvers; `seconds` is its own call's. Raises InputError for a sparse W and for options."""
+        """As our solvers; `seconds` is its own call's. InputError for a large sparse W and for options."""
+        if isinstance(problem, SparseProblem) and problem.small:
+            problem = problem.dense()
         if not isinstance(problem, ContactProblem):
-            raise InputError(f"{self.name} is given dense problems only")
+            raise InputError(f"{self.name} is given dense problems only, and this one is large")
         if options:
             raise InputError(f"{self.name} takes no options from here")
         scale = float(problem.w.diagonal().mean()) or 1.0

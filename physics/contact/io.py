@@ -39,7 +39,7 @@ LOCAL, GLOBAL, SOLUTION = "fclib_local", "fclib_global", "solution"
 SKEW = 5e-3
 """Largest |A - A^T| over the largest |A| that is averaged away; more is refused."""
 
-LARGE, FULL, MOST = 3000, 0.1, 4e9
+LARGE, FULL, MOST = 600, 0.1, 4e9
 """Rows from which W is kept sparse if no more than this share of it is filled, and bytes of the largest dense
 one."""
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
 
+SMALL = 3000
+"""Rows of a sparse W up to which solvers that need a dense one get it: 72 MB."""
+
 UNSYMMETRIC = 1e-8
 """Largest |W - W^T| over the largest |W| that rounding excuses."""
 
@@ -80,6 +83,15 @@ class SparseProblem:
     def n_contacts(self) -> int:
         """Number of contacts."""
         return len(self.mu)
+
+    @property
+    def small(self) -> bool:
+        """Whether its W, dense, is no burden."""
+        return bool(self.w.shape[0] <= SMALL)
+
+    def dense(self) -> ContactProblem:
+        """The same problem with all of W."""
+        return ContactProblem(self.w.toarray(), self.b, self.mu, self.warm)
 
 
 AnyProblem = ContactProblem | SparseProblem

@@ -14,6 +14,7 @@ much slides.
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from palpo.physics.contact.laws import OPEN, SLIP
 
@@ -45,7 +46,7 @@ def force_tangent(
     size = np.hypot(friction[:, 0], friction[:, 1])
     along = np.where(size[:, None] > 0.0, friction / np.where(size > 0.0, size, 1.0)[:, None], 0.0)
     along *= np.where(slides, mu, 0.0)[:, None]
-    matrix = w[np.ix_(rows, rows)]
+    matrix = w.copy() if rows.size == 3 * n else w[np.ix_(rows, rows)]
     sliding = np.flatnonzero(slides)
     column = np.searchsorted(rows, 3 * sliding)
     for i in (1, 2) if sliding.size else ():
@@ -58,12 +59,14 @@ def force_tangent(
 
 
 def _solved(matrix: Array, right: Array, symmetric: bool) -> Array:
-    """matrix^-1 right; of a symmetric matrix by Cholesky's factor if it has one."""
+    """matrix^-1 right; of a symmetric matrix by Cholesky's factor if it has one. The matrix is spent."""
     if symmetric:
-        try:
-            factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
-            return scipy.linalg.cho_solve(factor, right, check_finite=False)
-        except np.linalg.LinAlgError:
-            pass
+        diagonal = matrix.diagonal().copy()
+        # columns in one piece, so that the factor takes their place; the other triangle is left
+        factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return np.asarray(dpotrs(factor, right, lower=1)[0])
+        matrix = np.tril(matrix, -1)
+        matrix += matrix.T + np.diag(diagonal)
     factors = scipy.linalg.lu_factor(matrix, overwrite_a=True, check_finite=False)
     return scipy.linalg.lu_solve(factors, right, check_finite=False)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from palpo.benchmarks.contact_problems import large_brick_wall
 from palpo.physics.contact.problem import SparseProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.contact.solvers import anderson, sparse_anderson
+from palpo.physics.contact.solvers import anderson, portfolio, sparse_anderson
 from palpo.physics.contact.solvers.block_rows import block_rows
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
 from palpo.physics.contact.solvers.sparse_factor import SparseFactor
@@ -62,6 +62,22 @@ def test_a_wall_of_a_thousand_contacts_is_solved_without_its_dense_matrix():
     u = wall.w @ result.r + wall.b
     assert natural_map_residual(wall.w.toarray(), wall.b, wall.mu, result.r) <= 1e-8
     assert u[0::3].min() > -1e-6 * np.abs(wall.b).max()
+
+
+def test_a_solver_that_needs_a_dense_matrix_gets_that_of_a_small_problem():
+    held = stored("easy.npz")
+    dense, kept = (find_solver("homotopy").solve(p, Stop(1e-10, 2000)) for p in (held, kept_sparse(held)))
+    assert kept.converged
+    np.testing.assert_array_equal(kept.r, dense.r)
+
+
+def test_what_sweeps_and_interior_point_leave_of_a_small_problem_goes_on_dense(monkeypatch):
+    held = stored("hard/wedge_reduced.npz")
+    monkeypatch.setattr(portfolio, "SPARSE_SWEEPS", 8)
+    monkeypatch.setattr(portfolio, "INTERIOR", 2)
+    result = portfolio.solve(kept_sparse(held), Stop(1e-8, 5000))
+    assert result.converged and in_cones(held, result.r)
+    assert result.iterations > 8 + 2
 
 
 def test_blocks_and_fill_grow_with_the_wall_and_not_with_its_square():

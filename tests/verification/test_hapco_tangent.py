@@ -146,6 +146,16 @@ def _slip_held(w, tangent, motion, slides):
     return change
 
 
+def test_what_sticks_does_not_move_even_where_the_matrix_is_not_definite():
+    """Roundings may leave a singular W with an eigenvalue below zero, and without Cholesky's factor."""
+    rng = np.random.default_rng(5)
+    q = np.linalg.qr(rng.standard_normal((36, 36)))[0]
+    w = (q * np.r_[-0.5, np.linspace(1.0, 2.0, 35)]) @ q.T
+    motion = rng.standard_normal((36, 3))
+    tangent = force_tangent(0.5 * (w + w.T), motion, np.ones(36), np.full(12, STICK), np.full(12, 0.3))
+    np.testing.assert_allclose(w @ tangent, -motion, atol=1e-8)
+
+
 def test_what_sticks_is_followed_exactly():
     """With friction that nothing overcomes the forces are linear in the pose: the tangent gives what the slow
     loop then finds there, to the solver's tolerance."""

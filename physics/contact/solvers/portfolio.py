@@ -196,7 +196,8 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
 
 
 def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> ContactResult:
-    """Sweeps, an interior point, then sweeps and alternations in turns, each from the best force."""
+    """Sweeps and an interior point; then a small problem goes on dense, a large one with sweeps and
+    alternations in turns, each from the best force so far."""
     sweeps = sparse_anderson.Sweeps(problem, stop.tolerance)
     best, least, done, reason = sweeps.a.best.copy(), sweeps.least, 0, "iterations"
     turns, length = iter((_sparse_sweeps, _sparse_interior)), SPARSE_SWEEPS
@@ -206,6 +207,11 @@ def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> Contact
             reason = "time"
             break
         turn = next(turns, None)
+        if turn is None and problem.small:
+            seconds = stop.seconds - (perf_counter() - started)
+            part = replace(stop, max_iterations=stop.max_iterations - done, seconds=seconds)
+            found = solve(replace(problem, warm=best).dense(), part)
+            return judge(problem, stop, found.r, done + found.iterations, found.reason, started)
         if turn is None:
             if least == before:  # a whole round has led nowhere
                 reason = "stalled"

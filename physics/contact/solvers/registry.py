@@ -35,8 +35,10 @@ class Solver:
     """Another name, as in the tables of 001, N. Talbi's thesis."""
 
     def solve(self, problem: AnyProblem, stop: Stop | None = None, **options: Any) -> ContactResult:
-        """Solve the problem; raises InputError for options that the solver does not know, and for a sparse W
-        where it needs a dense one."""
+        """Solve the problem; raises InputError for options that the solver does not know, and for a large
+        sparse W where it needs a dense one."""
+        if isinstance(problem, SparseProblem) and not self.sparse and problem.small:
+            problem = problem.dense()
         if isinstance(problem, SparseProblem) and not self.sparse:
             able = " or ".join(other.name for other in _FAMILY.values() if other.sparse)
             raise InputError(

@@ -52,7 +52,8 @@ class Alternation:
 
     def _spectrum(self) -> tuple[float, float]:
         """L by products and m by solves with W + FLATTEST L I."""
-        x, size = 1.0 + 0.5 * (np.arange(self.y.size) % 7), 0.0
+        x: Array = 1.0 + 0.5 * (np.arange(self.y.size) % 7)
+        size = 0.0
         for _ in range(POWERS):
             x = self.w @ x
             size = float(np.linalg.norm(x))
