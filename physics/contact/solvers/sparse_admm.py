@@ -52,7 +52,7 @@ class Alternation:
 
     def _spectrum(self) -> tuple[float, float]:
         """L by products and m by solves with W + FLATTEST L I."""
-        x: Array = 1.0 + 0.5 * (np.arange(self.y.size) % 7)
+        x = np.asarray(1.0 + 0.5 * (np.arange(self.y.size) % 7), np.float64)
         size = 0.0
         for _ in range(POWERS):
             x = self.w @ x
@@ -60,7 +60,7 @@ class Alternation:
             x /= size if size > 0.0 else 1.0
         most = max(size, 1e-300)
         self.factor.refactor(FLATTEST * most)
-        x = 1.0 - 0.5 * (np.arange(self.y.size) % 5)
+        x = np.asarray(1.0 - 0.5 * (np.arange(self.y.size) % 5), np.float64)
         for _ in range(POWERS):
             x = self.factor.solve(x)
             size = float(np.linalg.norm(x))
