@@ -1,9 +1,10 @@
 """Five solvers behind one name: whatever the problem, the one that suits it, and no clock in the choice.
 
-Accelerated sweeps (`anderson`) are the cheapest where they converge, and cost next to nothing to try. An
+Accelerated sweeps (`anderson`) cost next to nothing to try, and soon show which contacts bear. Once hardly
+one changes its status any more (`SETTLED`), semi-smooth Newton is tried from where they are: mostly that is
+after the first sweeps, and a step or two end it. It is given up at once where it does not bite. An
 interior-point solve costs about the same for every problem: that is its price. So sweeps go on for as long as
-they have cost less than that and have prospects; once hardly a contact changes its status between two looks
-(`SETTLED`), semi-smooth Newton is tried from where they are, and given up at once where it does not bite.
+they have cost less than that and have prospects.
 Then the interior point, which leaves the end to Newton where few contacts bear. What it leaves unsolved, a
 singular W without a centred path or a coupling of normal and tangent that is not monotone, goes round between
 alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each from the best
@@ -40,35 +41,36 @@ from palpo.physics.contact.solvers import (
     sparse_anderson,
     sparse_interior_point,
 )
+from palpo.physics.contact.solvers.first_sweeps import (
+    FACTOR,
+    FIRST,
+    LOOK,
+    OVERHEAD,
+    SETTLED,
+    TRY_NEWTON,
+    WORTH,
+    promised,
+    step_price,
+    sweep_first,
+)
+from palpo.physics.contact.solvers.interior_start import begin_near
 from palpo.physics.contact.solvers.products import mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
 
 Array = NDArray[np.float64]
 
-FIRST, LOOK = 24, 32
-"""Sweeps before the first look at the residual, the plain ones among them, and between two more."""
-
-EARLY = 0.1
-"""Residual that the plain sweeps leave as a rule: what came after says how quick the others are."""
-
-STEPS = 12
+STEPS = 8
 """Factorisations of a usual interior-point solve."""
 
-OVERHEAD, FACTOR = 4.0, 12.0
-"""A step that factors N rows is worth OVERHEAD + N / FACTOR sweeps over contacts that all bear, extrapolation
-included, as measured from 36 to 400 contacts with one thread; the choice between solvers depends on it."""
+NIBBLE, BITE, BITES = 0.6, 0.1, 2
+"""Newton is given up where its first step does not bring the residual to the first share, or each so many
+steps to the second."""
 
-SETTLED = 0.03
-"""Share of the contacts that may change status between two looks for Newton to be tried."""
-
-BITE, BITES = 0.1, 2
-"""Newton is given up where that many steps do not bring the residual to this share."""
-
-NEARLY, MOST, TRIAL = 0.3, 2.0, 0.4
+NEARLY, MOST, TRIAL = 0.3, 2.0, 0.2
 """Sweeps that have cost the price go on while they promise to need this share of it, for MOST prices; those
 that have passed the first look go on for the share TRIAL of it."""
 
-FORLORN, HOPELESS, SPAN = 0.95, 2.0, 0.125
+FORLORN, HOPELESS, SPAN = 0.6, 2.0, 0.125
 """Sweeps are left where they promise to need so many times the price, at the first look and later; their rate
 is that of this share of the price, of two looks at least."""
 
@@ -78,10 +80,9 @@ AGAIN = 3.0
 INTERIOR, POLISH = 100, 12
 """Most steps of an interior-point solve, and of Newton after it."""
 
-SETTLING, FURTHER, FEW = 1e-4, 0.01, 0.7
+SETTLING, FURTHER = 3e-5, 0.01
 """Residual of an interior-point solve below which Newton is tried from where it is, and the share of the last
-try's at which it is tried again, where no larger share of the contacts bears: of fewer rows its steps are
-cheaper, and once the statuses are right one or two of them end it."""
+try's at which it is tried again: once the statuses are right, one or two of its steps end it."""
 
 SPARSE_SWEEPS, SPARSE_SHARE = 2000, 8
 """Sweeps over a sparse W before it is factored: about what an interior-point solve costs there. Each further
@@ -109,11 +110,25 @@ class _Sweeps:
     def least(self) -> float:
         return float(self.a.least[anderson.RESIDUAL])
 
+    def first(self, budget: int) -> int:
+        """The first sweeps from no force; TRY_NEWTON is one of what they may end with."""
+        p, status = self.problem, np.empty((2, self.problem.n_contacts), np.int32)
+        code: int = sweep_first(
+            self.w, p.b, p.mu, self.r, self.u, self.tolerance, self.bound, budget, status, self.a
+        )
+        return code
+
     def advance(self, sweeps: int) -> int:
         p = self.problem
         return anderson.advance(
             self.w, p.b, p.mu, self.r, self.u, 0, self.tolerance, self.bound, sweeps, self.a
         )
+
+    def statuses(self) -> NDArray[np.int32]:
+        """OPEN, STICK or SLIP of each contact, shape (n,)."""
+        status = np.empty(self.problem.n_contacts, np.int32)
+        contact_statuses(self.w, self.problem.mu, self.r, self.u, status)
+        return status
 
 
 class _Run:
@@ -121,12 +136,11 @@ class _Run:
 
     def __init__(self, problem: ContactProblem, stop: Stop, started: float, sweeps: _Sweeps) -> None:
         self.problem, self.stop, self.started, self.sweeps, self.w = problem, stop, started, sweeps, sweeps.w
-        self.bound = runaway(problem)
+        self.bound = sweeps.bound
         self.best, self.least = sweeps.a.best.copy(), sweeps.least
         self.done = sweeps.done
         """Sweeps, factorisations and alternations."""
-        self.share = 1.0
-        """Of the contacts, those that bore when it was last looked at."""
+        self.point = interior_point.make_interior(problem.n_contacts)
         self.spent_out = False
         """Whether what is left of the budget holds no unit of what comes next."""
         self.newton: semi_smooth_newton.SemiSmooth | None = None
@@ -171,20 +185,14 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
     started = perf_counter()
     if isinstance(problem, SparseProblem):
         return _solve_sparse(problem, stop, started)
-    sweeps = _Sweeps(problem, stop)
-    cold = problem.warm is None or not problem.warm.any()
-    first = FIRST
-    if stop.max_iterations < first:  # to the last of its looks, or to what there is
-        first = (stop.max_iterations - anderson.PLAIN) // anderson.OFTEN * anderson.OFTEN + anderson.PLAIN
-        first = first if first > 0 else stop.max_iterations
-    if cold:
-        code = sweeps.advance(first)
-        room = sweeps.done + LOOK <= stop.max_iterations
-        if code == anderson.CONTINUE and room and _at_first_look(sweeps) <= LOOK:  # easy, as it seems
-            code = sweeps.advance(LOOK)
+    sweeps, code = _Sweeps(problem, stop), TRY_NEWTON
+    if problem.warm is None or not problem.warm.any():
+        code = sweeps.first(stop.max_iterations)
         if code == anderson.CONVERGED:
             return judge(problem, stop, sweeps.a.best, sweeps.done, "converged", started)
     run = _Run(problem, stop, started, sweeps)
+    if code == TRY_NEWTON:
+        _newton(run, POLISH)
     if not run.over:
         _try_all(run)
     reason: Reason = "stalled"
@@ -259,11 +267,12 @@ def _sparse_alternations(
 
 
 def _try_all(run: _Run) -> None:
-    if run.problem.warm is not None and run.problem.warm.any():
-        _newton(run, POLISH)
     price = _sweep_while_it_pays(run)
     attempts = iter(interior_point.ATTEMPTS)
-    _interior(run, *next(attempts))
+    first = next(attempts)
+    _interior(run, *first, near=True)
+    _newton(run, POLISH)
+    _interior(run, *first)
     _newton(run, POLISH)
     _sweep_on(run, int(AGAIN * price))
     _newton(run, POLISH)
@@ -279,15 +288,10 @@ def _try_all(run: _Run) -> None:
         _newton(run, POLISH)
         _alternate(run, length)
         _newton(run, POLISH)
+        _interior(run, *first, near=True)
+        _newton(run, POLISH)
         _walk(run, length == ROUND)
         length *= 2
-
-
-def _step_price(run: _Run, bearing: int) -> float:
-    """What a step of Newton's on so many bearing contacts is worth, in sweeps, which pay for these alone."""
-    n = run.problem.n_contacts
-    share = bearing / n
-    return OVERHEAD * share + 3 * n / FACTOR * share * share
 
 
 def _price(run: _Run, bearing: int) -> float:
@@ -301,12 +305,11 @@ def _price(run: _Run, bearing: int) -> float:
 
 def _sweep_while_it_pays(run: _Run) -> float:
     """Sweeps until they converge, have cost the price of an interior point, or look forlorn; the price."""
-    p, n, sweeps = run.problem, run.problem.n_contacts, run.sweeps
-    status, before = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, before)
+    n, sweeps = run.problem.n_contacts, run.sweeps
+    before = sweeps.statuses()
     bearing = int(np.count_nonzero(before))
-    price, run.share = _price(run, bearing), bearing / n
-    if sweeps.done == FIRST and _at_first_look(sweeps) > FORLORN * price:
+    price = _price(run, bearing)
+    if sweeps.done == FIRST and promised(FIRST, sweeps.least, sweeps.tolerance) > FORLORN * price:
         return price
     code, seen, tried, left = anderson.CONTINUE, [sweeps.least], 0, 0.0
     while code == anderson.CONTINUE and not run.over:
@@ -318,26 +321,18 @@ def _sweep_while_it_pays(run: _Run) -> float:
         if run.over:
             break
         seen.append(sweeps.least)
-        contact_statuses(run.w, p.mu, sweeps.r, sweeps.u, status)
-        changed = np.count_nonzero(status != before)
-        before[:] = status
+        status = sweeps.statuses()
+        changed, before = np.count_nonzero(status != before), status
         left = _sweeps_left(seen, run.stop.tolerance, max(2, int(SPAN * price / LOOK)))
         bearing = int(np.count_nonzero(status))
-        step, run.share = _step_price(run, bearing), bearing / n
-        if changed <= SETTLED * n and sweeps.done >= 2 * tried and left > 2.0 * step:
+        step = step_price(n, bearing)
+        yet = left or promised(sweeps.done, sweeps.least, sweeps.tolerance)
+        if changed <= SETTLED * n and sweeps.done >= 2 * tried and yet > WORTH * step:
             tried = sweeps.done
             _newton(run, POLISH)
         if left > HOPELESS * price and sweeps.done > TRIAL * price:
             break
     return price
-
-
-def _at_first_look(sweeps: _Sweeps) -> float:
-    """How many more sweeps those since the plain ones promise."""
-    gained = math.log(EARLY / sweeps.least) if 0.0 < sweeps.least < EARLY else 0.0
-    if gained <= 0.0:
-        return math.inf
-    return (sweeps.done - anderson.PLAIN) * math.log(sweeps.least / sweeps.tolerance) / gained
 
 
 def _sweep_on(run: _Run, most: int) -> None:
@@ -414,14 +409,14 @@ def _newton(run: _Run, most: int) -> None:
         return
     p, s = run.problem, semi_smooth_newton
     if run.newton is None:
-        run.newton = s.make_semi_smooth(p.n_contacts)
+        run.newton = s.make_semi_smooth(p.n_contacts, run.point.matrix)
     a = run.newton
     s.begin(run.w, p.b, p.mu, run.best, a)
     mark, code = run.least, s.CONTINUE
     for step in range(1, most + 1):
         code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
         run.spend(1, float(a.state[s.LEAST]), a.r)
-        if code != s.CONTINUE or run.over:
+        if code != s.CONTINUE or run.over or (step == 1 and a.state[s.LEAST] > NIBBLE * mark):
             return
         if step % BITES == 0:
             if a.state[s.LEAST] > BITE * mark:
@@ -429,14 +424,16 @@ def _newton(run: _Run, most: int) -> None:
             mark = float(a.state[s.LEAST])
 
 
-def _interior(run: _Run, ridge: float, lags: bool) -> None:
-    """An interior-point solve from the middle of the cones."""
+def _interior(run: _Run, ridge: float, lags: bool, near: bool = False) -> None:
+    """An interior-point solve from the middle of the cones, or from near the best force."""
     if run.over:
         return
-    p, s = run.problem, interior_point
-    a = s.make_interior(p.n_contacts)
-    s.begin(run.w, p.b, p.mu, ridge, lags, a)
-    code, aim = s.CONTINUE, SETTLING if run.share <= FEW else 0.0
+    p, s, a = run.problem, interior_point, run.point
+    if near:
+        begin_near(run.w, p.b, p.mu, run.best, run.least, ridge, lags, a)
+    else:
+        s.begin(run.w, p.b, p.mu, ridge, lags, a)
+    code, aim = s.CONTINUE, SETTLING
     while code == s.CONTINUE and not run.over and a.count[s.STEPS] < INTERIOR:
         had, until = int(a.count[s.STEPS]), max(aim, run.stop.tolerance)
         steps = 1 if math.isfinite(run.stop.seconds) else min(INTERIOR - had, run.left)

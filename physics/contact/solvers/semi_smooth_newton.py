@@ -76,11 +76,12 @@ class SemiSmooth(NamedTuple):
     scratch: NDArray[np.float64]  # (2, 3)
 
 
-def make_semi_smooth(n_contacts: int) -> SemiSmooth:
-    """Room for a solve of n_contacts contacts."""
+def make_semi_smooth(n_contacts: int, room: NDArray[np.float64] | None = None) -> SemiSmooth:
+    """Room for a solve of n_contacts contacts; room: for the matrix, (N, N), where another lends some."""
     n = 3 * n_contacts
+    matrix = np.zeros((n, n)) if room is None else room
     return SemiSmooth(
-        np.zeros((n, n)), make_words(n), np.zeros((n_contacts, 2)), np.zeros(n_contacts, np.int64),
+        matrix, make_words(n), np.zeros((n_contacts, 2)), np.zeros(n_contacts, np.int64),
         np.zeros(n_contacts, np.int64), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
         np.zeros(n), np.zeros(2), np.zeros(3, np.int64), np.zeros((2, 3)),
     )  # fmt: skip
