@@ -8,22 +8,25 @@ t    001's chapter 3, three pairs of materials, two paths, four frictions: 420
 b    stacks of bricks, pressed and squeezed blocks (`palpo bench solve`), and whatever is in ../shared/data
 
 They are written to out/problems and not made again where they lie there, so that `palpo solve out/problems
---profile` solves the same by any solver. A problem counts as easy where accelerated sweeps end within EASY.
-Times are those of `palpo solve --profile`: the thread's processor, solvers taking turns; so is a ratio.
+--profile` solves the same by any solver. What is solved is kept in out/solves.json, rows as `--json` of that
+command writes them: a run that was broken off goes on. A problem counts as easy where accelerated sweeps end
+within EASY. Times are the thread's processor's, solvers taking turns in one process.
 
 Constants of the portfolio were chosen on problems of the first half, every other one by name; the claims of
 speed are made on the second half.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from palpo.app.cli.profile import performance, print_profile, solve_in_turns, write_profile
+from palpo.app.cli.profile import ERRORS, performance, print_profile, solve_in_turns, write_profile
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.summary import console_for_people
+from palpo.app.report.outcome import write_json
 from palpo.benchmarks.solve import problems as benched
 from palpo.physics.contact.io import read_problem
 from palpo.physics.contact.problem import ContactProblem, Stop
@@ -54,16 +57,30 @@ def run(out: Path, quick: bool) -> list[Line]:
     with progress.stage("problems"):
         write_problems(folder, quick)
     solvers = [(find_solver(OURS), STOP), *((find_solver(name), RIVALS_STOP) for name in RIVALS)]
-    rows: list[Row] = []
+    rows = read_rows(out / "solves.json")
+    solved = {row["problem"] for row in rows}
     for file in sorted(folder.glob("*.npz")):
-        with progress.stage(file.stem):
-            rows += solve_in_turns(file.stem, read_problem(file), solvers, {})
+        if file.stem not in solved:
+            with progress.stage(file.stem):
+                rows += solve_in_turns(file.stem, read_problem(file), solvers, {})
+            write_json(out / "solves.json", rows)
     write_profile(out, rows)
     for title, chosen in parted(rows).items():
         if chosen:
             console_for_people().print(title)
             print_profile(chosen)
     return claims(rows)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Rows of problems that are solved already, by name without suffix; none where there is no such file."""
+    if not path.exists():
+        return []
+    rows: list[Row] = json.loads(path.read_text("utf-8"))
+    for row in rows:
+        row["problem"] = Path(row["problem"]).stem if row["problem"].endswith(".npz") else row["problem"]
+        row |= {key: np.nan for key in ERRORS if key in row and row[key] is None}
+    return rows
 
 
 # ---- problems

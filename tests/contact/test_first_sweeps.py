@@ -1,0 +1,84 @@
+"""The first sweeps of the portfolio: looking changes nothing, and easy problems cost no more than sweeps."""
+
+import numpy as np
+import pytest
+
+from palpo.physics.contact.problem import Stop
+from palpo.physics.contact.solvers import anderson, portfolio
+from palpo.physics.contact.solvers.first_sweeps import (
+    EARLY,
+    FIRST,
+    LOOK,
+    TRY_NEWTON,
+    promised,
+    step_price,
+    sweep_first,
+)
+from tests.contact.stored import NAMED, stored
+
+TOLERANCE = 1e-8
+
+
+def begun(problem):
+    r, u, a = (
+        np.zeros_like(problem.b),
+        np.zeros_like(problem.b),
+        anderson.make_acceleration(problem.n_contacts),
+    )
+    anderson.begin(problem.w, problem.b, problem.mu, r, u, 0, a)
+    return r, u, a
+
+
+def first(problem, budget=1000):
+    r, u, a = begun(problem)
+    status = np.empty((2, problem.n_contacts), np.int32)
+    code = sweep_first(
+        problem.w, problem.b, problem.mu, r, u, TOLERANCE, np.inf, budget, status, a
+    )  # fmt: skip
+    return code, int(a.count[anderson.SWEEPS]), r, status
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_first_sweeps_are_those_of_accelerated_sweeps_bit_for_bit(name):
+    problem = stored(name)
+    code, done, r, _ = first(problem)
+    assert done <= FIRST + LOOK
+    other, u, a = begun(problem)
+    told = anderson.advance(problem.w, problem.b, problem.mu, other, u, 0, TOLERANCE, np.inf, done, a)
+    assert r.tobytes() == other.tobytes()
+    assert (code == anderson.CONVERGED) == (told == anderson.CONVERGED)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_newton_is_tried_where_hardly_a_status_changes_and_sweeps_promise_to_cost_more(name):
+    problem = stored(name)
+    code, done, _, status = first(problem)
+    if code == TRY_NEWTON:
+        changed = np.count_nonzero(status[0] != status[1])
+        assert done == FIRST
+        assert changed <= 0.03 * problem.n_contacts
+
+
+def test_a_rate_that_lasts_keeps_its_promise():
+    """A residual that falls by q a sweep from EARLY on needs log(EARLY / tolerance) / log(1 / q) in all."""
+    q = 0.8
+    done = FIRST - anderson.PLAIN
+    least = EARLY * q**done
+    whole = np.log(TOLERANCE / EARLY) / np.log(q)
+    assert promised(FIRST, least, TOLERANCE) == pytest.approx(whole - done, rel=1e-12)
+    assert promised(FIRST, EARLY, TOLERANCE) == np.inf
+
+
+def test_a_step_costs_more_the_more_contacts_bear():
+    prices = [step_price(100, bearing) for bearing in (0, 10, 50, 100)]
+    assert prices == sorted(prices)
+    assert prices[0] == 0.0
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_easy_problem_takes_no_more_units_than_sweeps_alone(name):
+    """What the portfolio may cost where there is nothing to choose: nothing, but Newton's one bite."""
+    problem = stored(name)
+    alone = anderson.solve(problem, Stop(TOLERANCE, 5000))
+    if alone.converged and alone.iterations <= 100:
+        assert portfolio.solve(problem, Stop(TOLERANCE, 5000)).iterations <= alone.iterations + 2
