@@ -69,7 +69,8 @@ def solve_in_turns(
     """A row for each solver, with its stop, on the problem of this name; options go to ours, not to peers."""
     rows: dict[str, Row] = {}
     for turn in range(ROUNDS + 1):
-        for solver, stop in solvers:
+        first = turn % len(solvers)  # each is the first in its turn
+        for solver, stop in (*solvers[first:], *solvers[:first]):
             row = rows.setdefault(solver.name, {"problem": name, "contacts": problem.n_contacts,
                                                 "solver": solver.name, "time_ms": None})  # fmt: skip
             if "refused" in row or (turn > 0 and row["time_ms"] > 1e3 * (PATIENCE if turn > 1 else LONG)):

@@ -21,8 +21,9 @@ EARLY = 0.1
 SETTLED = 0.03
 """Share of the contacts that may change status between two looks for Newton to be tried."""
 
-WORTH = 1.5
-"""How many times the price of Newton's step the sweeps must promise to cost yet for it to be tried."""
+WORTH, CHEAP = 1.5, 20.0
+"""How many times the price of Newton's step the sweeps must promise to cost yet for it to be tried, and from
+how many on it is tried whatever the statuses do."""
 
 OVERHEAD, FACTOR = 2.0, 18.0
 """A step that factors N rows is worth OVERHEAD + N / FACTOR sweeps over contacts that all bear, extrapolation
@@ -49,6 +50,12 @@ def promised(sweeps, least, tolerance):
 
 
 @kernel
+def newton_pays(changed, n, left, price):
+    """Whether to try Newton's step of that price where so many statuses changed and sweeps promise `left`."""
+    return left > WORTH * price and (changed <= SETTLED * n or left > CHEAP * price)
+
+
+@kernel
 def sweep_first(w, b, mu, r, u, tolerance, bound, budget, status, a):
     """The first sweeps from no force, after `anderson.begin`; past the first look if they are nearly there.
 
@@ -72,7 +79,7 @@ def sweep_first(w, b, mu, r, u, tolerance, bound, budget, status, a):
         changed += status[0, k] != status[1, k]
         bearing += status[1, k] != 0
     left = promised(a.count[anderson.SWEEPS], a.least[anderson.RESIDUAL], tolerance)
-    if changed <= SETTLED * n and left > WORTH * step_price(n, bearing):
+    if newton_pays(changed, n, left, step_price(n, bearing)):
         return TRY_NEWTON
     if left <= LOOK and budget >= FIRST + LOOK:
         code = anderson.advance(w, b, mu, r, u, 0, tolerance, bound, LOOK, a)

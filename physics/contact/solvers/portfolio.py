@@ -46,9 +46,8 @@ from palpo.physics.contact.solvers.first_sweeps import (
     FIRST,
     LOOK,
     OVERHEAD,
-    SETTLED,
     TRY_NEWTON,
-    WORTH,
+    newton_pays,
     promised,
     step_price,
     sweep_first,
@@ -66,11 +65,11 @@ NIBBLE, BITE, BITES = 0.6, 0.1, 2
 """Newton is given up where its first step does not bring the residual to the first share, or each so many
 steps to the second."""
 
-NEARLY, MOST, TRIAL = 0.3, 2.0, 0.2
+NEARLY, MOST, TRIAL = 0.3, 2.0, 0.4
 """Sweeps that have cost the price go on while they promise to need this share of it, for MOST prices; those
 that have passed the first look go on for the share TRIAL of it."""
 
-FORLORN, HOPELESS, SPAN = 0.6, 2.0, 0.125
+FORLORN, HOPELESS, SPAN = 1.2, 3.0, 0.125
 """Sweeps are left where they promise to need so many times the price, at the first look and later; their rate
 is that of this share of the price, of two looks at least."""
 
@@ -309,7 +308,7 @@ def _sweep_while_it_pays(run: _Run) -> float:
     before = sweeps.statuses()
     bearing = int(np.count_nonzero(before))
     price = _price(run, bearing)
-    if sweeps.done == FIRST and promised(FIRST, sweeps.least, sweeps.tolerance) > FORLORN * price:
+    if sweeps.done == FIRST and promised(FIRST, sweeps.least, sweeps.tolerance) * bearing > FORLORN * price * n:
         return price
     code, seen, tried, left = anderson.CONTINUE, [sweeps.least], 0, 0.0
     while code == anderson.CONTINUE and not run.over:
@@ -327,7 +326,7 @@ def _sweep_while_it_pays(run: _Run) -> float:
         bearing = int(np.count_nonzero(status))
         step = step_price(n, bearing)
         yet = left or promised(sweeps.done, sweeps.least, sweeps.tolerance)
-        if changed <= SETTLED * n and sweeps.done >= 2 * tried and yet > WORTH * step:
+        if sweeps.done >= 2 * tried and newton_pays(changed, n, yet, step):
             tried = sweeps.done
             _newton(run, POLISH)
         if left > HOPELESS * price and sweeps.done > TRIAL * price:
