@@ -10,6 +10,7 @@ from palpo.physics.contact.solvers.first_sweeps import (
     FIRST,
     LOOK,
     TRY_NEWTON,
+    newton_pays,
     promised,
     step_price,
     sweep_first,
@@ -49,14 +50,24 @@ def test_the_first_sweeps_are_those_of_accelerated_sweeps_bit_for_bit(name):
     assert (code == anderson.CONVERGED) == (told == anderson.CONVERGED)
 
 
+def test_newton_is_tried_where_hardly_a_status_changes_or_its_step_costs_next_to_nothing():
+    assert newton_pays(0, 100, 20.0, 10.0)
+    assert not newton_pays(0, 100, 10.0, 10.0)  # sweeps are about to end
+    assert not newton_pays(10, 100, 100.0, 10.0)  # they still change
+    assert newton_pays(10, 100, 100.0, 1.0)
+
+
 @pytest.mark.parametrize("name", NAMED)
-def test_newton_is_tried_where_hardly_a_status_changes_and_sweeps_promise_to_cost_more(name):
+def test_the_first_sweeps_end_with_newton_where_that_pays(name):
     problem = stored(name)
     code, done, _, status = first(problem)
-    if code == TRY_NEWTON:
-        changed = np.count_nonzero(status[0] != status[1])
-        assert done == FIRST
-        assert changed <= 0.03 * problem.n_contacts
+    if done != FIRST or code == anderson.CONVERGED:
+        return
+    r, u, a = begun(problem)
+    anderson.advance(problem.w, problem.b, problem.mu, r, u, 0, TOLERANCE, np.inf, FIRST, a)
+    left, n = promised(FIRST, float(a.least[anderson.RESIDUAL]), TOLERANCE), problem.n_contacts
+    changed, bearing = np.count_nonzero(status[0] != status[1]), np.count_nonzero(status[1])
+    assert (code == TRY_NEWTON) == newton_pays(changed, n, left, step_price(n, bearing))
 
 
 def test_a_rate_that_lasts_keeps_its_promise():

@@ -1,11 +1,11 @@
 """Five solvers behind one name: whatever the problem, the one that suits it, and no clock in the choice.
 
 Accelerated sweeps (`anderson`) cost next to nothing to try, and soon show which contacts bear. Once hardly
-one changes its status any more (`SETTLED`), semi-smooth Newton is tried from where they are: mostly that is
-after the first sweeps, and a step or two end it. It is given up at once where it does not bite. An
-interior-point solve costs about the same for every problem: that is its price. So sweeps go on for as long as
-they have cost less than that and have prospects.
-Then the interior point, which leaves the end to Newton where few contacts bear. What it leaves unsolved, a
+one changes its status any more, or a step costs next to nothing (`newton_pays`), semi-smooth Newton is tried
+from where they are: mostly that is after the first sweeps, and a step or two end it. It is given up at once
+where it does not bite. An interior-point solve costs about the same for every problem: that is its price. So
+sweeps go on for as long as they have cost less than that and have prospects.
+Then the interior point from near the best force, which leaves the end to Newton, and from the middle. What it leaves unsolved, a
 singular W without a centred path or a coupling of normal and tangent that is not monotone, goes round between
 alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each from the best
 force so far and for longer each time; after each round the central path is walked round its folds
@@ -308,7 +308,8 @@ def _sweep_while_it_pays(run: _Run) -> float:
     before = sweeps.statuses()
     bearing = int(np.count_nonzero(before))
     price = _price(run, bearing)
-    if sweeps.done == FIRST and promised(FIRST, sweeps.least, sweeps.tolerance) * bearing > FORLORN * price * n:
+    share = bearing / n  # the fewer bear, the less the first rate says: statuses still change
+    if sweeps.done == FIRST and promised(FIRST, sweeps.least, sweeps.tolerance) * share > FORLORN * price:
         return price
     code, seen, tried, left = anderson.CONTINUE, [sweeps.least], 0, 0.0
     while code == anderson.CONTINUE and not run.over:
