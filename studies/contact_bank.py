@@ -1,4 +1,4 @@
-"""Every contact problem that we have through our solvers: none left unsolved, and which is the quickest.
+"""Every contact problem that we have through our solvers: is one left unsolved, and which is the quickest.
 
 The problems, each from no force:
 

@@ -5,11 +5,12 @@ one changes its status any more, or a step costs next to nothing (`newton_pays`)
 from where they are: mostly that is after the first sweeps, and a step or two end it. It is given up at once
 where it does not bite. An interior-point solve costs about the same for every problem: that is its price. So
 sweeps go on for as long as they have cost less than that and have prospects.
-Then the interior point from near the best force, which leaves the end to Newton, and from the middle. What it leaves unsolved, a
-singular W without a centred path or a coupling of normal and tangent that is not monotone, goes round between
-alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each from the best
-force so far and for longer each time; after each round the central path is walked round its folds
-(`homotopy`), which is slow and gets where no descent does, the first time from its middle too.
+
+Then the interior point, first from near the best force, which leaves the end to Newton. What it leaves
+unsolved, a singular W without a centred path or a coupling of normal and tangent that is not monotone, goes
+round between alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each
+from the best force so far and for longer each time; after each round the central path is walked round its
+folds (`homotopy`), which is slow and gets where no descent does, the first time from its middle too.
 
 Every choice depends on residuals, statuses and counts alone, in work units: a unit is a product with W. So a
 replay repeats it bit for bit, and a larger budget, from eight sweeps on, gives a result that is no worse.
