@@ -35,6 +35,7 @@ from palpo.studies import hapco_solvers
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most
 from palpo.studies.hapco_benches import PAIRS, make_interaction, penetration, sliding
 from palpo.studies.hapco_contacts import BENCH_NAMES, SIDES, TIMED, build, problems_along, refined
+from palpo.studies.hapco_thesis import MUS
 
 Row = dict[str, Any]
 
@@ -108,7 +109,7 @@ def write_problems(folder: Path, quick: bool) -> None:
                         folder, start, problems_along(interaction, positions, 2 if quick else TIMED)[0]
                     )
         for path in hapco_solvers.PATHS:
-            for mu in hapco_solvers.MUS[:1] if quick else hapco_solvers.MUS:
+            for mu in MUS[:1] if quick else MUS:
                 start = f"t_{pair}_{path}_{mu:g}"
                 if not any(folder.glob(f"{start}_*")):
                     steps = hapco_solvers.record(pair, path, mu).every(7 if quick else 1).steps
