@@ -12,7 +12,7 @@ from palpo.app.report.design_page import said, write_design
 
 ANGLES = 25, 30, 35, 40, 45, 50
 """Of wedge and hook [degrees]."""
-CHOSEN = 35
+CHOSEN = 30
 LIMITS = design.Limits(insertion_below=40.0, retention_above=60.0, strain_below=0.025)
 TOLERANCES = "friction.default=30%", "material.youngs_modulus=15%", "connector.plug.grow=0.0001"
 PARTS = 30

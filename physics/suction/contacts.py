@@ -278,3 +278,11 @@ def wrench_rows(rows, body, centre, out):
                 line = out[3 * k + i]
                 line[0], line[1], line[2] = a0, a1, a2
                 line[3], line[4], line[5] = r1 * a2 - r2 * a1, r2 * a0 - r0 * a2, r0 * a1 - r1 * a0
+
+
+def pressing(rows: Rows, r: NDArray[np.float64], cup: int, partner: int, nodes: int) -> NDArray[np.float64]:
+    """How hard each of a cup's nodes presses on the partner (n,) [N]; a bulge's force is its triangle's."""
+    n = int(rows.size[COUNT])
+    its = (rows.body[:n] == (cup, partner)).all(axis=1)
+    share = rows.weights[:n][its, 0] * r[::3][its, None]
+    return np.bincount(rows.nodes[:n][its, 0].ravel(), share.ravel(), nodes).astype(np.float64)

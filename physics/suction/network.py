@@ -197,3 +197,19 @@ class PumpedCups:
         network.held[1:] = np.where(attached, pressure * volume, network.atmosphere * network.volume[1:])
         network.step(h)
         return np.where(attached, network.held[1:], 0.0)
+
+    def draw(self, cup: NDArray[np.int64], pressure: Floats, volume: Floats, h: float) -> NDArray[np.int64]:
+        """Let air flow for h [s] between k cavities and the pump, each cup by its roomiest; which these are.
+
+        cup (k,): whose each is; volume (k,) [m3]. pressure (k,) [Pa] becomes that of the end.
+        """
+        mouth = np.full(self.cups, -1)
+        for j in np.argsort(volume, kind="stable"):
+            if volume[j] > 0.0:
+                mouth[cup[j]] = j
+        attached = mouth >= 0
+        its = mouth[attached]
+        held, room = np.zeros(self.cups), np.zeros(self.cups)
+        held[attached], room[attached] = pressure[its], volume[its]
+        pressure[its] = self.step(held, room, attached, h)[attached] / volume[its]
+        return its

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from palpo.physics.bodies.boundary import GatherScratch, add_delassus, add_rows, gather_scratch
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.contacts import (
     Points,
@@ -109,6 +110,15 @@ class SoftSide:
         self._scratch: GatherScratch = gather_scratch(max(1, body.last.size), capacity)
         self._least = 0
         self._compliance = np.zeros((0, 0))
+
+    def vertex_of(self, node: int | None) -> int | None:
+        """The vertex of the surface at a node; InputError where it is inside the body."""
+        if node is None:
+            return None
+        vertex = np.flatnonzero(self.nodes == node)
+        if not vertex.size:
+            raise InputError(f"the seed, node {node}, is not on the surface of {self.body.name!r}.")
+        return int(vertex[0])
 
     @property
     def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -18,7 +18,6 @@ If the solution then closes another one, its row is added and the problem solved
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
 from typing import TypeVar
@@ -26,31 +25,28 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.anderson import DIVERGED, SWEEPS
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
+from palpo.physics.suction.cavity_rows import fill_cavity_rows, seeping
+from palpo.physics.suction.contact_search import ContactSearch, Ground
 from palpo.physics.suction.contacts import (
     COUNT,
-    Pair,
-    add_bulge_rows,
-    add_ground_rows,
-    add_vertex_rows,
     keep_rows,
     make_rows,
+    pressing,
     recall_forces,
     remember_forces,
 )
 from palpo.physics.suction.cup_blocks import CupBlocks, make_blocks, whole
+from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.enclosure import Enclosure
-from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import PumpedCups
 from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
-from palpo.physics.suction.roughness import Seal
-from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
+from palpo.physics.suction.sides import Motion, Side, SoftSide
 from palpo.physics.suction.tracking import FLAT
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
@@ -71,38 +67,11 @@ Array = NDArray[np.float64]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class CupSpec:
-    """One soft body with cups. mu: of it on the partner. roughness [m]: depth of the pockets between both.
-
-    seed: node on its outside, None to find one. cavities: most of them that are kept. seal: how high a gap
-    rough contact leaves by its pressure (palpo.physics.suction.roughness.seal_of), from which the flow of air
-    under the rim follows; None for a rim that is tight up to the sealing distance.
-    """
-
-    body: HeldBody
-    mu: float = 0.6
-    roughness: float = 1e-5
-    seed: int | None = None
-    cavities: int = 8
-    seal: Seal | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Ground:
-    """An endless ground under the partner: its height [m], mu, and which vertices of it may touch it."""
-
-    height: float
-    mu: float
-    vertices: NDArray[np.int64]
-
-
 class Suction:
     """Cups against one partner: `step` advances all by h [s].
 
-    partner: a FixedSide, RigidSide or SoftSide (physics/suction/sides.py), made with the same `capacity`, the
-    most rows. exact: borders on the iso-line.
-    stop: of the solver. accelerated: see palpo.physics.suction.pressure.
+    partner: a side of physics/suction/sides.py, made with the same `capacity`, the most rows. exact: borders
+    on the iso-line. stop: of the solver. accelerated: see palpo.physics.suction.pressure.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
     is shut in; pumped, the pump that all cups share, or None; mu (cups,); handles and loads of the bodies.
@@ -127,38 +96,41 @@ class Suction:
         self.partner = partner
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
         self.sides: list[Side] = [*self.cups, partner]
-        self.limits, self.air, self.h, self.ground = limits, air, h, ground
+        self.limits, self.air, self.h = limits, air, h
         self.gauge, self.stop, self.accelerated = gauge, stop, accelerated
         self.pumped: PumpedCups | None = None
         self.mu = np.array([spec.mu for spec in cups])
         self.enclosures = [
             Enclosure(
-                cup, partner, limits, spec.roughness, spec.cavities, _vertex(cup, spec.seed), exact, spec.seal
+                cup,
+                partner,
+                limits,
+                spec.roughness,
+                spec.cavities,
+                cup.vertex_of(spec.seed),
+                exact,
+                spec.seal,
             )
             for cup, spec in zip(self.cups, cups, strict=True)
         ]
-        self._partner_gaps = [make_gaps(len(partner.local)) for _ in cups]
-        m = len(partner.local)
-        self._start = np.cumsum([0, *(len(cup.local) + m for cup in self.cups)])
-        self._memory = np.zeros((int(self._start[-1]) + m, 3))
+        self._search = ContactSearch(
+            self.cups, partner, limits, ground, [e.gaps for e in self.enclosures], capacity
+        )
+        self._memory = np.zeros((self._search.identities, 3))
         self._pressing = [np.zeros(len(cup.local)) for cup in self.cups]
-        self._seen = [cup.local.copy() for cup in self.cups]
-        self._way = [0.0 for _ in self.cups]
-        self.candidates, self.rows = make_rows(capacity), make_rows(capacity)
+        self.candidates, self.rows = self._search.candidates, make_rows(capacity)
         most = 3 * capacity + sum(len(e.volume) for e in self.enclosures)
         self._w, self._b = np.zeros(most * most), np.zeros(most)
         self._x, self._u = np.zeros(most), np.zeros(most)
         self._workspace = make_workspace(capacity, most - 3 * capacity)
-        self.r = np.zeros(0)
-        self.steps, self.time, self.diverged = 0, 0.0, 0
+        self.steps, self.time, self.diverged, self.gas_error = 0, 0.0, 0, 0.0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
-        self.hold = np.zeros((len(cups), 6))
+        self.r, self.hold = np.zeros(0), np.zeros((len(cups), 6))
         self.walls: list[tuple[Motion, Motion]] = []
         self._yields: list[tuple[Motion, Motion]] = []
         self.free: list[Motion] = []
         self._problem = np.zeros((0, 0)), np.zeros(0)
         self._blocks: CupBlocks | None = None
-        self.gas_error = 0.0
         self._forget_cavities()
 
     def close(self) -> None:
@@ -175,7 +147,7 @@ class Suction:
 
     def detect(self, marks: list[float] | None = None) -> None:
         """Collision and cavities at the present state. marks: gets the times at which both end."""
-        for stage in (self._collide, self._find_cavities):
+        for stage in (lambda: self._search.collide(self.mu), self._find_cavities):
             stage()
             if marks is not None:
                 marks.append(perf_counter())
@@ -220,49 +192,6 @@ class Suction:
             return [work(i) for i in sides]
         return list(self._pool.map(work, sides))
 
-    def _collide(self) -> None:
-        """Gaps of cups' and partner's vertices, and all rows that could be made."""
-        partner, kept, alarm = self.partner, self.limits.contact, self.limits.alarm
-        partner.place_surface()
-        origin, turn = partner.axes
-        self._local, world = [], origin + partner.local @ turn.T
-        candidates = self.candidates
-        candidates.size[:] = 0
-        for i, cup in enumerate(self.cups):
-            cup.place_surface()
-            x = np.ascontiguousarray((cup.local - origin) @ turn)
-            self._local.append(x)
-            gaps, other = self.enclosures[i].gaps, self._partner_gaps[i]
-            near = choose_points(x, alarm, partner.odometer, gaps)
-            measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
-            self._ask_partner(i, x, other)
-            triangles = cup.target.surface.triangles
-            number, m = len(self.cups), len(x)
-            pair = Pair(i, number, self.mu[i], alarm, kept, turn)
-            add_vertex_rows(
-                gaps, pair, cup.local, cup.nodes, cup.place, partner.nodes, partner.target.surface.triangles,
-                self._start[i], candidates,
-            )  # fmt: skip
-            add_bulge_rows(
-                other, gaps, pair, world, cup.nodes, cup.place, partner.nodes, triangles, self._start[i] + m,
-                candidates,
-            )  # fmt: skip
-        if self.ground is not None:
-            add_ground_rows(
-                world, self.ground.vertices, partner.nodes, self.ground.height, alarm, kept, len(self.cups),
-                self.ground.mu, self._start[-1], candidates,
-            )  # fmt: skip
-
-    def _ask_partner(self, i: int, x: Array, gaps: Gaps) -> None:
-        """Gaps of the partner's vertices from cup i at x, both in the partner's axes."""
-        partner, cup = self.partner, self.cups[i]
-        self._way[i] += float(np.sqrt(((x - self._seen[i]) ** 2).sum(axis=1).max()))
-        self._seen[i] = x
-        near = choose_points(partner.local, self.limits.alarm, self._way[i], gaps)
-        if near:
-            move_target(cup.target, x)
-            measure(cup.target, x, partner.local, gaps.asked[:near], self._way[i], gaps)
-
     def _find_cavities(self) -> None:
         """Cavities of all cups, their volumes and gradients as forces of a unit pressure."""
         self._forget_cavities()
@@ -270,13 +199,13 @@ class Suction:
         cup_of, walls = [], []
 
         def find(i: int) -> None:
-            self.enclosures[i].find(self._local[i], self.air)
-            self.enclosures[i].find_flow(self._local[i], self._pressing[i], self.air)
+            self.enclosures[i].find(self._search.local[i], self.air)
+            self.enclosures[i].find_flow(self._search.local[i], self._pressing[i], self.air)
 
         self._side_by_side(find, len(self.cups))
         for i, enclosure in enumerate(self.enclosures):
             if self.steps == 0:
-                enclosure.require_start(self._local[i])
+                enclosure.require_start(self._search.local[i])
             for k in enclosure.active:
                 cup_of.append((i, int(k)))
                 own = self.cups[i].force_of_wall(enclosure.gradient[k] @ turn.T)
@@ -298,15 +227,7 @@ class Suction:
 
     def seeping(self) -> Array:
         """s = h G [m3/Pa] (k + 1, k + 1) between the present cavities and, last, the outside."""
-        k = self.cavity_count
-        out = np.zeros((k + 1, k + 1))
-        first = 0
-        for enclosure in self.enclosures:
-            last = first + len(enclosure.active)
-            own, its = [*range(first, last), k], [*enclosure.active.tolist(), -1]
-            out[np.ix_(own, own)] = self.h * enclosure.conductance[np.ix_(its, its)]
-            first = last
-        return out
+        return seeping(self.enclosures, self.h)
 
     def _choose_rows(self) -> None:
         """What the walls yield, and the offsets of all candidates.
@@ -347,31 +268,14 @@ class Suction:
         for number, side in enumerate(self.sides):
             side.take_rows(rows, number)
         self._side_by_side(lambda i: self.sides[i].find_compliance(h))
-        last = len(self.cups)
         for side in self.sides:
             side.add_compliance(w, span)
-        for j in range(k):
-            i = int(self.cavity_cup[j])
-            column = np.zeros(n)
-            (own, other), (own_yield, other_yield) = self.walls[j], self._yields[j]
-            self.cups[i].add_displacement(own_yield, h, column)
-            self.partner.add_displacement(other_yield, h, column)
-            w[:n, n + j] = column
-            w[n + j, :n] = column
-            for m in range(k):
-                (own_2, other_2) = self.walls[m]
-                shared = h * float((other_2 * other_yield).sum())
-                if self.cavity_cup[m] == i:
-                    shared += h * float((own_2 * own_yield).sum())
-                w[n + j, n + m] = shared
-            free = float((own * self.free[i]).sum() + (other * self.free[last]).sum())
-            b[n + j] = self.start_volume[j] + h * free
-        # the last bits of a product depend on its order
-        w[n:, n:] = 0.5 * (w[n:, n:] + w[n:, n:].T)
+        fill_cavity_rows(
+            w, b, self.cavity_cup, self.walls, self._yields, self.start_volume, self.sides, self.free, h
+        )
         self._blocks = None
         if len(span) > 2 and n:
-            half = self.partner.half if isinstance(self.partner, RigidSide) else np.zeros((n, 6))
-            self._blocks = make_blocks(span, half)
+            self._blocks = make_blocks(span, getattr(self.partner, "half", np.zeros((n, 6))))
         self._problem = w, b
         return w, b
 
@@ -430,16 +334,6 @@ class Suction:
         self.r, self._gas = x[:n].copy(), gas
         remember_forces(self.rows, self.r, self._memory)
 
-    def _keep_pressing(self) -> None:
-        """How hard each cup's vertices press on the partner (n,) [N]; a bulge's force is its triangle's."""
-        rows, last = self.rows, len(self.cups)
-        n = int(rows.size[COUNT])
-        for i, cup in enumerate(self.cups):
-            its = (rows.body[:n] == (i, last)).all(axis=1)
-            share = rows.weights[:n][its, 0] * self.r[::3][its, None]
-            force = np.bincount(rows.nodes[:n][its, 0].ravel(), share.ravel(), len(cup.body.x))
-            self._pressing[i][:] = force[cup.nodes]
-
     def _correct(self) -> bool:
         """The motion with all forces; False where it closes a gap that had no row, which then is wanted."""
         h, candidates = self.h, self.candidates
@@ -473,9 +367,12 @@ class Suction:
         h = self.h
         self.pressure, self.volume, self.amount = self._gas.pressure, self._gas.volume, self._gas.amount
         self._keep_air()
-        self._keep_pressing()
+        for i, cup in enumerate(self.cups):
+            self._pressing[i][:] = pressing(self.rows, self.r, i, len(self.cups), len(cup.body.x))[cup.nodes]
         if self.pumped is not None:
-            self._pump(self.pumped)
+            its = self.pumped.draw(self.cavity_cup, self.pressure, self.volume, h)
+            self.amount[its] = self.pressure[its] * self.volume[its] / self.air.rt
+            self._keep_air()
         for number, side in enumerate(self.sides):
             motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():
@@ -485,22 +382,6 @@ class Suction:
                 if body.handle is not None and body.handle.driven:
                     self.hold[number] = body.holding_wrench(motion, h)
             side.finish(motion, h)
-
-    def _pump(self, pumped: PumpedCups) -> None:
-        """Let air flow between cups and pump, each cup by its roomiest cavity."""
-        mouth = np.full(len(self.cups), -1)
-        for j in np.argsort(self.volume, kind="stable"):
-            if self.volume[j] > 0.0:
-                mouth[self.cavity_cup[j]] = j
-        attached = mouth >= 0
-        pressure, volume = (
-            np.where(attached, np.append(a, 0.0)[mouth], 0.0) for a in (self.pressure, self.volume)
-        )
-        held = pumped.step(pressure, volume, attached, self.h)
-        its = mouth[attached]
-        self.amount[its] = held[attached] / self.air.rt
-        self.pressure[its] = held[attached] / self.volume[its]
-        self._keep_air()
 
     def _keep_air(self) -> None:
         """Amounts and volumes become those with which the next step begins."""
@@ -517,13 +398,3 @@ class Suction:
         self.flat = np.zeros(0, bool)
         self.pressure, self.volume, self.amount = np.zeros(0), np.zeros(0), np.zeros(0)
         self.start_volume = np.zeros(0)
-
-
-def _vertex(cup: SoftSide, node: int | None) -> int | None:
-    """The vertex of the surface at a node; InputError where it is inside the body."""
-    if node is None:
-        return None
-    vertex = np.flatnonzero(cup.nodes == node)
-    if not vertex.size:
-        raise InputError(f"the seed, node {node}, is not on the surface of {cup.body.name!r}.")
-    return int(vertex[0])

@@ -7,6 +7,7 @@ from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
+from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.flood import OUTSIDE, RING
 from palpo.physics.suction.flow import slot_conductance
 from palpo.physics.suction.gas import Air, leak
@@ -15,7 +16,7 @@ from palpo.physics.suction.pressure import advance, begin, finish, make_gas, mak
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.suction.roughness import Surface, contact_gap, seal_of
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.systems.suction import CupSpec, Suction
+from palpo.physics.systems.suction import Suction
 
 AIR = Air(largest=np.inf)
 SEAL = seal_of(Surface(10e-6, 500e-6), 1e6)

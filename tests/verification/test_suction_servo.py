@@ -15,12 +15,13 @@ from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
+from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import PressureProblem, solve
 from palpo.physics.suction.roughness import Surface, seal_of
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.systems.suction import CupSpec, Suction
+from palpo.physics.systems.suction import Suction
 from palpo.physics.systems.suction_loop import Hand, SuctionLoop
 from palpo.physics.systems.suction_multirate import HeldProblem, couple, fill_frame, grouped, yielding
 from palpo.physics.systems.suction_servo import make_servo, tick, tick_data

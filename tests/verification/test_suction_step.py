@@ -16,13 +16,15 @@ from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, Cup, cup
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.partners import slab
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.contacts import COUNT
+from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gaps import choose_points, make_gaps, measure, target
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import SOLVED
 from palpo.physics.suction.sides import FixedSide, RigidSide, SoftSide
-from palpo.physics.systems.suction import CupSpec, Ground, Suction
+from palpo.physics.systems.suction import Suction
 
 H, G = 0.01, 9.81
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=2e-3)

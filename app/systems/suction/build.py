@@ -39,11 +39,13 @@ from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, require_ope
 from palpo.physics.mesh.octopus_arm import octopus_arm
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
+from palpo.physics.suction.contact_search import Ground
+from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.roughness import Seal, Surface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
-from palpo.physics.systems.suction import CupSpec, Ground, Suction
+from palpo.physics.systems.suction import Suction
 from palpo.physics.systems.suction_drives import (
     Cables,
     Course,

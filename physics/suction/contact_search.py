@@ -1,0 +1,87 @@
+"""Which points of cups, partner and ground may touch in a step, as rows (000, 3.2.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.suction.contacts import Pair, add_bulge_rows, add_ground_rows, add_vertex_rows, make_rows
+from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
+from palpo.physics.suction.labels import Thresholds
+from palpo.physics.suction.sides import Side, SoftSide
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """An endless ground under the partner: its height [m], mu, and which vertices of it may touch it."""
+
+    height: float
+    mu: float
+    vertices: NDArray[np.int64]
+
+
+class ContactSearch:
+    """Gaps of all surfaces, and all rows that could be made of them.
+
+    gaps: of each cup's vertices from the partner, shared with who finds its cavities. Read after `collide`:
+    candidates, at most `capacity`; local, each cup's vertices (n, 3) [m] in the partner's axes. identities:
+    how many lasting numbers there are.
+    """
+
+    def __init__(
+        self, cups: Sequence[SoftSide], partner: Side, limits: Thresholds, ground: Ground | None,
+        gaps: Sequence[Gaps], capacity: int,
+    ) -> None:  # fmt: skip
+        self._cups, self._partner, self._limits, self._ground = cups, partner, limits, ground
+        m = len(partner.local)
+        self._gaps, self._partner_gaps = gaps, [make_gaps(m) for _ in cups]
+        self._start = np.cumsum([0, *(len(cup.local) + m for cup in cups)])
+        self.identities = int(self._start[-1]) + m
+        self._seen = [cup.local.copy() for cup in cups]
+        self._way = [0.0 for _ in cups]
+        self.candidates = make_rows(capacity)
+        self.local: list[Array] = []
+
+    def collide(self, mu: Array) -> None:
+        """Bring gaps and candidates up to date with the bodies; mu (cups,)."""
+        partner, kept, alarm = self._partner, self._limits.contact, self._limits.alarm
+        partner.place_surface()
+        origin, turn = partner.axes
+        self.local, world = [], origin + partner.local @ turn.T
+        candidates, number = self.candidates, len(self._cups)
+        candidates.size[:] = 0
+        for i, cup in enumerate(self._cups):
+            cup.place_surface()
+            x = np.ascontiguousarray((cup.local - origin) @ turn)
+            self.local.append(x)
+            gaps, other = self._gaps[i], self._partner_gaps[i]
+            near = choose_points(x, alarm, partner.odometer, gaps)
+            measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
+            self._ask_partner(i, x, other)
+            pair = Pair(i, number, mu[i], alarm, kept, turn)
+            add_vertex_rows(
+                gaps, pair, cup.local, cup.nodes, cup.place, partner.nodes, partner.target.surface.triangles,
+                self._start[i], candidates,
+            )  # fmt: skip
+            add_bulge_rows(
+                other, gaps, pair, world, cup.nodes, cup.place, partner.nodes, cup.target.surface.triangles,
+                self._start[i] + len(x), candidates,
+            )  # fmt: skip
+        if self._ground is not None:
+            add_ground_rows(
+                world, self._ground.vertices, partner.nodes, self._ground.height, alarm, kept, number,
+                self._ground.mu, self._start[-1], candidates,
+            )  # fmt: skip
+
+    def _ask_partner(self, i: int, x: Array, gaps: Gaps) -> None:
+        """Gaps of the partner's vertices from cup i at x, both in the partner's axes."""
+        partner, cup = self._partner, self._cups[i]
+        self._way[i] += float(np.sqrt(((x - self._seen[i]) ** 2).sum(axis=1).max()))
+        self._seen[i] = x
+        near = choose_points(partner.local, self._limits.alarm, self._way[i], gaps)
+        if near:
+            move_target(cup.target, x)
+            measure(cup.target, x, partner.local, gaps.asked[:near], self._way[i], gaps)

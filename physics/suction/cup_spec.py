@@ -1,0 +1,23 @@
+"""What a cup of a suction scene is."""
+
+from dataclasses import dataclass
+
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.suction.roughness import Seal
+
+
+@dataclass(frozen=True, eq=False)
+class CupSpec:
+    """One soft body with cups. mu: of it on the partner. roughness [m]: depth of the pockets between both.
+
+    seed: node on its outside, None to find one. cavities: most of them that are kept. seal: how high a gap
+    rough contact leaves by its pressure (palpo.physics.suction.roughness.seal_of), from which the flow of air
+    under the rim follows; None for a rim that is tight up to the sealing distance.
+    """
+
+    body: HeldBody
+    mu: float = 0.6
+    roughness: float = 1e-5
+    seed: int | None = None
+    cavities: int = 8
+    seal: Seal | None = None
