@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from palpo.config.schema.body import PlaneBody
 from palpo.physics.exchange.snapshot import plane_corners
+from palpo.physics.math3 import quat_to_matrix
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -48,5 +49,6 @@ def plate(body: PlaneBody, solid: Floats) -> Floats:
 
 def rotate(q: Floats, points: Floats) -> Floats:
     """Points (n, 3) turned by the unit quaternion q (w, x, y, z)."""
-    t = 2.0 * np.cross(q[1:], points)
-    return points + q[0] * t + np.cross(q[1:], t)
+    matrix = np.empty((3, 3))
+    quat_to_matrix(q, matrix)
+    return points @ matrix.T
