@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Spec, choose, refuse
 from palpo.config.schema.body import BeamBody, Body, Place, QuasistaticBody, RigidBody, TetBody
-from palpo.config.schema.cavity import Air
+from palpo.config.schema.cavity import SLOWEST_HZ, Air
 from palpo.config.schema.cues import Cues
 from palpo.config.schema.device import Device, Safety, Workspace
 from palpo.config.schema.rates import Rates
@@ -240,6 +240,11 @@ class SceneSpec(BaseScene):
                 raise refuse('a wall of a cavity takes solver = "direct"', "bodies", body.name, "solver")
         if self.interface.kind != "krylov":
             raise refuse('shut-in air takes kind = "krylov"', "interface", "kind")
+        if self.rates.low_hz < SLOWEST_HZ:
+            said = (
+                f"with shut-in air give {SLOWEST_HZ:g} Hz or more: longer frames can tear off a hanging cup"
+            )
+            raise refuse(said, "rates", "low_hz")
         for body in self.bodies:
             if getattr(body, "rate_hz", None) is not None:
                 said = "with shut-in air all soft bodies have one loop; write rates.low_hz in its place"

@@ -14,6 +14,10 @@ REFUSED = [
     ("air.cup=handle", 'air.cup = "handle": this body is kind = "rigid"; only soft ones'),
     ("bodies.cup.solver=multigrid", 'a wall of a cavity takes solver = "direct"'),
     ("bodies.cylinder.rate_hz=50", "with shut-in air all soft bodies have one loop; write rates.low_hz"),
+    (
+        "rates.low_hz=50",
+        "rates.low_hz = 50: with shut-in air give 100 Hz or more: longer frames can tear off a hanging cup",
+    ),
     ("interface.kind=paper", 'interface.kind = "paper": shut-in air takes kind = "krylov"'),
     ("air.sealing=3 mm", "it must not exceed alarm = 0.002 m, beyond which no gap is known"),
     ("air.sealing=0.05 mm", "it must not be below contact.distance = 0.0001 m, or nothing seals"),

@@ -16,7 +16,8 @@ def test_the_page_is_what_the_specifications_write():
 
 def test_every_key_of_every_specification_is_explained_on_the_page():
     page = schema_markdown()
-    for model in _below(Spec):
+    # a test may have loaded systems from outside
+    for model in (model for model in _below(Spec) if model.__module__.startswith("palpo.")):
         for key, field in model.model_fields.items():
             if key != "kind" or not field.is_required():
                 assert field.description, f"{model.__name__}.{key} has no description"

@@ -20,6 +20,9 @@ CUP = """
 title = "cup on a block"
 gravity = [0, 0, 0]
 
+[rates]
+low_hz = 100
+
 [[bodies]]
 name = "block"
 kind = "tets"
