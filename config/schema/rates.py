@@ -13,8 +13,8 @@ class Rates(Spec):
     low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies, unless one has its own.")
     adapt: Flag | None = Field(
         None,
-        description="Lower the low rate, down to 10 Hz, then the effort in a step, while this machine cannot keep "
-        "it; without it, unless `--set` gave `low_hz`. Where bodies shut air in, both stay.",
+        description="Lower the low rate, down to 10 Hz, then the effort in a step, while this machine cannot "
+        "keep it; without it, unless `--set` gave `low_hz`. Where bodies shut air in, both stay.",
     )
     render_hz: Frequency = Field(
         60.0,
