@@ -164,7 +164,9 @@ def test_each_column_of_a_row_is_the_field_that_its_name_says():
     row = np.full(len(COLUMNS), np.nan)
     for ports_start, one in ((0, port), (200, own)):
         for start, field in zip((10, 20, 30, 40, 50, 60, 70, 80, 100, 110), one, strict=True):
-            field[:] = np.arange(ports_start + start, ports_start + start + len(field))
+            # named fields one after the other
+            flat = field.view(field.dtype[0].base if field.dtype.names else field.dtype)
+            flat[:] = np.arange(ports_start + start, ports_start + start + len(flat))
     write_row(row, 7, 1e-3, port, own, sent, turned, 5, 1.5, 2.5, 0.25, 0.75)
     value = dict(zip(NAMES, row, strict=True))
     assert np.isfinite(row).all() and len(set(NAMES)) == len(NAMES)
