@@ -46,11 +46,11 @@ at once, since a tangent of before the impact serves badly after it."""
 EXPECTED = 5
 """Points that are expected to touch, for each that only may."""
 
-AIR_PATIENCE, AIR_SLOWEST_HZ = (0.03, 2), 100.0
-"""Seconds and periods, and the rate, where air holds bodies together: forces of newtons that cancel act on a
+AIR_PATIENCE = (0.03, 2)
+"""Seconds and periods where air holds bodies together: forces of newtons that cancel act on a
 cup of a gram. In the ticks that are made again nothing answers to them but the points that are led, so that
 it falls over like a balanced rod, by e in 3 ms: with frames 50 ms late the grip was lost, with frames 100 ms
-late all numbers were; and with frames of 20 ms a cup that hung quietly was torn off in one of them."""
+late all numbers were."""
 
 SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
 """By the number of shifts, which of the steps dt, DT and sqrt(dt DT) the basis has columns at. What a step
@@ -82,8 +82,8 @@ class Krylov(LowRate):
         own = min((reduction.own_ticks for reduction in self.reductions), default=0)
         if scene.air is not None:
             self.least_patience, self.patience_periods = AIR_PATIENCE
-            # with a quarter of the columns a cup lost its grip
-            self.slowest_hz, self.spares = AIR_SLOWEST_HZ, ()
+            # frames of 20 ms tear off a cup that hangs, and with a quarter of the columns it is not lifted
+            self.slowest_hz, self.spares = np.inf, ()
         # joints are known to the model alone
         self._tail = 0 if _hold_on_to_each_other(scene) else own
         self.chosen, self.near = np.zeros(0, np.int32), 0

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from palpo.app.runtime.pacing import rungs_of
 from palpo.physics.engine.contract import ADOPT, BEGIN, DELASSUS, FREE
 from palpo.physics.exchange.buffer import reader_slot, writer_slot
 from palpo.physics.exchange.constraint_frame import N_CAVITIES
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.systems.fielded_member import FieldedMember
 from palpo.physics.systems.krylov import AIR_PATIENCE
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.shut_air import ShutAir
@@ -171,21 +171,18 @@ def test_servo_keeps_the_law_of_gases_and_the_loop_its_bodies_together(kind):
     assert lock.high.link.frame.cavity_identity[f, 0] == cavities.identity[0]
 
 
-def test_members_spread_a_pressure_over_their_nodes():
-    """Force and field are each other's transpose: p dV/dt is the power of the nodal forces."""
-    scene = small_scene(CLAMPED)
-    member = next(m for m in scene.members if isinstance(m, FieldedMember) and not m.floating)
-    rng = np.random.default_rng(6)
-    member.wall[:] = rng.standard_normal(member.wall.shape)
-    member.body.v[:] = rng.standard_normal(member.body.v.shape)
-    local = np.array([3, 40, member.nodes, member.nodes + 1])
-    forces = rng.standard_normal((2, 4, 3))
-    nodes, spread = member.nodal(local, forces)
-    power = member.load(local, forces[0]) @ member.body.v
-    assert power == pytest.approx(member.gather(local, member.body.v[:, None])[:, 0] @ forces[0].ravel())
-    assert member.load(nodes, spread[0]) @ member.body.v == pytest.approx(power)
-    volumes = member.velocities()[member.nodes :, 0]
-    np.testing.assert_allclose(volumes, np.einsum("kni,ni->k", member.wall, member.body.node_velocities()))
+def efforts(text: str) -> set:
+    """Periods, columns and contacts that a slow machine may come to in a scene."""
+    lock = LockStep(small_scene(text))
+    rungs = rungs_of(lock.ratio, 1000.0, 60.0, lock.low.spares, lock.low.slowest_hz)
+    lock.close()
+    return {(rung.budget.period, rung.budget.columns, rung.budget.contacts) for rung in rungs}
+
+
+def test_a_slow_machine_lowers_neither_the_rate_nor_the_columns_of_a_scene_with_air():
+    without = CLAMPED[: CLAMPED.index("[air]")] + CLAMPED[CLAMPED.index("[tool]") :]
+    assert efforts(CLAMPED) == {(10, 1.0, 1.0)}
+    assert len(efforts(without)) > 1, "or the test shows nothing"
 
 
 @pytest.mark.parametrize("limits", [(1e-4, 1e-3, 3e-3)])
