@@ -65,13 +65,11 @@ class QuasistaticBody(ClampedBody):
         super().__init__(name, mesh, material, clamped, gravity)
         self.integration = integration
         self._given = stiffness
-        self._forces = np.zeros((len(mesh.nodes), 3))
         compliance, sag = self._inverse(inverse, cache, progress or (lambda share: None))
-        self._sag = material.density * sag
         self.boundary = Boundary(
             np.ascontiguousarray(mesh.nodes[self.surface_nodes] - self.centre),
             compliance,
-            np.ascontiguousarray(self._sag[:, self.surface_nodes]),
+            np.ascontiguousarray(material.density * sag[:, self.surface_nodes]),
         )
         self.displace((), ())
 
@@ -120,24 +118,15 @@ class QuasistaticBody(ClampedBody):
         """Equilibrium under forces (k, 3) [N], world axes, at surface nodes (k,) and the weight.
 
         Returns the positions of all `surface_nodes` [m], shape (s, 3), world axes; writes their rows of u.
-        The nodes inside follow when `solve_interior` is called.
         """
         local = self.to_body(np.reshape(forces, (-1, 3)))
         slots = self._slots(nodes)
         u = np.tensordot(self.to_body(self.gravity), self.boundary.sag, 1)
         add_surface_displacement(self.boundary.compliance, slots, local, u.reshape(-1))
-        self._forces[:] = 0.0
-        np.add.at(self._forces, self.surface_nodes[slots], local)
         self.u[self.surface_nodes] = u
         placed = np.empty_like(u)
         place_surface(self.boundary.rest, u, self.position, self.rotation, placed)
         return placed
-
-    def solve_interior(self) -> None:
-        """Bring u of all nodes to the equilibrium of the last `displace` by one back-substitution."""
-        if not self.rigid:
-            load = self.weight() + self._forces
-            self.u[self.free] = self.factor.solve(load[self.free].ravel()).reshape(-1, 3)
 
     def linearise(self) -> None:
         """Nothing to do: this body is linear (see IncrementalBody)."""

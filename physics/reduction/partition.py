@@ -4,8 +4,6 @@ Each gives the segment of every element, shape (m,), numbered from 0: the contac
 element at a contact node, so that contact acts on no other.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
@@ -28,15 +26,6 @@ def surface_and_inside(mesh: SolidMesh, contact: ArrayLike) -> NDArray[np.int64]
     """The elements at contact nodes, and the rest: the paper's two segments."""
     labels = np.ones(len(mesh.nodes), dtype=np.int64)
     labels[np.asarray(contact)] = 0
-    return by_nodes(mesh, labels)
-
-
-def by_boxes(mesh: SolidMesh, boxes: Sequence[ArrayLike]) -> NDArray[np.int64]:
-    """Nodes in box i, (lowest, highest corner) [m], shape (2, 3), have label i; the rest, the next one."""
-    labels = np.full(len(mesh.nodes), len(boxes), dtype=np.int64)
-    for i in reversed(range(len(boxes))):
-        low, high = np.asarray(boxes[i], dtype=np.float64)
-        labels[((mesh.nodes >= low) & (mesh.nodes <= high)).all(axis=1)] = i
     return by_nodes(mesh, labels)
 
 

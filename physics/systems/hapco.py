@@ -154,7 +154,7 @@ class _Clock:
 class Interaction:
     """The mobile and the fixed body, their contacts, and what these remember from step to step.
 
-    mobile, fixed: a QuasistaticBody, a NewtonBody, or any ClampedBody that is a DisplacementSolver.
+    mobile, fixed: a QuasistaticBody, a LargeStrainBody, or any ClampedBody that is a DisplacementSolver.
     mu: friction coefficient. solver: name in the registry, its `options`, and `stop`; or a function of a
     problem and a stop. assembled: False asks the bodies for displacements and forms no W; then `solver` is
     `palpo.physics.contact.solvers.without_delassus.solve` with the options, or a function.

@@ -15,7 +15,7 @@ from palpo.render.framebuffer import Framebuffer
 from palpo.render.legend import ARROW, Entry, crossed, evenly, freest, legend_entries
 from palpo.render.offscreen import EglContext
 from palpo.render.overlays import Overlays
-from palpo.render.panel import OffscreenPanel, Panel, RenderUnavailable
+from palpo.render.panel import Panel, RenderUnavailable
 from palpo.render.panel_state import (
     Card,
     Hint,
@@ -29,6 +29,7 @@ from palpo.render.panel_state import (
     Waiting,
 )
 from palpo.render.requests import Request
+from tests.scenes.offscreen_panel import OffscreenPanel
 
 WIDTH, HEIGHT = 700, 1500  # high enough that nothing has to be scrolled
 SECONDS = np.linspace(0.0, 4.0, 200)

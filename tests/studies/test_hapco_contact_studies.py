@@ -235,6 +235,12 @@ def test_the_study_without_w_holds(tmp_path: Path):
     assert (tmp_path / "delassus.png").stat().st_size > 20_000
 
 
+def test_the_laws_of_small_and_of_large_strain_agree_where_little_is_pressed(tmp_path: Path):
+    claims = run_study("hapco-strain", tmp_path, quick=True, console=QUIET)
+    assert len(claims) == 2 and all(claim.holds for claim in claims), claims
+    assert (tmp_path / "strain.png").stat().st_size > 20_000
+
+
 @pytest.mark.slow
 def test_the_haptic_trials_are_smooth(tmp_path: Path):
     claims = run_study("hapco-haptic", tmp_path, quick=True, console=QUIET)

@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.large_strain import LargeStrainBody
-from palpo.physics.bodies.mass_spring import MassSpringBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import Stop
@@ -231,10 +230,10 @@ def _conjugate(*arguments):
     return ConjugateGradientBody(*arguments, tolerance=1e-10)
 
 
-@pytest.mark.parametrize("body", [LargeStrainBody, MassSpringBody])
-def test_the_contact_solver_does_not_depend_on_the_bodies_law(body):
+def test_the_contact_solver_does_not_depend_on_the_bodies_law():
     """Pressed by ten micrometres, a body of another law is its own tangent at rest: same stiffness."""
-    fixed = body("below", meshes("tets")[1], TISSUE, side(meshes("tets")[1], 1, -1.0), (0.0, 0.0, 0.0))
+    below = meshes("tets")[1]
+    fixed = LargeStrainBody("below", below, TISSUE, side(below, 1, -1.0), (0.0, 0.0, 0.0))
     mobile, _ = bodies("tets")
     hapco = Interaction(
         mobile, fixed, Detection(bottom("tets"), tolerance=EVERY, edges=False), 0.3, stop=EXACT,

@@ -44,9 +44,8 @@ def shaken(body, amount: float, seed: int = 0) -> np.ndarray:
 
 def tangent(body, u) -> np.ndarray:
     """K_T over the free freedoms, from the blocks that the factor gets."""
-    rows, cols = body._pattern_of()
-    blocks = np.empty((rows.size, 9))
-    body._assemble(u, False, blocks)
+    rows, cols = body.pattern.rows, body.pattern.cols
+    blocks = body.tangent_blocks(u, convex=False)
     lower = np.zeros((3 * body.free.size,) * 2)
     for r, c, b in zip(rows, cols, blocks.reshape(-1, 3, 3), strict=True):
         lower[3 * r : 3 * r + 3, 3 * c : 3 * c + 3] = b
@@ -230,10 +229,9 @@ def test_a_step_too_far_is_shortened_until_the_potential_falls():
 
 def test_every_convex_tangent_is_positive_semidefinite():
     body = bar()
-    rows, cols = body._pattern_of()
+    rows, cols = body.pattern.rows, body.pattern.cols
     for seed in range(3):
-        blocks = np.empty((rows.size, 9))
-        body._assemble(shaken(body, 4e-3, seed), True, blocks)
+        blocks = body.tangent_blocks(shaken(body, 4e-3, seed), convex=True)
         dofs = np.arange(3)
         i = (3 * rows[:, None, None] + dofs[:, None]).repeat(3, axis=2)
         j = (3 * cols[:, None, None] + dofs[None, :]).repeat(3, axis=1)

@@ -12,7 +12,7 @@ from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map
 from palpo.physics.reduction.linear_model import linear_model, vibration_modes
 from palpo.physics.reduction.modal import modal
-from palpo.physics.reduction.partition import by_boxes, by_graph, surface_and_inside
+from palpo.physics.reduction.partition import by_graph, by_nodes, surface_and_inside
 from palpo.physics.reduction.segments import (
     add_point_force,
     advance,
@@ -34,10 +34,10 @@ CLAMPED = np.flatnonzero(MESH.nodes[:, 0] < -0.00999)
 CONTACT = np.flatnonzero(MESH.nodes[:, 0] > 0.007)
 PLASTIC = Material(164.76e6, 0.35, 1050.0)
 DAMPED = Material(164.76e6, 0.35, 1050.0, 1.0, 1e-5)
-TIP = ((0.004, -1.0, -1.0), (1.0, 1.0, 1.0))
+TIP = MESH.nodes[:, 0] >= 0.004
 PARTS = {
     "whole": np.zeros(len(MESH.tets), dtype=int),
-    "two boxes": by_boxes(MESH, [TIP]),
+    "tip and rest": by_nodes(MESH, ~TIP),
     "surface and inside": surface_and_inside(MESH, np.setdiff1d(MESH.boundary_nodes, CLAMPED)),
     "graph": by_graph(MESH, CONTACT, 4),
 }
@@ -92,7 +92,7 @@ def balance(model, n=1500) -> tuple[float, float]:
 @pytest.mark.parametrize("k_c", [1e2, 1e5, 1e8, 1e12])
 @pytest.mark.parametrize(
     ("part", "orders"),
-    [("two boxes", None), ("graph", None), ("two boxes", (6, 25)), ("surface and inside", (25, 30))],
+    [("tip and rest", None), ("graph", None), ("tip and rest", (6, 25)), ("surface and inside", (25, 30))],
 )
 def test_without_damping_the_work_of_contact_is_the_energy_to_1e_9_at_every_coupling_stiffness(
     part, orders, k_c
@@ -104,7 +104,7 @@ def test_without_damping_the_work_of_contact_is_the_energy_to_1e_9_at_every_coup
 
 @pytest.mark.parametrize("orders", [None, (6, 25)])
 def test_with_damping_energy_is_lost_and_booked(orders):
-    error, lost = balance(joined("two boxes", 1e6, 10.0, DAMPED, orders)[0])
+    error, lost = balance(joined("tip and rest", 1e6, 10.0, DAMPED, orders)[0])
     assert error < 1e-9
     # a slow push comes back but for one part in a thousand
     assert lost > 1e-3
@@ -131,7 +131,7 @@ def test_one_segment_is_the_linear_body():
     assert np.abs(ours - body.x).max() < 1e-10 * np.abs(body.x).max()
 
 
-@pytest.mark.parametrize("part", ["two boxes", "surface and inside", "graph"])
+@pytest.mark.parametrize("part", ["tip and rest", "surface and inside", "graph"])
 def test_segments_tend_to_the_whole_body_as_the_inverse_of_the_coupling_stiffness(part):
     whole = motion(*joined("whole", material=DAMPED))
     errors = [
@@ -144,13 +144,13 @@ def test_segments_tend_to_the_whole_body_as_the_inverse_of_the_coupling_stiffnes
 
 
 def test_a_segment_of_all_its_modes_moves_as_the_unreduced_one():
-    orders = [m.n_dof for m in joined("two boxes")[1]]
-    full, same = motion(*joined("two boxes")), motion(*joined("two boxes", orders=orders))
+    orders = [m.n_dof for m in joined("tip and rest")[1]]
+    full, same = motion(*joined("tip and rest")), motion(*joined("tip and rest", orders=orders))
     # modes of 1e9 / s2 beside rigid ones: eight digits of an undamped phase after forty steps
     assert np.abs(full - same).max() < 1e-7 * np.abs(full).max()
 
 
-@pytest.mark.parametrize("part", ["two boxes", "surface and inside"])
+@pytest.mark.parametrize("part", ["tip and rest", "surface and inside"])
 def test_reduced_segments_do_not_lock_however_stiff_the_coupling(part):
     # a step far above the periods makes A the static compliance, times 2 / T
     whole = joined("whole", step=0.1)[0].compliance
@@ -168,7 +168,7 @@ def test_reduced_segments_do_not_lock_however_stiff_the_coupling(part):
 
 
 def test_a_floating_segment_has_six_rigid_motions_and_their_momentum():
-    tip, foot = cut(MESH, PLASTIC, CLAMPED, PARTS["two boxes"])
+    tip, foot = cut(MESH, PLASTIC, CLAMPED, PARTS["tip and rest"])
     modes = vibration_modes(tip)
     assert (modes.rigid, vibration_modes(foot).rigid) == (6, 0)
     basis = modal(tip, modes, 6)
@@ -179,7 +179,7 @@ def test_a_floating_segment_has_six_rigid_motions_and_their_momentum():
 
 
 def test_a_reduced_floating_tip_without_coupling_flies_as_a_rigid_body():
-    model, models, bases = joined("two boxes", 1e-12, orders=(6, 10))
+    model, models, bases = joined("tip and rest", 1e-12, orders=(6, 10))
     moved = motion(model, models, bases, 20)[models[0].nodes]
     mass = models[0].M.diagonal()[::3]
     centre = mass @ moved / mass.sum()
@@ -190,7 +190,7 @@ def test_a_reduced_floating_tip_without_coupling_flies_as_a_rigid_body():
 
 @pytest.mark.parametrize("orders", [None, (12, 25)])
 def test_the_compliance_of_two_points_is_the_velocity_that_a_force_adds(orders):
-    model, _, _ = joined("two boxes", orders=orders)
+    model, _, _ = joined("tip and rest", orders=orders)
     state, work = make_state(model), make_work(model)
     nodes, weights = np.array([[0, 1, 2], [7, 3, 5]]), np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
     block, vh = np.empty((3, 3)), np.empty(3)
@@ -209,7 +209,7 @@ def test_the_compliance_of_two_points_is_the_velocity_that_a_force_adds(orders):
 
 
 def test_the_force_on_the_floor_is_the_contact_force_less_inertia_and_mass_damping():
-    model, models, _ = joined("two boxes", 1e6, 10.0, DAMPED)
+    model, models, _ = joined("tip and rest", 1e6, 10.0, DAMPED)
     state, work = make_state(model), make_work(model)
     mass = np.concatenate([m.M.diagonal() for m in models])
     floor = np.empty(3)
@@ -226,7 +226,7 @@ def test_the_force_on_the_floor_is_the_contact_force_less_inertia_and_mass_dampi
 
 
 def test_the_nodal_map_places_a_segment_by_its_basis():
-    _, models, bases = joined("two boxes", orders=(12, 25))
+    _, models, bases = joined("tip and rest", orders=(12, 25))
     z = np.zeros(37)
     z[:12] = np.random.default_rng(0).standard_normal(12)
     field = (nodal_map(models, bases, len(MESH.nodes)) @ z).reshape(-1, 3)
@@ -236,7 +236,7 @@ def test_the_nodal_map_places_a_segment_by_its_basis():
 
 
 def test_contact_nodes_are_seen_where_the_whole_body_has_them():
-    model, models, bases = joined("two boxes", orders=(12, 25))
+    model, models, bases = joined("tip and rest", orders=(12, 25))
     z = np.random.default_rng(0).standard_normal(37)
     seen = np.empty((len(CONTACT), 3))
     surface_values(model, z, seen)
@@ -245,14 +245,14 @@ def test_contact_nodes_are_seen_where_the_whole_body_has_them():
     assert np.array_equal(model.rest, MESH.nodes[CONTACT])
 
 
-@pytest.mark.parametrize("part", ["two boxes", "surface and inside", "graph"])
+@pytest.mark.parametrize("part", ["tip and rest", "surface and inside", "graph"])
 def test_segments_hold_all_of_the_mass_and_every_contact_node(part):
     models = cut(MESH, PLASTIC, (), PARTS[part])
     total = sum(m.M.diagonal().sum() for m in models) / 3.0
     assert total == pytest.approx(PLASTIC.density * MESH.volume, rel=1e-12)
     assert np.isin(CONTACT, models[0].nodes).all()
     for model, shared in zip(models, coupling_nodes(models), strict=True):
-        assert 0 < shared.size < model.nodes.size or part != "two boxes"
+        assert 0 < shared.size < model.nodes.size or part != "tip and rest"
 
 
 def test_parts_by_graph_have_equal_sizes_and_far_less_interface_than_random_ones():
@@ -269,20 +269,20 @@ def test_parts_by_graph_have_equal_sizes_and_far_less_interface_than_random_ones
 
 
 def test_a_segment_without_free_nodes_is_refused():
-    labels = PARTS["two boxes"].copy()
+    labels = PARTS["tip and rest"].copy()
     labels[labels == 1] = 2
     with pytest.raises(InputError, match=r"segment 1 has no free node \(0 elements\)"):
         cut(MESH, PLASTIC, CLAMPED, labels)
     with pytest.raises(InputError, match="segment 1 has no free node"):
-        cut(MESH, PLASTIC, np.unique(MESH.tets[labels == 2]), PARTS["two boxes"])
+        cut(MESH, PLASTIC, np.unique(MESH.tets[labels == 2]), PARTS["tip and rest"])
 
 
 def test_bad_contact_nodes_couplings_and_bases_are_refused():
     with pytest.raises(InputError, match="contact node 0 is not a free node of segment 0"):
-        joined("two boxes", contact=np.array([0]))
+        joined("tip and rest", contact=np.array([0]))
     with pytest.raises(InputError, match="none may be negative nor both zero"):
-        joined("two boxes", 0.0)
-    models = cut(MESH, PLASTIC, CLAMPED, PARTS["two boxes"])
+        joined("tip and rest", 0.0)
+    models = cut(MESH, PLASTIC, CLAMPED, PARTS["tip and rest"])
     with pytest.raises(InputError, match="1 bases are given for 2 segments"):
         join(MESH, models, CONTACT, STEP, 1e6, bases=[None])
     with pytest.raises(InputError, match="expected a whole number from 6 to"):
@@ -292,8 +292,8 @@ def test_bad_contact_nodes_couplings_and_bases_are_refused():
 def test_couplings_that_let_a_segment_move_rigidly_are_refused():
     """Three shapes of the foot hold three of the tip's six rigid motions; six hold them all."""
     with pytest.raises(InputError, match=r"orders \[22, 3\] are joined so that 3 of their rigid motions"):
-        joined("two boxes", orders=(22, 3))
-    joined("two boxes", orders=(22, 6))
+        joined("tip and rest", orders=(22, 3))
+    joined("tip and rest", orders=(22, 6))
     # none clamped, the two may move as one but not apart
-    models = cut(MESH, PLASTIC, (), PARTS["two boxes"])
+    models = cut(MESH, PLASTIC, (), PARTS["tip and rest"])
     join(MESH, models, CONTACT, STEP, 1e6)
