@@ -4,7 +4,7 @@ A stiff tip is pressed into a block of soft tissue, once linear as the bodies of
 Talbi's thesis, (1.6)) and once of large strains ((1.13) to (1.19)), by the same contact solver. Both are the
 same tetrahedra, so that what differs is the law. Their difference is linear in the depth as long as it is
 small; from it follows the depth at which they part by 5%. The law of large strains is none of tissue either:
-squeezed to 0.58 of its length (1/sqrt 3) it yields, as no real tissue does. So the difference says how far the
+squeezed to 0.58 of its length (1/sqrt 3) it yields, as no tissue does. So the difference says how far the
 law matters, not which one is right.
 """
 
