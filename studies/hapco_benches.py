@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import SolidMesh
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.systems.hapco import Interaction, StepResult
@@ -123,7 +124,7 @@ def make_interaction(
     )  # fmt: skip
 
 
-def side_nodes(mesh: HexMesh, side: Side) -> NDArray[np.intp]:
+def side_nodes(mesh: SolidMesh, side: Side) -> NDArray[np.intp]:
     """Nodes of one side of a block."""
     x = mesh.nodes[:, 0 if side in ("left", "right") else 1]
     at = x.min() if side in ("left", "bottom") else x.max()
