@@ -27,6 +27,9 @@ RANK = 1e-9
 HELD = 1e-6
 """A rigid motion that opens the couplings by less than this share of the one that opens them most is free."""
 
+DENSE = 0.25
+"""Share of a matrix's entries from which on all of them, in order, cost less than those that are not zero."""
+
 RIGID_MOTIONS = 6
 """Of a floating segment; so many interface shapes it takes to hold one."""
 
@@ -143,6 +146,7 @@ def join(
         response=np.ascontiguousarray(response),
         coupling_response=np.ascontiguousarray(lambda_response),
         surface=_rows(surface),
+        surface_columns=_columns(surface),
         compliance=np.ascontiguousarray(0.5 * (compliance + compliance.T)),
         rest=np.ascontiguousarray(mesh.nodes[contact], dtype=np.float64),
         base=np.ascontiguousarray(base),
@@ -213,6 +217,13 @@ def _require_held(
 def _rows(matrix: sp.sparray) -> Rows:
     csr = sp.csr_array(matrix)
     return Rows(csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64))
+
+
+def _columns(matrix: sp.csr_array) -> NDArray[np.float64]:
+    """Its transpose, all entries in order; (0, 0) where most of them are zero."""
+    if matrix.nnz < DENSE * np.prod(matrix.shape):
+        return np.zeros((0, 0))
+    return np.ascontiguousarray(matrix.T.toarray())
 
 
 def _flat(blocks: Sequence[NDArray]) -> NDArray[np.float64]:

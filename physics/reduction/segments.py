@@ -60,6 +60,7 @@ class SegmentedModel(NamedTuple):
     response: NDArray[np.float64]  # (n_0, n) rows of A: vh per load on a coordinate of segment 0
     coupling_response: NDArray[np.float64]  # (n_0, c) lambda per load on a coordinate of segment 0
     surface: Rows  # (3 k, n_0) displacement of the contact nodes
+    surface_columns: NDArray[np.float64]  # (n_0, 3 k) its transpose where it is dense, else (0, 0)
     compliance: NDArray[np.float64]  # (3 k, 3 k) A at the contact nodes [m/(N s)]
     rest: NDArray[np.float64]  # (k, 3) contact nodes at rest [m]
     base: NDArray[np.float64]  # (3, n) force on the clamped nodes per displacement [N/m]
@@ -92,8 +93,7 @@ def empty_model() -> SegmentedModel:
     rows, empty, square = Rows(none(1), none(), np.zeros(0)), np.zeros(0), np.zeros((0, 0))
     return SegmentedModel(
         1.0, 0.0, 0.0, 0.0, 0.0, rows, rows, none(2), empty, none(2), rows, none(2), none(), empty, none(2),
-        square,
-        square, square, rows, square, np.zeros((0, 3)), np.zeros((3, 0)),
+        square, square, square, rows, square, square, np.zeros((0, 3)), np.zeros((3, 0)),
     )  # fmt: skip
 
 
@@ -233,6 +233,12 @@ def advance(model, state, work):
 @kernel
 def surface_values(model, field, out):
     """A field at the contact nodes, out (k, 3), from coordinates (n,), such as x, v or vh."""
+    columns = model.surface_columns
+    if columns.size > 0:
+        flat = view_flat(out)
+        flat[:] = 0.0
+        _add_product(view_flat(columns), 0, columns.shape[0], flat.size, field, 0, flat, 0)
+        return
     for a in range(out.shape[0]):
         for i in range(3):
             out[a, i] = _row_dot(model.surface, 3 * a + i, field)
