@@ -8,10 +8,12 @@ from gymnasium.spaces import Box
 
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of
-from palpo.app.gym.snap_plant import BOUND, QUICK, TICKS, Errors, Observation, Plant, Trial
-from palpo.physics.systems.snap_episode import advance_one
+from palpo.app.gym.snap_plant import BOUND, QUICK, Errors, Plant
+from palpo.app.gym.snap_trials import Observation, Trials
 
 ACTIONS, OBSERVATIONS = Box(-1.0, 1.0, (6,), np.float32), Box(-BOUND, BOUND, (18,), np.float32)
+ONLY = np.zeros(1, np.intp)
+"""The place of the only one."""
 
 
 class SnapEnv(gymnasium.Env[Observation, Observation]):
@@ -66,7 +68,7 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
     ) -> None:
         """Raises ConfigError, InputError and Refusal for what cannot be built."""
         self.plant = Plant(scene, tuple(overrides), errors_of(Errors, errors))
-        self.trial = Trial(self.plant)
+        self._trials = Trials(self.plant)
         self.render_mode = render_mode
         self.action_space, self.observation_space = ACTIONS, OBSERVATIONS
         self._artist = Artist()
@@ -76,20 +78,17 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
     ) -> tuple[Observation, dict[str, Any]]:
         """A new episode; see the class. Raises Refusal for an option that there is not."""
         super().reset(seed=seed)
-        info = self.trial.begin(self.np_random, options)
-        return self.trial.observe(self.np_random), info
+        return self._trials.begin(0, self.np_random, options)
 
     def step(self, action: Observation) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """10 ms; see the class."""
-        self.trial.aim(action)
-        assert self.trial.rig is not None
-        advance_one(self.trial.rig.handle, TICKS)
-        reward, over, info = self.trial.judge()
-        return self.trial.observe(self.np_random), reward, over, False, info
+        seen, reward, over, told = self._trials.step(ONLY, [action], [self.np_random])
+        info = {name: value[0].item() for name, value in told.items()}
+        return seen[0], float(reward[0]), bool(over[0]), False, info
 
     def render(self) -> Any:
         """A picture (480, 640, 3) of the present state; raises RenderUnavailable where there is no EGL."""
-        rig = self.trial.rig
+        rig = self._trials.rigs[0]
         if self.render_mode is None or rig is None:
             return None
         return self._artist.picture(rig, rig.visual, rig.tick)

@@ -1,7 +1,6 @@
 """Many snap connections at once: one compiled call a step over all of them, shared out among threads."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of
 from palpo.app.gym.snap import ACTIONS, OBSERVATIONS, SnapEnv
-from palpo.app.gym.snap_plant import QUICK, TICKS, Errors, Observation, Plant, Trial
-from palpo.physics.systems.snap_episode import addresses_of, advance_all, claims
-
-Flags = NDArray[np.bool_]
+from palpo.app.gym.snap_plant import QUICK, Errors, Plant
+from palpo.app.gym.snap_trials import Flags, Observation, Trials
 
 
 class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
@@ -46,7 +43,8 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         if num_envs < 1 or autoreset_mode not in modes:
             raise Refusal(f"num_envs = {num_envs}, {autoreset_mode}: give at least 1, and one of {modes}")
         self.plant = Plant(scene, tuple(overrides), errors_of(Errors, errors))
-        self.trials = [Trial(self.plant) for _ in range(num_envs)]
+        n = min(num_envs, threads or len(os.sched_getaffinity(0)))
+        self._trials = Trials(self.plant, num_envs, n)
         self.num_envs, self.render_mode, self.autoreset_mode = num_envs, render_mode, autoreset_mode
         self.metadata = {**SnapEnv.metadata, "autoreset_mode": autoreset_mode}
         self.single_action_space, self.single_observation_space = ACTIONS, OBSERVATIONS
@@ -56,9 +54,6 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         self._rngs = [seeding.np_random()[0] for _ in range(num_envs)]
         self._steps = np.zeros(num_envs, np.int64)
         self._over = np.ones(num_envs, bool)
-        n = min(num_envs, threads or len(os.sched_getaffinity(0)))
-        self._helpers = n - 1
-        self._pool = ThreadPoolExecutor(n - 1, "snap") if n > 1 else None
         self._artists = [Artist() for _ in range(num_envs)]
 
     def reset(
@@ -80,49 +75,34 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         return seen, infos
 
     def _begin(self, i: int, options: dict[str, Any] | None = None) -> tuple[Observation, dict[str, Any]]:
-        info = self.trials[i].begin(self._rngs[i], options)
         self._steps[i], self._over[i] = 0, False
-        return self.trials[i].observe(self._rngs[i]), info
+        return self._trials.begin(i, self._rngs[i], options)
 
     def step(  # type: ignore[override]  # flags are no floats
         self, actions: Observation
     ) -> tuple[Observation, NDArray[np.float64], Flags, Flags, dict[str, Any]]:
         """10 ms in all of them; see the class."""
-        n = self.num_envs
-        going = np.flatnonzero(~self._over).tolist()
-        for i in going:
-            self.trials[i].aim(actions[i])
-        self._advance(going)
+        n, began, going = self.num_envs, np.flatnonzero(self._over), np.flatnonzero(~self._over)
         seen, rewards = np.zeros((n, *OBSERVATIONS.shape), np.float32), np.zeros(n)
-        terminated, truncated = np.zeros(n, bool), np.zeros(n, bool)
-        infos: dict[str, Any] = {}
-        began = np.flatnonzero(self._over).tolist()
-        for i in going:
-            rewards[i], terminated[i], info = self.trials[i].judge()
-            seen[i] = self.trials[i].observe(self._rngs[i])
-            self._steps[i] += 1
-            truncated[i] = self._steps[i] >= self._most
-            self._over[i] = terminated[i] or truncated[i]
-            if self._over[i] and self.autoreset_mode == AutoresetMode.SAME_STEP:
+        terminated, truncated, infos = np.zeros(n, bool), np.zeros(n, bool), {}
+        seen[going], rewards[going], terminated[going], told = self._trials.step(
+            going, np.asarray(actions)[going], [self._rngs[i] for i in going]
+        )
+        for name, value in told.items():
+            infos[name], infos[f"_{name}"] = np.zeros(n, value.dtype), ~self._over
+            infos[name][going] = value
+        self._steps[going] += 1
+        truncated[going] = self._steps[going] >= self._most
+        self._over = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            began = np.flatnonzero(self._over)
+            for i in began.tolist():
+                info = {name: infos[name][i].item() for name in told}
                 infos = self._add_info(infos, {"final_obs": seen[i].copy(), "final_info": info}, i)
-                seen[i], info = self._begin(i)
-            infos = self._add_info(infos, info, i)
-        for i in began:
+        for i in began.tolist():
             seen[i], info = self._begin(i)
             infos = self._add_info(infos, info, i)
         return seen, rewards, terminated, truncated, infos
-
-    def _advance(self, going: list[int]) -> None:
-        """A step of those environments, by all threads."""
-        handles = [rig.handle for i in going if (rig := self.trials[i].rig) is not None]
-        if not handles:
-            return
-        work: Any = handles[0], addresses_of(handles), TICKS, claims(len(handles))
-        helpers = min(self._helpers, len(handles) - 1)
-        helping = [self._pool.submit(advance_all, *work) for _ in range(helpers)] if self._pool else []
-        advance_all(*work)
-        for one in helping:
-            one.result()
 
     def render(self) -> tuple[Any, ...] | None:
         """Pictures (480, 640, 3) of all; raises RenderUnavailable where there is no EGL."""
@@ -130,13 +110,12 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
             return None
         return tuple(
             artist.picture(rig, rig.visual, rig.tick)
-            for artist, trial in zip(self._artists, self.trials, strict=True)
-            if (rig := trial.rig) is not None
+            for artist, rig in zip(self._artists, self._trials.rigs, strict=True)
+            if rig is not None
         )
 
     def close_extras(self, **kwargs: Any) -> None:
         """Give threads and pictures' resources back."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._trials.close()
         for artist in self._artists:
             artist.close()

@@ -1,34 +1,32 @@
 """What a learning robot plugs in: a snap scene with the errors that a real one would have, drawn by seed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Silent
 from palpo.app.cli.refusal import Refusal
-from palpo.app.gym.drawn import known_only, require
-from palpo.app.systems.snap.build import model_of
+from palpo.app.gym.drawn import require
+from palpo.app.systems.snap.build import models_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import FilesConnector, SnapScene
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.math3 import quat_from_rotvec, quat_multiply
 from palpo.physics.mesh.connectors.connector import GIVE, Connector
 from palpo.physics.mesh.connectors.registry import KINDS
-from palpo.physics.systems.snap_episode import SENSED, advance_one, make_episode, sensed_now
+from palpo.physics.systems.snap_episode import make_episode
+from palpo.physics.systems.snap_model import SnapModel
 from palpo.physics.systems.snap_servo import make_servo
 
 Floats = NDArray[np.float64]
-Observation = NDArray[np.float32]
-
-QUICK = ("connector.mesh=coarse", "contact.spacing=0.002")
+QUICK = ("connector.mesh=coarse", "contact.spacing=0.002", "solver.name=gauss-seidel")
 """Overrides of a scene for learning: half as many candidate points along an edge halve the time of a step,
-and the coarse mesh saves a fifth of it."""
+and the coarse mesh saves a fifth of it, as does the solver."""
 TICKS = 10
 """Ticks of the servo in a step."""
 SPEED, TURNING = 0.05, 0.5
@@ -82,11 +80,10 @@ NONE = Errors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1)
 class Rig:
     """One variant's model and servo, at rest after `restore`."""
 
-    def __init__(self, spec: SnapScene, connector: Connector, variant: int, latest: int) -> None:
-        self.spec, self.variant, self.connector = spec, variant, connector
-        self.model = model = model_of(spec, connector, Silent())
+    def __init__(self, spec: SnapScene, model: SnapModel, variant: int, latest: int) -> None:
+        self.spec, self.model, self.variant = spec, model, variant
         self.servo = make_servo(model, spec.integration.substeps, turns=True)
-        self.episode = make_episode(self.servo, model.start, latest)
+        self.episode = make_episode(self.servo, model.start, model.connector.push, latest)
         self.handle = Handle(self.episode)
         parts = (self.episode, *model.prongs, *(probe.state for probe in model.probes))
         self._fresh = [(array, array.copy()) for part in parts for array in _state(part)]
@@ -120,6 +117,7 @@ class Plant:
         self.nominal = c = connector_of(told)
         self.latest = round(errors.delay / told.rates.dt)
         self._connectors = list(self._varied())
+        self._models: list[Callable[[], SnapModel] | None] = [None for _ in self._connectors]
         self._idle: list[list[Rig]] = [[] for _ in self._connectors]
         along = c.push
         self.unit_force = float(along @ c.admittance.stiffness[:3, :3] @ along) * GIVE
@@ -170,99 +168,20 @@ class Plant:
     def take(self, variant: int) -> Rig:
         """A rig at rest that nobody else uses."""
         idle = self._idle[variant]
-        rig = idle.pop() if idle else Rig(self.scene, self._connectors[variant], variant, self.latest)
+        rig = idle.pop() if idle else Rig(self.scene, self._model(variant), variant, self.latest)
         rig.restore()
         return rig
+
+    def _model(self, variant: int) -> SnapModel:
+        """One more of a connector; what all of them share is computed for the first."""
+        made = self._models[variant]
+        if made is None:
+            made = self._models[variant] = models_of(self.scene, self._connectors[variant], Silent())
+        return made()
 
     def give(self, rig: Rig) -> None:
         """It may be taken again."""
         self._idle[rig.variant].append(rig)
-
-
-class Trial:
-    """One episode after the other: an error drawn, a target led, what is sensed and what it is worth."""
-
-    def __init__(self, plant: Plant) -> None:
-        self.plant = plant
-        self.rig: Rig | None = None
-        self._noise, self._sensed, self._best = np.zeros(SENSED), np.zeros(SENSED), 0.0
-
-    def begin(self, rng: np.random.Generator, options: dict[str, Any] | None) -> dict[str, Any]:
-        """Draw an episode, but for what `options` give, and lead its first tick; what was drawn."""
-        plant, e = self.plant, self.plant.errors
-        push = plant.nominal.push
-        across = np.eye(3) - np.outer(push, push)
-        drawn, variant, late = (
-            rng.uniform(-1.0, 1.0, 7),
-            rng.integers(plant.variants),
-            rng.integers(plant.latest + 1),
-        )
-        drew: dict[str, Any] = {
-            "position": e.position * across @ drawn[:3], "tilt": e.tilt * drawn[3:6],
-            "friction": plant.nominal.friction * (1.0 + e.friction * drawn[6]),
-            "delay": late * plant.scene.rates.dt, "variant": int(variant),
-        }  # fmt: skip
-        drew |= known_only(options, list(drew), "reset")
-        self._take(int(drew["variant"]), float(drew["delay"]))
-        assert self.rig is not None
-        servo, own = self.rig.servo, plant.scene.misalignment
-        servo.offset[:] = own.position + np.array(drew["position"], float)
-        quat_multiply(_quaternion(drew["tilt"]), np.array(own.quaternion), servo.rest)
-        servo.snap.search.settings["friction"] = drew["friction"]
-        self.rig.episode.command[:3] = self.rig.episode.goal[:3] = -BACK * push
-        self._best = 0.0
-        advance_one(self.rig.handle, 1)
-        drew["modulus"] = self.rig.connector.material.youngs_modulus
-        return {**self.told(), **drew}
-
-    def _take(self, variant: int, delay: float) -> None:
-        """The variant's rig, its sensors that late."""
-        plant = self.plant
-        late = round(delay / plant.scene.rates.dt)
-        if not (0 <= variant < plant.variants and 0 <= late <= plant.latest):
-            raise Refusal(
-                f"reset: variant {variant} at a delay of {delay:g} s; there are {plant.variants} variants, "
-                f"and delays up to {plant.latest * plant.scene.rates.dt:g} s"
-            )
-        if self.rig is not None:
-            plant.give(self.rig)
-        self.rig = plant.take(variant)
-        self.rig.episode.told["late"], self.rig.episode.told["well"] = late, 1
-
-    def aim(self, action: ArrayLike) -> None:
-        """Where the target is to go in the next step."""
-        assert self.rig is not None
-        plant, s = self.plant, self.rig.episode
-        wanted = s.command + plant.rate * np.clip(np.asarray(action, float), -1.0, 1.0)
-        s.goal[:] = np.clip(wanted, plant.low, plant.high)
-
-    def judge(self) -> tuple[float, bool, dict[str, Any]]:
-        """Reward, whether it is over, and what else there is to say, after a step."""
-        assert self.rig is not None
-        told = self.told()
-        share, force = told["travel_m"] / self.rig.connector.stroke, told["force_N"] / self.plant.unit_force
-        broken = not self.rig.episode.told["well"][0] or force > BREAKING
-        reward = max(0.0, share - self._best) - COST * min(force, BOUND) + told["latched"] - broken
-        self._best = max(self._best, share)
-        return float(reward), bool(told["latched"] or broken), told
-
-    def observe(self, rng: np.random.Generator) -> Observation:
-        """What the agent sees."""
-        assert self.rig is not None
-        s, unit = self.rig.episode, self.plant.unit
-        sensed_now(s, self._sensed)
-        seen = np.concatenate([s.command, self._sensed]) / unit
-        rng.standard_normal(out=self._noise)
-        seen[6:] += self.plant.errors.noise * self._noise
-        return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
-
-    def told(self) -> dict[str, Any]:
-        """How the plug stands, without error or delay."""
-        assert self.rig is not None
-        c, servo = self.rig.connector, self.rig.servo
-        travel = float((servo.snap.plug.motion.position - self.rig.model.start) @ c.push)
-        force = float(np.linalg.norm(servo.hand[:3]))
-        return {"travel_m": travel, "force_N": force, "latched": travel >= LATCHED * c.stroke}
 
 
 CONSTANT = (
@@ -281,10 +200,3 @@ def _state(value: Any) -> Iterator[NDArray[Any]]:
             yield field
         elif hasattr(field, "_asdict"):
             yield from _state(field)
-
-
-def _quaternion(turn: ArrayLike) -> Floats:
-    """(w, x, y, z) of a rotation vector (3,) [rad]."""
-    q = np.empty(4)
-    quat_from_rotvec(np.asarray(turn, float), q)
-    return q

@@ -82,13 +82,18 @@ def build_model(spec: SnapScene, progress: Progress) -> SnapModel:
 
 def model_of(spec: SnapScene, connector: Connector, progress: Progress) -> SnapModel:
     """`build_model` of another connector than the scene's own."""
+    return models_of(spec, connector, progress)()
+
+
+def models_of(spec: SnapScene, connector: Connector, progress: Progress) -> Callable[[], SnapModel]:
+    """What makes models of a connector, each with a state of its own; they share distance and bases."""
     numerics = numerics_of(spec)
     connector = as_touched(connector, numerics)
     with progress.stage("distance of the plug, or loading it"):
         field = field_of(spec, connector)
     with progress.stage("bases, or loading them" if numerics.reduced else "segments"):
         bases = [_bases(prong, connector, numerics) for prong in connector.prongs]
-        return SnapModel(connector, numerics, field, bases)
+    return lambda: SnapModel(connector, numerics, field, bases)
 
 
 def field_of(spec: SnapScene, connector: Connector) -> DistanceField:
