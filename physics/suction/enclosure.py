@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
 from palpo.physics.suction.border import whole_patch
+from palpo.physics.suction.border_growth import border_growth
 from palpo.physics.suction.cavity import CLAMPED, WALL_A, WALL_B
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.detection import Detector
@@ -37,7 +38,8 @@ class Enclosure:
     exact: borders on the sealing iso-line. seal: gaps of rough contact for `find_flow`, None for tight rims.
 
     gaps: of the surface's vertices, in the partner's axes. volume (c,) [m3], gradient (c, n, 3) and
-    partner_gradient (c, m, 3) [m2], in the partner's axes: dV/dx of both surfaces' vertices. tracks: see
+    partner_gradient (c, m, 3) [m2], in the partner's axes: dV/dx of both surfaces' vertices. lift (c,),
+    growth, partner_growth [m]: Q and q of palpo.physics.suction.border_springs. tracks: see
     palpo.physics.suction.tracking. active (k,): numbers of the cavities that have walls. conductance
     (c + 1, c + 1) [m3/(Pa s)]: between the cavities and, last, the outside.
     """
@@ -58,7 +60,9 @@ class Enclosure:
         self.tracker = Tracker(self.detector.connectivity, self.detector.flood)
         self.volume, self.gradient = np.zeros(c), np.zeros((c, n, 3))
         self.partner_gradient = np.zeros((c, m, 3))
+        self.lift, self.growth, self.partner_growth = np.zeros(c), np.zeros((c, n, 3)), np.zeros((c, m, 3))
         self.active = np.zeros(0, np.int64)
+        self._exact = exact
         self._number = np.full(capacity, OUTSIDE, np.int64)
         self.pockets = Pockets(self.detector.connectivity, partner, limits, roughness)
         self._region = whole_patch(self.detector.connectivity)
@@ -99,8 +103,9 @@ class Enclosure:
 
     def _measure(self, x: NDArray[np.float64]) -> None:
         """Volumes and gradients of the cavities, with their pockets."""
-        tracks, flood = self.tracks, self.detector.flood
+        tracks, flood, partner = self.tracks, self.detector.flood, self._partner
         self.volume[:] = 0.0
+        self.lift[:] = 0.0
         for i in np.flatnonzero(tracks.state != ABSENT).tolist():
             if tracks.state[i] == LIVING:
                 volume_gradient(self.cavities, i, self.gradient[i], self.partner_gradient[i])
@@ -109,6 +114,11 @@ class Enclosure:
                     self.cavities, i, self.limits.contact - self.pockets.roughness, self.partner_gradient[i]
                 )
                 self.volume[i] = max(self.cavities.volume[i] - kept, 0.0)
+                self.lift[i] = 0.0 if not self._exact else border_growth(
+                    self.detector.connectivity, flood.cavity, i, self.detector.label, self.gaps,
+                    self.limits, x, partner.target.surface.triangles, partner.local, self.growth[i],
+                    self.partner_growth[i],
+                )  # fmt: skip
             else:
                 self.gradient[i], self.partner_gradient[i] = 0.0, 0.0
         for i in self.pockets.mark(flood.cavity, tracks).tolist():

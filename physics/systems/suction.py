@@ -29,6 +29,7 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.anderson import DIVERGED, SWEEPS
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
+from palpo.physics.suction.border_springs import BorderSprings
 from palpo.physics.suction.cavity_rows import fill_cavity_rows, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
 from palpo.physics.suction.contacts import (
@@ -46,7 +47,7 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import PumpedCups
 from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
-from palpo.physics.suction.sides import Motion, Side, SoftSide
+from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 from palpo.physics.suction.tracking import FLAT
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
@@ -237,6 +238,7 @@ class Suction:
         owns = self._side_by_side(self._own_yields, len(self.cups))
         others = [self.partner.respond(other, self.h) for _, other in self.walls]
         self._yields = list(zip([y for yields in owns for y in yields], others, strict=True))
+        self.springs = self._border_springs()
         candidates = self.candidates
         n = int(candidates.size[COUNT])
         self._offset = np.zeros(3 * n)
@@ -246,6 +248,26 @@ class Suction:
         self._offset[::3] += candidates.gap[:n]
         held = self._memory[candidates.identity[:n]].any(axis=1)
         self._wanted = held | (self._offset[::3] < self.limits.sealing)
+
+    def _border_springs(self) -> BorderSprings | None:
+        """Those of the cavities under suction; None without one, and for cups that share a rigid partner.
+
+        There all springs would join all rows, which `CupBlocks` keeps apart.
+        """
+        if len(self.cups) > 1 and isinstance(self.partner, RigidSide):
+            return None
+        turn, j = self.partner.axes[1], 0
+        cup_of, pulls, stiffness = [], [], []
+        for i, (cup, enclosure) in enumerate(zip(self.cups, self.enclosures, strict=True)):
+            for k in enclosure.active:
+                suction, lift = self.air.atmosphere - self.pressure[j], enclosure.lift[k]
+                j += 1
+                if suction > 0.0 and lift > 0.0:
+                    cup_of.append(i)
+                    own = cup.force_of_wall(enclosure.growth[k] @ turn.T)
+                    pulls.append((own, self.partner.force_of_wall(enclosure.partner_growth[k])))
+                    stiffness.append(suction / lift)
+        return BorderSprings(cup_of, pulls, stiffness, self.sides, self.h) if cup_of else None
 
     def _own_yields(self, i: int) -> list[Motion]:
         """What the walls of cup i yield to a unit pressure in each of its cavities."""
@@ -274,6 +296,8 @@ class Suction:
             w, b, self.cavity_cup, self.walls, self._yields, self.start_volume, self.sides, self.free, h
         )
         self._blocks = None
+        if self.springs is not None:
+            self.springs.take_out(w, b, self.walls, self.cavity_cup, self.sides, self.free, h)
         if len(span) > 2 and n:
             self._blocks = make_blocks(span, getattr(self.partner, "half", np.zeros((n, 6))))
         self._problem = w, b
@@ -338,15 +362,19 @@ class Suction:
         """The motion with all forces; False where it closes a gap that had no row, which then is wanted."""
         h, candidates = self.h, self.candidates
         gauge = self._gas.pressure - self.air.atmosphere
+        pulled = list(zip(self.cavity_cup, gauge, self.walls, strict=True))
+        if self.springs is not None:
+            pulls = self.springs.forces(np.concatenate([self.r, gauge]))
+            pulled += zip(self.springs.cup_of, pulls, self.springs.pulls, strict=True)
 
         def motion(number: int) -> Motion:
             side = self.sides[number]
             force = side.force_of_rows(self.r)
-            for j, (own, other) in enumerate(self.walls):
+            for cup, pull, (own, other) in pulled:
                 if number == len(self.cups):
-                    force = force + gauge[j] * other
-                elif number == self.cavity_cup[j]:
-                    force = force + gauge[j] * own
+                    force = force + pull * other
+                elif number == cup:
+                    force = force + pull * own
             return side.respond(force, h)
 
         self._motion = self._side_by_side(motion)
@@ -394,6 +422,7 @@ class Suction:
     def _forget_cavities(self) -> None:
         self.cavity_count = 0
         self.walls, self._yields = [], []
+        self.springs: BorderSprings | None = None
         self.cavity_cup, self.identity = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.flat = np.zeros(0, bool)
         self.pressure, self.volume, self.amount = np.zeros(0), np.zeros(0), np.zeros(0)

@@ -21,6 +21,7 @@ from palpo.physics.exchange.buffer import acquire, publish, published_count, tak
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.math3 import quat_difference
+from palpo.physics.suction.cavity_rows import Walls
 from palpo.physics.suction.contacts import LOST
 from palpo.physics.suction.sides import SoftSide
 from palpo.physics.systems.suction import HISTORY, STAGES, Suction
@@ -71,14 +72,22 @@ class Hand:
         rows, k = suction.rows, suction.cavity_count
         count = (len(b) - k) // 3
         n = 3 * count
+        momentum, carried = self._momentum(way, n), self._carried(n)
+        stiffness, load_momentum = _symmetric(self.body.handle_mass) / h**2, moving - load
+        springs = suction.springs
+        if springs is not None:
+            grown = springs.grown(way, h), self._by_twist(springs.cup_of, springs.pulls)
+            more, pull, drawn = springs.held(*grown)
+            momentum, carried = momentum - springs.passed_on(grown[0]), carried - springs.passed_on(grown[1])
+            stiffness, load, load_momentum = stiffness + more, load + pull, load_momentum + drawn
         return HeldProblem(
             w=w,
             b=b,
-            momentum=self._momentum(way, n),
-            rows=self._carried(n),
-            stiffness=_symmetric(self.body.handle_mass) / h**2,
+            momentum=momentum,
+            rows=carried,
+            stiffness=stiffness,
             load=load,
-            load_momentum=moving - load,
+            load_momentum=load_momentum,
             mu=rows.mu[:count].copy(),
             points=rows.point[:count].copy(),
             axes=rows.axes[:count].copy(),
@@ -108,9 +117,15 @@ class Hand:
             column, motion = np.zeros(n), np.ascontiguousarray(carried[:, :, a])
             suction.cups[self.cup].add_displacement(motion, 1.0, column)
             out[:n, a] = column
-        for j, (own, _) in enumerate(suction.walls):
-            if suction.cavity_cup[j] == self.cup:
-                out[n + j] = np.einsum("nia,ni->a", carried, own)
+        out[n:] = self._by_twist(suction.cavity_cup, suction.walls)
+        return out
+
+    def _by_twist(self, cup_of: Sequence[int] | NDArray[np.int64], walls: Walls) -> Floats:
+        """What a twist of the handle adds (k, 6) to what these rows of the cups measure."""
+        out = np.zeros((len(walls), 6))
+        for j, (own, _) in enumerate(walls):
+            if cup_of[j] == self.cup:
+                out[j] = np.einsum("nia,ni->a", self.body.carried, own)
         return out
 
     def complete(self, target: Floats, target_q: Floats) -> None:
