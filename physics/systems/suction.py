@@ -132,6 +132,7 @@ class Suction:
         self.free: list[Motion] = []
         self._problem = np.zeros((0, 0)), np.zeros(0)
         self._blocks: CupBlocks | None = None
+        self.springs: BorderSprings | None = None
         self._forget_cavities()
 
     def close(self) -> None:
@@ -422,7 +423,7 @@ class Suction:
     def _forget_cavities(self) -> None:
         self.cavity_count = 0
         self.walls, self._yields = [], []
-        self.springs: BorderSprings | None = None
+        self.springs = None
         self.cavity_cup, self.identity = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.flat = np.zeros(0, bool)
         self.pressure, self.volume, self.amount = np.zeros(0), np.zeros(0), np.zeros(0)
