@@ -19,7 +19,8 @@ from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.backends.mock import FIRM, make_mock
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.haptics.device import DEVICES, Grip
+from palpo.haptics.device import Grip
+from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.handle import Handle

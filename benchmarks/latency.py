@@ -16,7 +16,8 @@ from palpo.benchmarks.timing import Figures, microseconds
 from palpo.config.load import load_scene
 from palpo.config.schema.solver import Interface
 from palpo.config.schema.tool import Tool
-from palpo.haptics.device import TOUCH, make_virtual_device
+from palpo.haptics.device import make_virtual_device
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits

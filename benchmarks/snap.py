@@ -16,7 +16,7 @@ from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.haptics.device import DEVICES
+from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.port import OK

@@ -38,7 +38,8 @@ CAUGHT_UP = 1e-7
 TAKE_HOLD = 0.05
 """Least time from a wait to the hand's full grip on the scene [s]."""
 
-_START, _TURNED = 0, 1
+ASKED = np.dtype([("start", np.int64), ("turned", np.int64)])
+"""1 until the first tick if a start at a point was asked for; 1 while the orientation is offset."""
 
 
 class Clutch(NamedTuple):
@@ -46,8 +47,8 @@ class Clutch(NamedTuple):
 
     turn: NDArray[np.float64]
     """Orientation offset q (w, x, y, z), shape (4,)."""
-    words: NDArray[np.int64]
-    """1 until the first tick if a start was asked for, 1 while q is not identity; shape (2,)."""
+    asked: NDArray[np.void]
+    """Shape (1,) of ASKED."""
     lag: NDArray[np.float64]
     """Share of the workspace's offset that is to be made up, shape (3,) [m]."""
     grip: NDArray[np.float64]
@@ -56,20 +57,20 @@ class Clutch(NamedTuple):
 
 def make_clutch() -> Clutch:
     """No offset, and a start wherever the device is."""
-    return Clutch(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(2, dtype=np.int64), np.zeros(3), np.ones(1))
+    return Clutch(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(1, ASKED), np.zeros(3), np.ones(1))
 
 
 def start_at_point(clutch: Clutch, port: Port, point: ArrayLike) -> None:
     """Let the first tick map the device, wherever it is, onto a scene point (3,) [m]."""
     port.position[:] = point
-    clutch.words[_START] = 1
+    clutch.asked["start"] = 1
 
 
 @inlined
 def take_start(clutch):
     """Whether this tick is the start at a given point; true once."""
-    asked = clutch.words[_START] != 0
-    clutch.words[_START] = 0
+    asked = clutch.asked[0].start != 0
+    clutch.asked[0].start = 0
     return asked
 
 
@@ -103,10 +104,10 @@ def follow_hand(clutch, workspace, device_port, port, held, still, dt):
         a, b, c, d = m[0], -m[1], -m[2], -m[3]
         m[0], m[1], m[2], m[3] = w, qx, qy, qz
         _multiply(m, a, b, c, d, clutch.turn)
-        clutch.words[_TURNED] = 1
+        clutch.asked[0].turned = 1
         for i in range(3):
             port.angular_velocity[i] = 0.0
-    elif clutch.words[_TURNED] != 0:
+    elif clutch.asked[0].turned != 0:
         _turn_back(clutch, port, dt)
 
 
@@ -120,7 +121,7 @@ def _turn_back(clutch, port, dt):
     angle = 2.0 * math.atan2(length, sign * q[0])
     after = angle * math.exp(-dt / TURN_BACK)
     if after < TURNED_BACK:
-        clutch.words[_TURNED] = 0
+        clutch.asked[0].turned = 0
         return
     ax, ay, az = sign * q[1] / length, sign * q[2] / length, sign * q[3] / length
     q[0] = math.cos(0.5 * after)

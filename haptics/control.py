@@ -3,7 +3,7 @@
 The first line of words is what is asked, the second what is told.
 """
 
-from palpo.haptics.limits import STOP_EMERGENCY, STOP_REQUESTED
+from palpo.haptics.reasons import STOP_EMERGENCY, STOP_REQUESTED
 from palpo.physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
 from palpo.physics.kernels import kernel
 
@@ -13,7 +13,7 @@ REASON, TICK, FROZEN, USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_L
 
 @kernel
 def request_stop(servo, reason=STOP_REQUESTED):
-    """Ask the servo to fade and stop for a reason of `palpo.haptics.limits`; any thread may.
+    """Ask the servo to fade and stop for one of `palpo.haptics.reasons`; any thread may.
 
     STOP_EMERGENCY has a word of its own, so that no later request can take it back.
     """

@@ -59,12 +59,20 @@ class CueParams(NamedTuple):
     """1 where a sudden fall of the force is a click."""
 
 
+NOW = np.dtype(
+    [("kind", np.int64), ("at", np.int64), ("free", np.int64), ("stuck", np.int64), ("held", np.int64)]
+)
+"""Kind that is played, -1 for none, and ticks of it; ticks for which nothing touched, what is held has stuck,
+and suction has held."""
+
+
 class CueState(NamedTuple):
     """What is remembered from tick to tick, and what others may ask."""
 
-    words: NDArray[np.int64]
-    """Kind that is played, -1 for none; ticks of it; ticks for which nothing touched, what is held has stuck
-    and suction has held; ticks since the last event of each kind; shape (5 + KINDS,)."""
+    now: NDArray[np.void]
+    """Shape (1,) of NOW."""
+    since: NDArray[np.int64]
+    """Ticks since the last event of each kind, shape (KINDS,)."""
     wave: NDArray[np.float64]
     """Direction of the present burst times its strength [-], shape (3,)."""
     recent: NDArray[np.float64]
@@ -73,9 +81,6 @@ class CueState(NamedTuple):
     """Of the last event of each kind, above 0 and at most 1, shape (KINDS,)."""
     counts: NDArray[np.int64]
     """Events of each kind so far, shape (KINDS,); written after their strength."""
-
-
-_KIND, _AT, _FREE, _STUCK, _HELD, _SINCE = range(6)
 
 
 def burst(periods: int, ticks: int) -> NDArray[np.float64]:
@@ -114,11 +119,12 @@ def make_cues(
 
 def make_cue_state(dt: float = 1e-3) -> CueState:
     """Nothing has happened."""
-    words = np.zeros(5 + len(KINDS), dtype=np.int64)
-    words[_KIND] = -1
+    now = np.zeros(1, NOW)
+    now["kind"] = -1
+    kinds = len(KINDS)
     return CueState(
-        words, np.zeros(3), np.zeros(max(1, round(QUICKLY / dt))), np.zeros(len(KINDS)),
-        np.zeros(len(KINDS), dtype=np.int64),
+        now, np.zeros(kinds, np.int64), np.zeros(3), np.zeros(max(1, round(QUICKLY / dt))), np.zeros(kinds),
+        np.zeros(kinds, np.int64),
     )  # fmt: skip
 
 
@@ -146,10 +152,9 @@ def _clicked(cues, params, norm):
 @inlined
 def _happened(cues, params, kind, strength):
     """Count an event, unless one of its kind has just been."""
-    since = cues.words[_SINCE + kind]
-    if since < params.apart:
+    if cues.since[kind] < params.apart:
         return False
-    cues.words[_SINCE + kind] = 0
+    cues.since[kind] = 0
     cues.strength[kind] = strength
     store_release(cues.counts, kind, cues.counts[kind] + 1)
     return True
@@ -158,7 +163,7 @@ def _happened(cues, params, kind, strength):
 @inlined
 def _begin(cues, params, kind, strength, force, velocity, room):
     """Begin the burst of a kind, unless one is on, along the force, or the motion without one."""
-    if cues.words[_KIND] >= 0 or params.lasts[kind] == 0:
+    if cues.now[0].kind >= 0 or params.lasts[kind] == 0:
         return
     along = velocity if kind == SLIP and _norm(velocity) > 0.0 else force
     size, largest = _norm(along), 0.0
@@ -167,7 +172,7 @@ def _begin(cues, params, kind, strength, force, velocity, room):
     for i in range(3):
         cues.wave[i] = along[i] / size if size > 0.0 else (1.0 if i == 1 else 0.0)
         cues.wave[i] *= min(strength, max(room, 0.0) / largest)
-    cues.words[_KIND], cues.words[_AT] = kind, 0
+    cues.now[0].kind, cues.now[0].at = kind, 0
 
 
 @kernel
@@ -177,26 +182,26 @@ def heed_events(cues, params, port, hand, largest, silent):
     port: with the command [N] in device axes. hand: its number, from 0. largest: force [N] allowed now.
     silent: nothing is told, but all is followed.
     """
-    words = cues.words
+    now = cues.now[0]
     felt = port.status[0].felt >> (FELT_BITS * hand)
     touches, slides, sucks = felt & TOUCHES != 0, felt & SLIDES != 0, felt & SUCKS != 0
     norm, speed = _norm(port.force), _norm(port.velocity)
     strength = 0.25 + 0.75 * min(speed / BRISK, 1.0)
     for kind in range(cues.counts.shape[0]):
-        words[_SINCE + kind] += 1
+        cues.since[kind] += 1
     clicked = _clicked(cues, params, norm)
     event = -1
-    if slides and words[_STUCK] >= params.stuck:
+    if slides and now.stuck >= params.stuck:
         event = SLIP
-    if touches and words[_FREE] >= params.apart:
+    if touches and now.free >= params.apart:
         event = CONTACT
-    if not sucks and words[_HELD] >= params.apart:
+    if not sucks and now.held >= params.apart:
         event = RELEASE
     if clicked:
         event = CLICK
-    words[_FREE] = 0 if touches else words[_FREE] + 1
-    words[_STUCK] = words[_STUCK] + 1 if touches and not slides else 0
-    words[_HELD] = words[_HELD] + 1 if sucks else 0
+    now.free = 0 if touches else now.free + 1
+    now.stuck = now.stuck + 1 if touches and not slides else 0
+    now.held = now.held + 1 if sucks else 0
     if event < 0 or silent:
         return
     if event in (CLICK, RELEASE):
@@ -208,14 +213,14 @@ def heed_events(cues, params, port, hand, largest, silent):
 @inlined
 def add_vibration(cues, params, force):
     """Add the present burst's value to the force (3,) [N]; True while one is on."""
-    words = cues.words
-    kind = words[_KIND]
+    now = cues.now[0]
+    kind = now.kind
     if kind < 0:
         return False
-    value = params.waves[kind, words[_AT]]
+    value = params.waves[kind, now.at]
     for i in range(3):
         force[i] += value * cues.wave[i]
-    words[_AT] += 1
-    if words[_AT] >= params.lasts[kind]:
-        words[_KIND] = -1
+    now.at += 1
+    if now.at >= params.lasts[kind]:
+        now.kind = -1
     return True

@@ -1,4 +1,4 @@
-"""What a device is, and the compiled virtual device: a simulated stylus, with or without a hand on it.
+"""The compiled virtual device: a simulated stylus, with or without a hand on it.
 
 The stylus is a point mass m that the sent force f, the hand and the arm's friction act on:
   m dv/dt = f + k (x_t - x) + c (v_t - v) - b v - F_c v / max(|v|, v_s)
@@ -15,9 +15,7 @@ cannot turn the hand, and is not rounded.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,59 +37,6 @@ SUBSTEPS = 4
 """Steps of the stylus within a tick; at second order four are plenty (hand frequency times h is 0.02)."""
 MAILBOX_SMOOTHING = 0.02
 """Time constant [s] that turns the 60 Hz stairs of a mouse into a path."""
-
-
-@dataclass(frozen=True)
-class DeviceSpec:
-    """A device's nominal limits and mechanics, SI units."""
-
-    name: str
-    max_force: float
-    """Largest force at the stylus [N]."""
-    max_stiffness: float
-    """Stiffness of its stiffest honest wall, along its weakest axis [N/m]."""
-    resolution: float
-    """Position resolution [m]."""
-    workspace: tuple[float, float, float]
-    """Width, height and depth of the nominal workspace [m]."""
-    buttons: int
-    mass: float
-    """Apparent mass at the stylus [kg]."""
-    friction: float
-    """Backdrive friction [N]."""
-    reach: tuple[tuple[float, float, float], tuple[float, float, float]] = (
-        (-math.inf, -math.inf, -math.inf),
-        (math.inf, math.inf, math.inf),
-    )
-    """Lower and upper corner of its reach [m], device axes; without end where nobody states it."""
-    max_rate: float = 5000.0
-    """Fastest change of the force that may be sent to it [N/s]."""
-    max_torque: float = 0.0
-    """Largest torque at the stylus [N m]; 0 renders none. Torques that are not rendered are accounted for by
-    `palpo.haptics.passivity`."""
-    continuous_force: float = math.inf
-    """Force that its motors stand for ever [N]; infinite for one without motors."""
-    thermal_time: float = 60.0
-    """Time constant of the motors' windings [s]."""
-    bandwidth: float = 0.0
-    """Highest frequency of a vibration that a hand on it is given [Hz]; 0 for one that nobody holds. Makers
-    state none: 200 Hz is assumed where the servo calls the device itself, 100 Hz behind a service."""
-
-
-def stored_spec(stored: Mapping[str, Any]) -> DeviceSpec:
-    """The figures that a recording keeps of its device; those that no version knows any more are left out."""
-    return DeviceSpec(
-        **{field.name: stored[field.name] for field in fields(DeviceSpec) if field.name in stored}
-    )
-
-
-# HDAPI states -210 -110 -85 to 210 205 130 mm for the PHANTOM Omni and the Touch, which has its arm.
-TOUCH = DeviceSpec(
-    "Touch", 3.3, 1020.0, 0.055e-3, (0.160, 0.120, 0.070), 2, 0.045, 0.26,
-    ((-0.210, -0.110, -0.085), (0.210, 0.205, 0.130)),
-)  # fmt: skip
-PHANTOM_DESKTOP = DeviceSpec("Phantom Desktop", 7.9, 1480.0, 0.023e-3, (0.160, 0.120, 0.120), 1, 0.045, 0.06)
-DEVICES = {"touch": TOUCH, "phantom_desktop": PHANTOM_DESKTOP}
 
 
 class Grip(NamedTuple):

@@ -21,7 +21,7 @@ from palpo.haptics.control import (
     request_stop,
     tick_count,
 )
-from palpo.haptics.limits import REASONS, RUNNING, STOP_REQUESTED
+from palpo.haptics.reasons import REASONS, RUNNING, STOP_REQUESTED
 from palpo.haptics.row import write_row
 from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import LATE, count_duration, make_statistics, summarise_duration

@@ -13,22 +13,9 @@ from palpo.haptics.device import (
     device_read,
     device_write,
 )
+from palpo.haptics.flags import AT_EDGE, CLUTCHED, CUED, DEVICE_LOST, MUTED, NEAR_LIMIT, PASSIVATED, POSE_HELD
 from palpo.haptics.guard import brake_near_limit, push_inward
-from palpo.haptics.limits import (
-    AT_EDGE,
-    CLUTCHED,
-    COUNT_AT_EDGE,
-    COUNT_NEAR_LIMIT,
-    COUNT_POSE_HELD,
-    CUED,
-    DEVICE_LOST,
-    MUTED,
-    NEAR_LIMIT,
-    PASSIVATED,
-    POSE_HELD,
-    STOP_DEVICE_LOST,
-    STOP_EMERGENCY,
-    STOP_POSE,
+from palpo.haptics.limiter import (
     felt_torque,
     force_scale_now,
     is_emergency,
@@ -41,6 +28,7 @@ from palpo.haptics.limits import (
 )
 from palpo.haptics.passivity import brake_delivery, observe_port, observe_torque
 from palpo.haptics.plausible import HELD_TICKS, judge_pose, keep_pose
+from palpo.haptics.reasons import STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_POSE
 from palpo.haptics.workspace import force_to_device
 from palpo.physics.kernels import inlined, kernel
 
@@ -63,7 +51,7 @@ def _read_device(servo, tick, late_ns):
     held = keep_pose(servo.pose, port, plausible)
     if held > 0:
         flags |= POSE_HELD
-        servo.limit_state.counters[COUNT_POSE_HELD] += 1
+        servo.limit_state.counts[0].pose_held += 1
     if held > HELD_TICKS:
         request_fade(servo.limit_state, STOP_POSE)
     together = servo.limits.emergency_buttons
@@ -92,7 +80,7 @@ def _follow(servo, tick, frozen, waiting):
     # at the first tick there is no place yet to hold, but the one that a start was asked for at
     clutched = pressed and tick > 0 and not is_emergency(servo.limit_state)
     held = take_start(servo.clutch) or frozen or clutched
-    clutch, workspace, port, gain = servo.clutch, servo.workspace, servo.port, servo.limit_state.gain[0]
+    clutch, workspace, port, gain = servo.clutch, servo.workspace, servo.port, servo.limit_state.gate[0].gain
     if held:
         follow_hand(clutch, workspace, servo.device_port, port, True, frozen, servo.dt)
     elif waiting:
@@ -109,12 +97,12 @@ def _guard(servo):
     port, state, params = servo.device_port, servo.limit_state, servo.limits
     if push_inward(params.guard, port):
         flags |= AT_EDGE
-        state.counters[COUNT_AT_EDGE] += 1
+        state.counts[0].at_edge += 1
     for i in range(3):
         state.brake[i] = 0.0
     if brake_near_limit(params.guard, largest_force(state), port, state.brake):
         flags |= NEAR_LIMIT
-        state.counters[COUNT_NEAR_LIMIT] += 1
+        state.counts[0].near_limit += 1
     if brake_delivery(servo.energy, params.passivity, state.brake):
         flags |= PASSIVATED
     return flags
@@ -131,7 +119,7 @@ def take_in(servo, tick, frozen, waiting, late_ns):
         servo.device_port,
         servo.sent,
         servo.turned,
-        servo.limit_state.gain[0],
+        servo.limit_state.gate[0].gain,
         frozen,
     )
     if waiting:
@@ -142,7 +130,7 @@ def take_in(servo, tick, frozen, waiting, late_ns):
 def _cue(servo, hand, muted):
     """What has happened to what a hand holds, and its vibration; returns the flags."""
     state, port, cues = servo.limit_state, servo.device_port, servo.limits.cues
-    silent = muted or state.gain[0] == 0.0
+    silent = muted or state.gate[0].gain == 0.0
     heed_events(servo.cues, cues, port, hand, largest_force(state), silent)
     flags = CUED if add_vibration(servo.cues, cues, port.force) else 0
     return flags | (MUTED if muted else 0)

@@ -23,6 +23,10 @@ HELD_TICKS = 5
 """Ticks in a row on which the last plausible pose is held; at the next the force fades."""
 
 
+KEPT = np.dtype([("held", np.int64), ("there", np.int64)])
+"""Ticks for which the last plausible pose has been held, and 1 once there is one."""
+
+
 class PoseMemory(NamedTuple):
     """The last plausible pose, device axes."""
 
@@ -32,23 +36,20 @@ class PoseMemory(NamedTuple):
     """Shape (4,)."""
     since: NDArray[np.float64]
     """Time since that pose [s], shape (1,)."""
-    words: NDArray[np.int64]
-    """Ticks for which it has been held, 1 once there is one; shape (2,)."""
-
-
-_HELD, _THERE = 0, 1
+    kept: NDArray[np.void]
+    """Shape (1,) of KEPT."""
 
 
 def make_pose_memory() -> PoseMemory:
     """A memory without a pose: the first one that is finite is taken."""
-    return PoseMemory(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(1), np.zeros(2, dtype=np.int64))
+    return PoseMemory(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(1), np.zeros(1, KEPT))
 
 
 @inlined
 def forget_pose(memory):
     """Take the next finite pose for the first: the device has found a new origin."""
-    memory.words[_HELD] = 0
-    memory.words[_THERE] = 0
+    memory.kept[0].held = 0
+    memory.kept[0].there = 0
 
 
 @inlined
@@ -91,7 +92,7 @@ def judge_pose(memory, speed, turn, port, elapsed):
     memory.since[0] += elapsed
     if not _finite(port):
         return False
-    return memory.words[_THERE] == 0 or math.isinf(speed) or _reachable(memory, speed, turn, port)
+    return memory.kept[0].there == 0 or math.isinf(speed) or _reachable(memory, speed, turn, port)
 
 
 @kernel
@@ -99,18 +100,18 @@ def keep_pose(memory, port, plausible):
     """Remember the port's pose, or put the last plausible one in its place; for how many ticks it is held."""
     if plausible:
         memory.since[0] = 0.0
-        memory.words[_HELD] = 0
-        memory.words[_THERE] = 1
+        memory.kept[0].held = 0
+        memory.kept[0].there = 1
         for i in range(3):
             memory.position[i] = port.position[i]
         for i in range(4):
             memory.orientation[i] = port.orientation[i]
         return 0
-    memory.words[_HELD] += 1
+    memory.kept[0].held += 1
     for i in range(3):
         port.position[i] = memory.position[i]
         port.velocity[i] = 0.0
         port.angular_velocity[i] = 0.0
     for i in range(4):
         port.orientation[i] = memory.orientation[i]
-    return memory.words[_HELD]
+    return memory.kept[0].held

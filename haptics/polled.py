@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from palpo.haptics.control import finished_reason
 from palpo.haptics.drivers import ServoThread
-from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
+from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo, poll_device
 from palpo.haptics.statistics import LATE
 from palpo.physics.exchange.handle import Handle

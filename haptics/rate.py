@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.haptics.control import finished_reason, is_frozen
 from palpo.haptics.device import DEVICE_GONE, send_target
 from palpo.haptics.drivers import ServoThread
-from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
+from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_from_axis_angle, quaternion_product
 

@@ -57,7 +57,7 @@ COLUMNS: tuple[Column, ...] = (
         ("rows", "constraint rows"),
         ("replayed", "ticks replayed to bring a new frame to the present"),
         ("tick_flags", "flags of the tick"),
-        ("flags", "flags of the limiter, palpo.haptics.limits.FLAG_NAMES"),
+        ("flags", "flags of the limiter, palpo.haptics.flags.FLAG_NAMES"),
     ),
     Column("late_us", "us", "lateness of the tick against its deadline, 0 in lock-step"),
     Column("step_us", "us", "time from the tick's start to its record, 0 in lock-step"),

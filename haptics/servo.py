@@ -14,7 +14,8 @@ from palpo.haptics.clock import make_scratch
 from palpo.haptics.clutch import Clutch, make_clutch, start_at_point
 from palpo.haptics.cues import CueState, make_cue_state
 from palpo.haptics.device import VirtualDevice
-from palpo.haptics.limits import LimitParams, LimitState, make_limit_state
+from palpo.haptics.limiter import LimitState, make_limit_state
+from palpo.haptics.limits import LimitParams
 from palpo.haptics.passivity import PortEnergy, make_port_energy
 from palpo.haptics.plausible import PoseMemory, make_pose_memory
 from palpo.haptics.row import COLUMNS

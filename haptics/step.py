@@ -29,17 +29,9 @@ granted.
 
 from palpo.haptics.clock import now_ns
 from palpo.haptics.control import EMERGENCY, FROZEN, GRANTED, HOLD, MUTE, PAUSE, REASON, STOP, TICK, USED
-from palpo.haptics.limits import (
-    RUNNING,
-    STOP_EMERGENCY,
-    STOP_NON_FINITE,
-    STOP_TICK_FAILED,
-    has_faded,
-    is_emergency,
-    request_fade,
-    stop_reason,
-)
+from palpo.haptics.limiter import has_faded, is_emergency, request_fade, stop_reason
 from palpo.haptics.one_hand import give_out, stand_still, take_in
+from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.row import write_row
 from palpo.haptics.statistics import STEP, count_duration
 from palpo.physics.exchange.atomics import call_tick, load_acquire, store_release
@@ -189,9 +181,9 @@ def _all_faded(servo):
 @inlined
 def _is_silent(servo):
     """Whether every hand's gain is zero."""
-    silent = servo.limit_state.gain[0] == 0.0
+    silent = servo.limit_state.gate[0].gain == 0.0
     for k in range(servo.beside.shape[0]):
-        silent = _led(servo, k).limit_state.gain[0] == 0.0 and silent
+        silent = _led(servo, k).limit_state.gate[0].gain == 0.0 and silent
     return silent
 
 

@@ -4,8 +4,9 @@ import math
 
 from palpo.haptics.clock import WAITER
 from palpo.haptics.control import finished_reason
-from palpo.haptics.limits import COUNTERS, REASONS
+from palpo.haptics.limiter import COUNTS
 from palpo.haptics.passivity import MODES
+from palpo.haptics.reasons import REASONS
 from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import summarise
 from palpo.physics.exchange.ring import ring_overflow
@@ -13,10 +14,10 @@ from palpo.physics.exchange.ring import ring_overflow
 
 def servo_summary(servo: Servo) -> dict[str, object]:
     """Statistics, limits, energy of the port, workspace and stop reason as a dictionary of plain values."""
-    counts = zip(COUNTERS, servo.limit_state.counters, strict=True)
+    counts = servo.limit_state.counts
     return summarise(servo.statistics, servo.period_ns) | {
         "waiter": WAITER,
-        "limits": {name: int(count) for name, count in counts},
+        "limits": {name: int(counts[name][0]) for name in COUNTS.names or ()},
         "passivity": _passivity_summary(servo),
         "torque": {
             "peak_Nm": float(servo.energy.peak_torque[0]),

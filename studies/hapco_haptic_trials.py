@@ -15,7 +15,8 @@ from palpo.benchmarks.hapco_bearing import HAND, rig_of
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import DEVICES, device_read, device_write
+from palpo.haptics.device import device_read, device_write
+from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES

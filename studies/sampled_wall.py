@@ -109,4 +109,4 @@ def decays(stiffness: float, damping: float, device: IdealDevice) -> bool:
     servo_run(servo, TICKS)
     y = np.abs(drain_rows(servo)[:, NAMES.index("py")])
     before, after = y[TICKS // 2 : 3 * TICKS // 4], y[3 * TICKS // 4 :]
-    return bool(after.max() < before.max() and not servo.limit_state.counters.any())
+    return bool(after.max() < before.max() and not any(servo.limit_state.counts[0]))

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from palpo.config.load import list_scenes, load_scene
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import Hold
-from palpo.haptics.device import DEVICES, DeviceSpec
+from palpo.haptics.device_spec import DEVICES, DeviceSpec
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
 from palpo.studies.rows import Row
 from palpo.studies.sampled_wall import closed_loop, decays, exact_boundary, passivity_bound

@@ -11,7 +11,8 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
 from palpo.config.schema.device import Hand
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import DEVICES, DeviceSpec, Grip
+from palpo.haptics.device import Grip
+from palpo.haptics.device_spec import DEVICES, DeviceSpec
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits

@@ -9,7 +9,7 @@ from palpo.app.runtime.session import Session
 from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.drivers import servo_run
-from palpo.haptics.limits import RUNNING
+from palpo.haptics.reasons import RUNNING
 from palpo.physics.exchange.budget import Budget
 
 Duration = Callable[[float, Budget], float]

@@ -88,7 +88,7 @@ def _compile_tick(system: str) -> None:
 def _compile_servo() -> None:
     """The servo's drivers."""
     from palpo.haptics.backends.mock import make_mock
-    from palpo.haptics.device import TOUCH
+    from palpo.haptics.device_spec import TOUCH
     from palpo.haptics.drain import drain_rows
     from palpo.haptics.drivers import compile_servo
     from palpo.haptics.limits import make_limits

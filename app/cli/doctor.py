@@ -99,7 +99,7 @@ def print_device(word: str, json_path: Path | None = None) -> int:
 def print_devices() -> int:
     """The devices that `--device` takes, which of them can be used now and why the others cannot; 0."""
     from palpo.app.devices import table as known
-    from palpo.haptics.device import DEVICES as MODELS
+    from palpo.haptics.device_spec import DEVICES as MODELS
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(show_header=False, box=None, pad_edge=False)

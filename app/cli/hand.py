@@ -15,7 +15,7 @@ from palpo.app.runtime.options import Options
 from palpo.config.load import load_scene
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import REASONS, STOP_REQUESTED
+from palpo.haptics.reasons import REASONS, STOP_REQUESTED
 
 PLACE = "probe"
 """Scene whose device section and safety a hand has here; what protects it besides is at the other end."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from palpo.app.devices.device import Asked, Device, ServoDriver, found_by
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import MAILBOX, DeviceSpec
+from palpo.haptics.device import MAILBOX
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.path import Way, upright
 

@@ -15,13 +15,13 @@ from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import (
     EXTERNAL,
     TABLE,
-    DeviceSpec,
     Grip,
     VirtualDevice,
     first_rows,
     make_virtual_device,
     path_ahead,
 )
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.path import Way, waypoints
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device

@@ -16,7 +16,8 @@ from palpo.app.devices.protection import device_spec
 from palpo.app.devices.table import choose
 from palpo.app.runtime.rigs import DeviceAt, Further
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import DEVICE_OK, DeviceSpec, VirtualDevice
+from palpo.haptics.device import DEVICE_OK, VirtualDevice
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.polled import PolledThread, Watch

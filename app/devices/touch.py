@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from palpo.app.devices.device import Asked, Device, ServoDriver, external_device
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import DeviceSpec, VirtualDevice
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
 from palpo.physics.exchange.ahead import Ahead
 

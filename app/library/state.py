@@ -17,7 +17,7 @@ from palpo.app.runtime.rigs import Rig
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_lead, servo_run
-from palpo.haptics.limits import REASONS, RUNNING
+from palpo.haptics.reasons import REASONS, RUNNING
 from palpo.haptics.row import COLUMNS, NAMES
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.exchange.snapshot import CONTACT_STATES, COUNTERS, SceneState

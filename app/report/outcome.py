@@ -20,7 +20,7 @@ from palpo.app.runtime.rigs import Rig
 from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.view import View
-from palpo.haptics.limits import STOPPING
+from palpo.haptics.flags import STOPPING
 from palpo.haptics.statistics import LATE, STEP
 from palpo.haptics.summary import servo_summary
 from palpo.physics.exchange.durations import bin_edges_us

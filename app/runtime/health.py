@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from palpo.haptics.limits import (
+from palpo.haptics.flags import (
     DEVICE_LOST,
     EMERGENCY,
     FADING,
@@ -26,7 +26,7 @@ class Signs(NamedTuple):
     """What the light is judged by. Counts are of the last second or so."""
 
     flags: int = 0
-    """Of the limiter, at the last tick (palpo.haptics.limits)."""
+    """Of the limiter, at the last tick (palpo.haptics.flags)."""
     paused: bool = False
     waited: int = 0
     """Ticks for which the scene stood still."""

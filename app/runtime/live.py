@@ -13,7 +13,7 @@ from palpo.app.systems.system import system_of
 from palpo.config.load import ConfigError, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.tool import Grip
-from palpo.haptics.device import DEVICES
+from palpo.haptics.device_spec import DEVICES
 
 SLEW = 0.1
 """Seconds, at least, in which a quantity that the hand feels goes over to another value."""

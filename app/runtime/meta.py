@@ -7,7 +7,7 @@ from typing import Any
 from palpo.app.runtime.machine import LIBRARIES, version
 from palpo.app.runtime.options import Options
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import DeviceSpec
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.physics.arithmetic import arithmetic
 
 

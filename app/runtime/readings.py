@@ -12,7 +12,7 @@ from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
 from palpo.app.runtime.slow_loop import SlowLoop
 from palpo.haptics.control import is_frozen, tick_count
-from palpo.haptics.limits import PASSIVATED
+from palpo.haptics.flags import PASSIVATED
 from palpo.haptics.passivity import MODES
 from palpo.haptics.statistics import LATE
 from palpo.physics.exchange.durations import percentile_us

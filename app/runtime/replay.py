@@ -37,21 +37,22 @@ from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
 from palpo.haptics.control import grant_ticks, mute_servo, request_pause, request_stop
-from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK, stored_spec
+from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK
+from palpo.haptics.device_spec import stored_spec
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import (
+from palpo.haptics.flags import (
     DEVICE_LOST,
     EMERGENCY,
     MUTED,
     NON_FINITE,
     PAUSING,
     POSE_HELD,
-    STOP_EMERGENCY,
     STOPPING,
     TICK_FAILED,
 )
 from palpo.haptics.plausible import HELD_TICKS
+from palpo.haptics.reasons import STOP_EMERGENCY
 from palpo.haptics.recording import Recording, read_recording
 from palpo.haptics.servo import start_servo_at
 from palpo.physics.exchange.port import WAITING

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.systems.system import NO_INTERFACE
-from palpo.haptics.device import DeviceSpec, VirtualDevice
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, make_servo

@@ -53,10 +53,11 @@ from palpo.haptics.control import (
     request_stop,
     tick_count,
 )
-from palpo.haptics.device import DeviceSpec, VirtualDevice
+from palpo.haptics.device import VirtualDevice
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import servo_baseline, servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
+from palpo.haptics.reasons import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import columns_of
 from palpo.haptics.servo import Servo

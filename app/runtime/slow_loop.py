@@ -26,7 +26,7 @@ from palpo.app.runtime.pacing import Pacer, Rung
 from palpo.app.runtime.rigs import Rig
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drivers import servo_run
-from palpo.haptics.limits import RUNNING
+from palpo.haptics.reasons import RUNNING
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import Column
 from palpo.physics.exchange.budget import Budget

@@ -20,17 +20,14 @@ from palpo.haptics.backends.dhd_library import (
     spec_of,
 )
 from palpo.haptics.backends.dhd_tick import (
-    ERRORS,
     FUNCTIONS,
-    HELD,
-    SATURATED,
     DhdTick,
     dhd_data,
     dhd_read,
     dhd_write,
     make_dhd_tick,
 )
-from palpo.haptics.device import DeviceSpec
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.polled import PolledThread
 from palpo.haptics.servo import Servo
@@ -155,13 +152,13 @@ class DhdThread(PolledThread):
         self._tick: DhdTick = make_dhd_tick(servo, addresses, device.id)
         data = dhd_data(self._tick)
         super().__init__(servo, dhd_read.address, dhd_write.address, data, self._lost, self._words)
-        self._counted = np.zeros_like(self._tick.words)
+        self._counted = np.zeros_like(self._tick.counts)
         self._state = ""
 
     @property
     def state(self) -> str:
         """Why the device gives no force now and what to do about it; empty while it does."""
-        held = int(self._tick.words[HELD])
+        held = int(self._tick.counts["held"][0])
         return "" if held == 0 else f"{self.device.title}: {CAUSES.get(held - 1, CAUSES[BY_ITSELF[-1]])}"
 
     def _lost(self) -> str:
@@ -172,11 +169,11 @@ class DhdThread(PolledThread):
         if state != self._state:
             self._tell(state)
             self._state = state
-        now = self._tick.words.copy()
-        new, self._counted = now - self._counted, now
+        before, self._counted = self._counted, self._tick.counts.copy()
+        new = {name: int(self._counted[name][0] - before[name][0]) for name in ("errors", "saturated")}
         said = {
-            f"{self.device.title} did not answer a call; its last pose was held": int(new[ERRORS]),
-            "the force exceeded what the device's motors can give": int(new[SATURATED]),
+            f"{self.device.title} did not answer a call; its last pose was held": new["errors"],
+            "the force exceeded what the device's motors can give": new["saturated"],
         }
         return {words: n for words, n in said.items() if n > 0}
 

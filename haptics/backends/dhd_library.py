@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from palpo.haptics.device import DeviceSpec
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
 
 # of dhdc.h

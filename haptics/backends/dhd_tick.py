@@ -44,9 +44,12 @@ FUNCTIONS = (
 )
 """What is called, in the order of `DhdTick.functions`."""
 _POSE, _VELOCITY, _BUTTONS, _FORCE, _STATUS, _ENABLE = range(len(FUNCTIONS))
-FAILED, HELD, CALLS, ERRORS, SATURATED = range(5)
-"""Words: failures in a row, why the servo is held (0, or 1 + DHD_FORCEOFF_*), reads, errors, and how often
-the motors were saturated."""
+COUNTS = np.dtype(
+    [("failed", np.int64), ("held", np.int64), ("calls", np.int64), ("errors", np.int64),
+     ("saturated", np.int64)]
+)  # fmt: skip
+"""Failures in a row; why the servo is held (0, or 1 + DHD_FORCEOFF_*); reads; errors; and how often the
+motors were saturated."""
 FAILURES = 5
 """Failures in a row after which the device is lost, as poses are given up that no hand can have."""
 HOUSEKEEPING = 50
@@ -69,7 +72,8 @@ class DhdTick(NamedTuple):
     transform: NDArray[np.float64]
     """The rotation in the servo's axes, column-major as libHD's, shape (16,)."""
     status: NDArray[np.int32]
-    words: NDArray[np.int64]
+    counts: NDArray[np.void]
+    """Shape (1,) of COUNTS."""
     clock: NDArray[np.int64]
     """Time of the last pose [ns], 0 for none, shape (1,)."""
     scratch: NDArray[np.int64]
@@ -85,7 +89,7 @@ def make_dhd_tick(servo: Servo, functions: list[int], device: int) -> DhdTick:
         velocity=np.zeros(3),
         transform=np.zeros(16),
         status=np.zeros(STATUSES, dtype=np.int32),
-        words=np.zeros(5, dtype=np.int64),
+        counts=np.zeros(1, COUNTS),
         clock=np.zeros(1, dtype=np.int64),
         scratch=make_scratch(),
     )
@@ -113,9 +117,10 @@ def convert_pose(pose, velocity, transform, port):
 @inlined
 def _failed(tick):
     """Count a failure; from FAILURES in a row on the device is lost."""
-    tick.words[FAILED] += 1
-    tick.words[ERRORS] += 1
-    if tick.words[FAILED] >= FAILURES:
+    counts = tick.counts[0]
+    counts.failed += 1
+    counts.errors += 1
+    if counts.failed >= FAILURES:
         tick.servo.device.health[0] = DEVICE_GONE
 
 
@@ -133,16 +138,16 @@ def _measure(tick):
 @inlined
 def _look_after(tick):
     """Hold the servo while the device's force is off, and switch it on again where that is ours to do."""
-    f, words = tick.functions, tick.words
-    words[CALLS] += 1
-    if words[CALLS] % HOUSEKEEPING != 1:
+    f, counts = tick.functions, tick.counts[0]
+    counts.calls += 1
+    if counts.calls % HOUSEKEEPING != 1:
         return
     if call_dhd_pointers(f[_STATUS], tick.status.ctypes.data, 0, 0, 0, 1, tick.device) < 0:
         return
     cause = tick.status[STATUS_FORCE_OFF_CAUSE]
-    words[HELD] = 0 if tick.status[STATUS_FORCE] != 0 else 1 + cause
-    hold_servo(tick.servo, words[HELD] != 0)
-    if words[HELD] != 0 and 2 <= cause <= 4 and is_frozen(tick.servo):
+    counts.held = 0 if tick.status[STATUS_FORCE] != 0 else 1 + cause
+    hold_servo(tick.servo, counts.held != 0)
+    if counts.held != 0 and 2 <= cause <= 4 and is_frozen(tick.servo):
         call_dhd_byte(f[_ENABLE], 1, tick.device)
 
 
@@ -158,7 +163,7 @@ def read_dhd(tick):
     if got < 0 or moved < 0 or not convert_pose(tick.pose, tick.velocity, tick.transform, servo.device_port):
         _failed(tick)
         return 0
-    tick.words[FAILED] = 0
+    tick.counts[0].failed = 0
     servo.device_port.buttons[0] = call_dhd_id(f[_BUTTONS], tick.device)
     _measure(tick)
     _look_after(tick)
@@ -175,7 +180,7 @@ def write_dhd(tick):
     if done < 0:
         _failed(tick)
         return 0
-    tick.words[SATURATED] += done == _MOTOR_SATURATED
+    tick.counts[0].saturated += done == _MOTOR_SATURATED
     return 1
 
 

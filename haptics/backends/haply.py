@@ -18,11 +18,11 @@ from palpo.haptics.device import (
     DEVICE_GONE,
     DEVICE_OK,
     EXTERNAL,
-    DeviceSpec,
     begin_measuring,
     make_virtual_device,
     measure_spin,
 )
+from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import make_limits
 from palpo.haptics.polled import PolledThread
@@ -43,6 +43,10 @@ FILTER_HZ = 30.0
 """Low-pass of the angular velocity, which is that of the poses."""
 
 
+COUNTS = np.dtype([("quiet", np.int64), ("sent", np.int64), ("taken", np.int64)])
+"""Ticks without a new pose, forces sent, poses taken."""
+
+
 class HaplyTick(NamedTuple):
     """All that the two functions touch."""
 
@@ -52,17 +56,14 @@ class HaplyTick(NamedTuple):
     forces: NDArray[np.float64]
     force_control: NDArray[np.int64]
     state: NDArray[np.int64]
-    words: NDArray[np.int64]
-    """Ticks without a new pose, forces sent, poses taken; shape (3,)."""
-
-
-_QUIET, _COUNT, _TAKEN = 0, 1, 2
+    counts: NDArray[np.void]
+    """Shape (1,) of COUNTS."""
 
 
 @kernel
 def read_haply(tick):
     """Fill the device's port with the newest pose; SILENCE, or the process's end, is a lost device."""
-    servo, words, port = tick.servo, tick.words, tick.servo.device_port
+    servo, counts, port = tick.servo, tick.counts[0], tick.servo.device_port
     slot, fresh = acquire(tick.pose_control)
     if fresh:
         pose = tick.poses[slot]
@@ -73,16 +74,16 @@ def read_haply(tick):
             for i in range(4):
                 port.orientation[i] = pose[6 + i] / np.sqrt(square)
         port.buttons[0] = int(pose[10])
-        if words[_TAKEN] == 0:
+        if counts.taken == 0:
             begin_measuring(servo.device, port)
         else:
-            measure_spin(servo.device, port, servo.dt * (1 + words[_QUIET]))
-        words[_TAKEN] += 1
-        words[_QUIET] = 0
+            measure_spin(servo.device, port, servo.dt * (1 + counts.quiet))
+        counts.taken += 1
+        counts.quiet = 0
     else:
-        words[_QUIET] += 1
+        counts.quiet += 1
     if servo.device.health[0] == DEVICE_OK and (
-        words[_QUIET] * servo.dt > SILENCE or load_acquire(tick.state, 0) == OVER
+        counts.quiet * servo.dt > SILENCE or load_acquire(tick.state, 0) == OVER
     ):
         servo.device.health[0] = DEVICE_GONE
     return 1
@@ -91,11 +92,11 @@ def read_haply(tick):
 @kernel
 def write_haply(tick):
     """Leave the force for the process."""
-    tick.words[_COUNT] += 1
+    tick.counts[0].sent += 1
     force = tick.forces[writer_slot(tick.force_control)]
     for i in range(3):
         force[i] = tick.servo.sent[i]
-    force[3] = tick.words[_COUNT]
+    force[3] = tick.counts[0].sent
     publish(tick.force_control)
     return 1
 
@@ -104,7 +105,7 @@ def make_haply_tick(servo: Servo, shared: haply_bridge.Shared) -> HaplyTick:
     """State before the first tick, on the memory that the process shares."""
     return HaplyTick(
         servo.state, shared.poses, shared.pose_control, shared.forces, shared.force_control, shared.state,
-        np.zeros(3, dtype=np.int64),
+        np.zeros(1, COUNTS),
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from numpy.typing import ArrayLike
 
-from palpo.haptics.device import DeviceSpec, Grip, VirtualDevice, make_virtual_device
+from palpo.haptics.device import Grip, VirtualDevice, make_virtual_device
+from palpo.haptics.device_spec import DeviceSpec
 
 FIRM = Grip()
 """A hand that holds a stylus firmly."""

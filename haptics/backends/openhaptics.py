@@ -17,7 +17,7 @@ from palpo.haptics.backends.openhaptics_library import Library, explain, load
 from palpo.haptics.backends.openhaptics_tick import (
     FUNCTIONS,
 )
-from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH, DeviceSpec
+from palpo.haptics.device_spec import PHANTOM_DESKTOP, TOUCH, DeviceSpec
 from palpo.haptics.errors import HapticsError
 from palpo.physics.exchange.handle import Handle
 

@@ -32,7 +32,7 @@ from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.device import DEVICE_GONE
 from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import REASONS, STOP_DEVICE_LOST
+from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo
 
 QUIET = 0.05

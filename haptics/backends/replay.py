@@ -19,7 +19,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from palpo.haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import CLUTCHED
+from palpo.haptics.flags import CLUTCHED
 from palpo.haptics.path import LONGEST, Table, Way, upright
 from palpo.haptics.recording import Recording, read_recording
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device, quaternion_matrix

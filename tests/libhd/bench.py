@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.control import request_stop, tick_count
-from palpo.haptics.device import EXTERNAL, RECORDED, TOUCH, VirtualDevice, make_virtual_device
+from palpo.haptics.device import EXTERNAL, RECORDED, VirtualDevice, make_virtual_device
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import servo_run
-from palpo.haptics.limits import AT_ONCE, STOPPING, LimitParams, make_limits
+from palpo.haptics.flags import STOPPING
+from palpo.haptics.limits import AT_ONCE, LimitParams, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_matrix

@@ -21,7 +21,7 @@ from palpo.app.runtime.endings import (
     Endings,
     watch_console,
 )
-from palpo.haptics.limits import EMERGENCY, STOPPING
+from palpo.haptics.flags import EMERGENCY, STOPPING
 from palpo.haptics.recording import read_recording
 
 ROOT = Path(__file__).parents[2]
@@ -158,7 +158,7 @@ STUCK = """
 import ctypes, sys, threading, time
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
-from palpo.haptics.limits import RUNNING
+from palpo.haptics.reasons import RUNNING
 from palpo.haptics.control import finished_reason, tick_count
 
 session = Session(Options("probe", tuple(sys.argv[1:]), device="mock", baseline=False, duration=100))

@@ -15,7 +15,7 @@ from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.control import is_frozen, tick_count
-from palpo.haptics.limits import FADING, PAUSING, RATE_LIMITED
+from palpo.haptics.flags import FADING, PAUSING, RATE_LIMITED
 from palpo.haptics.recording import read_recording
 from palpo.physics.systems.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING

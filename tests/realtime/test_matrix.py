@@ -19,7 +19,7 @@ from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
 from palpo.config.load import list_scenes
 from palpo.haptics.control import is_frozen, tick_count
-from palpo.haptics.limits import PAUSING
+from palpo.haptics.flags import PAUSING
 from palpo.haptics.recording import read_recording
 from palpo.physics.contact.io import read_problem
 

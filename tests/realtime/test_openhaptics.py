@@ -18,7 +18,7 @@ from palpo.haptics.backends import foreign, openhaptics_library, openhaptics_tic
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, find
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.backends.openhaptics_thread import TouchThread
-from palpo.haptics.device import PHANTOM_DESKTOP, TOUCH
+from palpo.haptics.device_spec import PHANTOM_DESKTOP, TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits

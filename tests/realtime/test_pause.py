@@ -20,19 +20,18 @@ from palpo.haptics.control import (
     request_stop,
     tick_count,
 )
-from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, TOUCH
+from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import ServoThread, servo_run
-from palpo.haptics.limits import (
-    AT_ONCE,
-    PAUSING,
+from palpo.haptics.flags import PAUSING, STOPPING
+from palpo.haptics.limits import AT_ONCE, make_limits
+from palpo.haptics.reasons import (
     REASONS,
     RUNNING,
     STOP_DEVICE_LOST,
     STOP_EMERGENCY,
     STOP_POSE,
     STOP_REQUESTED,
-    STOPPING,
-    make_limits,
 )
 from palpo.haptics.recording import read_recording
 from palpo.haptics.statistics import LATE

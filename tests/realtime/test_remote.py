@@ -17,7 +17,7 @@ from palpo.app.runtime.session import run
 from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.udp import SIZE, Channel, SceneThread, endpoint, make_hand_servo
-from palpo.haptics.device import TOUCH
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError

@@ -8,18 +8,12 @@ import pytest
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.clock import make_scratch
 from palpo.haptics.control import finished_reason, request_stop, tick_count
-from palpo.haptics.device import TOUCH
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread, baseline_loop, servo_baseline, servo_run
-from palpo.haptics.limits import (
-    AT_ONCE,
-    REASONS,
-    STOP_NON_FINITE,
-    STOP_REQUESTED,
-    STOP_TICK_FAILED,
-    STOPPING,
-    make_limits,
-)
+from palpo.haptics.flags import STOPPING
+from palpo.haptics.limits import AT_ONCE, make_limits
+from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_REQUESTED, STOP_TICK_FAILED
 from palpo.haptics.row import COLUMNS, NAMES, write_row
 from palpo.haptics.statistics import LATE, count_duration, make_statistics, summarise_duration
 from palpo.haptics.summary import servo_summary

@@ -14,10 +14,12 @@ from palpo.haptics.backends import openhaptics_prepare
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, find
 from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.control import is_frozen, tick_count
-from palpo.haptics.device import EXTERNAL, PHANTOM_DESKTOP, TOUCH, make_virtual_device
+from palpo.haptics.device import EXTERNAL, make_virtual_device
+from palpo.haptics.device_spec import PHANTOM_DESKTOP, TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import AT_ONCE, Motors, make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
+from palpo.haptics.motors import Motors
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_from_axis_angle
@@ -143,7 +145,7 @@ def test_a_calibration_that_wants_an_update_in_mid_run_gets_it_at_zero_force_and
 def test_a_run_with_an_update_of_the_calibration_is_repeated_bit_for_bit(stand_in):
     from palpo.haptics.control import grant_ticks, request_pause
     from palpo.haptics.drivers import servo_run
-    from palpo.haptics.limits import PAUSING
+    from palpo.haptics.flags import PAUSING
 
     stand_in.drift(DEFAULT, 300, 0.0, 30.0, 0.0)
     wall = touch_wall()

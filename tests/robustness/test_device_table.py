@@ -14,7 +14,7 @@ from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
 from palpo.config.schema.device import Device as DeviceSection
-from palpo.haptics.device import DEVICES as MODELS
+from palpo.haptics.device_spec import DEVICES as MODELS
 from palpo.haptics.errors import HapticsError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -29,7 +29,7 @@ from palpo.haptics.backends.openhaptics_tick import touch_callback
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import STOP_DEVICE_LOST
+from palpo.haptics.reasons import STOP_DEVICE_LOST
 from palpo.haptics.recording import read_recording
 from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
 from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, build, fresh_stand_in

@@ -9,21 +9,14 @@ import pytest
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.backends.replay import make_recorded, place, read_trajectory, recorded_start, resample
 from palpo.haptics.control import tick_count
-from palpo.haptics.device import TOUCH, make_virtual_device
+from palpo.haptics.device import make_virtual_device
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread, servo_run
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.flags import AT_EDGE, CLUTCHED, EMERGENCY, FLAG_NAMES, NEAR_LIMIT, STARTING_PUSHED
 from palpo.haptics.guard import make_guard
-from palpo.haptics.limits import (
-    AT_EDGE,
-    CLUTCHED,
-    EMERGENCY,
-    FLAG_NAMES,
-    NEAR_LIMIT,
-    STARTING_PUSHED,
-    Fades,
-    make_limits,
-)
+from palpo.haptics.limits import Fades, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.path import waypoint_path
 from palpo.haptics.recording import Recorder, read_recording

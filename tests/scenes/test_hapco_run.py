@@ -16,9 +16,9 @@ from palpo.app.runtime.session import Session, run
 from palpo.app.systems.hapco.build import settings_of
 from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.control import is_frozen, tick_count
-from palpo.haptics.device import DEVICES
+from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import PAUSING, STOPPING
+from palpo.haptics.flags import PAUSING, STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.bodies.io import BodyFile, write_body
 from palpo.physics.cache import cache_folder

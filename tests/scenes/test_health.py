@@ -10,7 +10,7 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.session import Session
 from palpo.haptics.drivers import servo_run
-from palpo.haptics.limits import CLAMPED, EMERGENCY, FADING, FLAG_NAMES, STALE
+from palpo.haptics.flags import CLAMPED, EMERGENCY, FADING, FLAG_NAMES, STALE
 from palpo.physics.exchange.snapshot import SceneState
 
 SOUND = Signs(ticks=1000, rates="the hand 1000 Hz")

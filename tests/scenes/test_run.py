@@ -19,7 +19,7 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import DIFFERENT, replay
 from palpo.app.runtime.session import Session, run
 from palpo.app.visual.solids import capsule_surface, rotate
-from palpo.haptics.limits import STOPPING
+from palpo.haptics.flags import STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.arithmetic import arithmetic
 

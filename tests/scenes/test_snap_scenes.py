@@ -26,7 +26,7 @@ from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema import snap as schema
 from palpo.haptics.control import tick_count
-from palpo.haptics.device import DEVICES
+from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.recording import read_recording
 from palpo.physics.collision.distance_errors import distance_errors, shell_points
 from palpo.physics.collision.distance_field import EXACT, GRID, LEARNED, exact_field

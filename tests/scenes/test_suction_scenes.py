@@ -12,7 +12,7 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
 from palpo.config.load import ConfigError, list_scenes, load_scene
-from palpo.haptics.limits import STOPPING
+from palpo.haptics.flags import STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import PRESSURE
 from tests.scenes.runs import force

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.haptics.limits import CLUTCHED
+from palpo.haptics.flags import CLUTCHED
 from palpo.haptics.workspace import make_workspace, quaternion_from_axis_angle
 from tests.servo.hand import along, external, move
 from tests.servo.wall import make_wall

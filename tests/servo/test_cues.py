@@ -17,7 +17,8 @@ from palpo.haptics.cues import (
     burst,
     make_cues,
 )
-from palpo.haptics.limits import AT_ONCE, CUED, MUTED, make_limits
+from palpo.haptics.flags import CUED, MUTED
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.physics.exchange.port import FELT_BITS, SLIDES, SUCKS, TOUCHES
 from tests.servo.hand import along, external, move

@@ -5,15 +5,8 @@ import pytest
 from scipy.linalg import expm
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import (
-    MAILBOX,
-    TOUCH,
-    Grip,
-    device_read,
-    device_write,
-    make_virtual_device,
-    send_target,
-)
+from palpo.haptics.device import MAILBOX, Grip, device_read, device_write, make_virtual_device, send_target
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError

@@ -15,10 +15,11 @@ from palpo.haptics.backends import openhaptics_tick
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice
 from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.control import finished_reason
-from palpo.haptics.device import TOUCH
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread, compile_servo, servo_loop, servo_run
-from palpo.haptics.limits import AT_ONCE, REASONS, STOP_NON_FINITE, STOP_TICK_FAILED, make_limits
+from palpo.haptics.limits import AT_ONCE, make_limits
+from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.engine import relaxing, sweeping

@@ -17,7 +17,7 @@ from palpo.haptics.device import DEVICE_GONE
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import RUNNING, STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
+from palpo.haptics.reasons import RUNNING, STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.recording import read_recording
 from palpo.haptics.row import NAMES, OWN, columns_of
 from tests.servo.hand import external

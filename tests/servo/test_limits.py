@@ -7,29 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import (
-    AT_ONCE,
-    CLAMPED,
-    COUNT_CLAMPED,
-    COUNT_NON_FINITE,
-    COUNT_RATE_LIMITED,
-    COUNT_WATCHDOG_TRIPS,
-    FADING,
-    NON_FINITE,
-    RATE_LIMITED,
-    RUNNING,
-    STALE,
-    STOP_NON_FINITE,
-    STOP_REQUESTED,
-    STOP_TICK_FAILED,
-    Fades,
-    has_faded,
-    limit_force,
-    make_limit_state,
-    make_limits,
-    request_fade,
-    stop_reason,
-)
+from palpo.haptics.flags import CLAMPED, FADING, NON_FINITE, RATE_LIMITED, STALE
+from palpo.haptics.limiter import has_faded, limit_force, make_limit_state, request_fade, stop_reason
+from palpo.haptics.limits import AT_ONCE, Fades, make_limits
+from palpo.haptics.reasons import RUNNING, STOP_NON_FINITE, STOP_REQUESTED, STOP_TICK_FAILED
 from palpo.physics.exchange.port import OK, make_port
 
 TOUCH_FORCE = 3.3
@@ -73,7 +54,7 @@ def test_the_clamp_keeps_the_direction_and_is_counted():
     params, state = at_full_gain(max_rate=1e9)
     sent, flags = send(state, params, [[30.0, 40.0, 0.0]])
     assert sent[0] == pytest.approx([0.6 * TOUCH_FORCE, 0.8 * TOUCH_FORCE, 0.0])
-    assert flags[0] & CLAMPED and state.counters[COUNT_CLAMPED] == 1
+    assert flags[0] & CLAMPED and state.counts["clamped"][0] == 1
 
 
 def test_a_step_of_force_ramps_at_the_rate_and_arrives():
@@ -81,7 +62,7 @@ def test_a_step_of_force_ramps_at_the_rate_and_arrives():
     sent, flags = send(state, params, [[0.95, 0.0, 0.0]] * 15)
     assert np.diff(sent[:9, 0]) == pytest.approx(0.1)
     assert sent[9:, 0] == pytest.approx(0.95)
-    assert state.counters[COUNT_RATE_LIMITED] == np.count_nonzero(flags & RATE_LIMITED) == 9
+    assert state.counts["rate_limited"][0] == np.count_nonzero(flags & RATE_LIMITED) == 9
 
 
 def test_the_start_fades_in_linearly_over_its_time():
@@ -98,7 +79,7 @@ def test_a_force_that_is_not_finite_fades_the_last_good_one_within_50_ms_for_goo
     sent, flags = send(state, params, [[0.0, bad, 0.0]] + [[0.0, 2.0, 0.0]] * 99)
     assert sent[:50, 1] == pytest.approx(2.0 * (1.0 - np.arange(1, 51) / 50))
     assert (sent[49:] == 0.0).all()
-    assert flags[0] & NON_FINITE and state.counters[COUNT_NON_FINITE] == 1
+    assert flags[0] & NON_FINITE and state.counts["non_finite"][0] == 1
     assert has_faded(state) and stop_reason(state) == STOP_NON_FINITE
 
 
@@ -125,7 +106,7 @@ def test_the_watchdog_fades_past_the_age_within_50_ms_and_recovers_smoothly():
     assert (force[301:400] == 0.0).all()
     assert np.diff(force[399:650]) == pytest.approx(1.0 / 250)
     assert (force[650:] == 1.0).all()
-    assert state.counters[COUNT_WATCHDOG_TRIPS] == 1
+    assert state.counts["watchdog_trips"][0] == 1
     assert np.count_nonzero(flags & STALE) == 149
     assert stop_reason(state) == RUNNING
 

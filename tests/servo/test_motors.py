@@ -6,22 +6,14 @@ import numpy as np
 import pytest
 
 from palpo.haptics.control import hold_servo, is_frozen, tick_count
-from palpo.haptics.device import EXTERNAL, RECORDED, make_virtual_device, stored_spec
+from palpo.haptics.device import EXTERNAL, RECORDED, make_virtual_device
+from palpo.haptics.device_spec import stored_spec
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
-from palpo.haptics.limits import (
-    AT_ONCE,
-    COUNT_WARM,
-    HEAT,
-    HOT,
-    NON_FINITE,
-    Motors,
-    felt_torque,
-    limit_force,
-    make_limit_state,
-    make_limits,
-    slew_live,
-)
+from palpo.haptics.flags import NON_FINITE
+from palpo.haptics.limiter import felt_torque, limit_force, make_limit_state, slew_live
+from palpo.haptics.limits import AT_ONCE, make_limits
+from palpo.haptics.motors import HOT, Motors
 from palpo.haptics.row import NAMES
 from palpo.haptics.workspace import force_to_device, make_workspace
 from palpo.physics.exchange.port import OK, make_port
@@ -55,24 +47,26 @@ def test_the_full_force_lasts_as_long_as_the_windings_take_to_be_hot_then_falls_
     assert (np.diff(sent) <= 0.0).all() and (sent >= LASTING).all()
     # the balance is approached at the rate 1 / tau at least, from a distance below 1
     assert sent[-1] == pytest.approx(LASTING, rel=math.exp(-7.0))
-    assert state.motors[HEAT] <= 1.0
-    assert state.counters[COUNT_WARM] == (sent < MOST).sum()
+    assert state.windings["heat"][0] <= 1.0
+    assert state.counts["warm"][0] == (sent < MOST).sum()
 
 
 def test_the_lasting_force_is_given_for_ever():
     sent, state = warm([LASTING] * 6000, motors=WINDINGS)
-    assert (sent == LASTING).all() and state.motors[HEAT] < 1.0
+    assert (sent == LASTING).all() and state.windings["heat"][0] < 1.0
 
 
 def test_windings_that_rest_cool_at_their_time_constant():
     _, state = warm([10.0] * 3000 + [0.0] * 1000, motors=WINDINGS)
     _, hot = warm([10.0] * 3000, motors=WINDINGS)
-    assert state.motors[HEAT] == pytest.approx(hot.motors[HEAT] * (1.0 - DT / TAU) ** 1000, rel=1e-12)
+    assert state.windings["heat"][0] == pytest.approx(
+        hot.windings["heat"][0] * (1.0 - DT / TAU) ** 1000, rel=1e-12
+    )
 
 
 def test_without_a_lasting_force_there_is_no_budget():
     sent, state = warm([MOST] * 2000)
-    assert (sent == MOST).all() and state.motors[HEAT] == 0.0
+    assert (sent == MOST).all() and state.windings["heat"][0] == 0.0
 
 
 def test_what_the_device_allows_is_gone_over_to_evenly_and_back():

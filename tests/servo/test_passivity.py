@@ -8,10 +8,12 @@ from numba import cfunc, typeof, types
 from numpy.typing import NDArray
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import TOUCH, Grip, make_virtual_device
+from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.limits import AT_ONCE, PASSIVATED, make_limits
+from palpo.haptics.flags import PASSIVATED
+from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.servo import make_servo
 from palpo.haptics.summary import servo_summary

@@ -11,29 +11,23 @@ from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.config.load import list_scenes, load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.control import finished_reason, request_stop
-from palpo.haptics.device import DEVICE_GONE, TOUCH, Grip, make_virtual_device
+from palpo.haptics.device import DEVICE_GONE, Grip, make_virtual_device
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.guard import EDGE_RELAXATION, make_guard
-from palpo.haptics.limits import (
+from palpo.haptics.flags import (
     AT_EDGE,
-    AT_ONCE,
     DEVICE_LOST,
     EMERGENCY,
     FADING,
     NEAR_LIMIT,
     POSE_HELD,
-    REASONS,
     STARTING_PUSHED,
-    STOP_DEVICE_LOST,
-    STOP_EMERGENCY,
-    STOP_POSE,
-    STOP_REQUESTED,
-    Fades,
-    buttons_mask,
-    make_limits,
 )
+from palpo.haptics.guard import EDGE_RELAXATION, make_guard
+from palpo.haptics.limits import AT_ONCE, Fades, buttons_mask, make_limits
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN, judge_pose, keep_pose, make_pose_memory
+from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_POSE, STOP_REQUESTED
 from palpo.haptics.summary import servo_summary
 from palpo.haptics.workspace import make_workspace, positions_to_device
 from palpo.physics.exchange.port import make_port

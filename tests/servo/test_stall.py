@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from palpo.benchmarks.stall import CASES, SPEED, WAY, stalled
 from palpo.haptics.clutch import CATCH_UP_SPEED
-from palpo.haptics.limits import AT_ONCE, LET_GO, Fades, let_go, make_limit_state, make_limits
+from palpo.haptics.limiter import LET_GO, let_go, make_limit_state
+from palpo.haptics.limits import AT_ONCE, Fades, make_limits
 from palpo.haptics.servo import make_servo
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -108,11 +109,11 @@ def test_a_force_that_lets_go_gives_what_a_spring_would_and_no_more(steps, force
     state.force[:] = force, 0.0, 0.0
     given, held = 0.0, force**2 / (2.0 * LET_GO)
     for step in steps:
-        gain = state.gain[0]
+        gain = state.gate["gain"][0]
         given += gain * force * max(0.0, step[0])
         let_go(state, step)
-        assert state.gain[0] <= gain
-        left = (state.gain[0] * force) ** 2 / (2.0 * LET_GO)
+        assert state.gate["gain"][0] <= gain
+        left = (state.gate["gain"][0] * force) ** 2 / (2.0 * LET_GO)
         if left > 0.0:
             assert left == pytest.approx(held - given, rel=1e-9, abs=1e-15)
         elif gain > 0.0:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from palpo.haptics.device import TOUCH
+from palpo.haptics.device_spec import TOUCH
 from palpo.studies.registry import run_study
 from palpo.studies.sampled_wall import IdealDevice, closed_loop, decays, exact_boundary, passivity_bound
 from palpo.studies.zwidth_loops import REST, Loop, largest_stable

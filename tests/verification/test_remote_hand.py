@@ -12,7 +12,8 @@ from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
 from palpo.app.systems.system import check_kind, make_rig
 from palpo.config.load import load_scene
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import EXTERNAL, TOUCH, device_read, device_write, make_virtual_device
+from palpo.haptics.device import EXTERNAL, device_read, device_write, make_virtual_device
+from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.remote import (

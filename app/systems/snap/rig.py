@@ -14,7 +14,7 @@ from palpo.app.runtime.settings_loop import SettingsLoop
 from palpo.app.systems.snap.build import build_model, matrices_of, settings_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.schema.snap import SnapScene
-from palpo.haptics.limits import STOPPING
+from palpo.haptics.flags import STOPPING
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.exchange.snap_frame import publish_snap_settings

@@ -1,0 +1,40 @@
+"""Flags of a servo's tick: what was done to its force, and why, as bits of one integer."""
+
+CLAMPED = 1
+RATE_LIMITED = 2
+NON_FINITE = 4
+STALE = 8
+STOPPING = 16
+FADING = 32
+DEVICE_LOST = 64
+TICK_FAILED = 128
+PAUSING = 256
+EMERGENCY = 512
+STARTING_PUSHED = 1024
+CLUTCHED = 2048
+AT_EDGE = 4096
+NEAR_LIMIT = 8192
+PASSIVATED = 16384
+POSE_HELD = 32768
+CUED = 65536
+MUTED = 131072
+FLAG_NAMES = {
+    CLAMPED: "clamped to the device's force",
+    RATE_LIMITED: "limited in rate",
+    NON_FINITE: "force not finite",
+    STALE: "frame too old",
+    STOPPING: "stopping",
+    FADING: "gain below one",
+    DEVICE_LOST: "device lost",
+    TICK_FAILED: "tick failed",
+    PAUSING: "pausing, or a single step of a pause",
+    EMERGENCY: "emergency stop",
+    STARTING_PUSHED: "held back at the start: the scene would push",
+    CLUTCHED: "the scene's origin moves with the hand",
+    AT_EDGE: "beyond the edge of the device's reach",
+    NEAR_LIMIT: "damped near the largest force",
+    PASSIVATED: "damped by the passivity controller",
+    POSE_HELD: "pose not plausible, the last one held",
+    CUED: "vibrates at a contact, slip, click or loss of suction",
+    MUTED: "vibrations and sounds switched off",
+}
