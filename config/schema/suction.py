@@ -165,7 +165,11 @@ class SuctionContact(Spec):
         gt=0,
         description="Gap up to which a rim counts as one, and is airtight or lets through what flows.",
     )
-    alarm: Length = Field(0.002, gt=0, description="Gap up to which a vertex becomes a contact.")
+    alarm: Length = Field(
+        0.002,
+        gt=0,
+        description="Gap up to which a vertex becomes a contact, or more where a step's free motion may close it.",
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> "SuctionContact":

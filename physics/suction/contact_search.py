@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from palpo.physics.suction.contacts import Pair, add_bulge_rows, add_ground_rows, add_vertex_rows, make_rows
 from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
 from palpo.physics.suction.labels import Thresholds
-from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.suction.sides import Motion, Side, SoftSide
 
 Array = NDArray[np.float64]
 
@@ -45,22 +45,27 @@ class ContactSearch:
         self.candidates = make_rows(capacity)
         self.local: list[Array] = []
 
-    def collide(self, mu: Array) -> None:
-        """Bring gaps and candidates up to date with the bodies; mu (cups,)."""
-        partner, kept, alarm = self._partner, self._limits.contact, self._limits.alarm
-        partner.place_surface()
+    def collide(self, mu: Array, free: Sequence[Motion], h: float) -> None:
+        """Bring gaps and candidates up to date with the bodies; mu (cups,).
+
+        free: motions of cups and partner in the step of h [s] without contact: what they bring together is
+        found, however far apart it is, or a body would end the step behind what it should have hit.
+        """
+        partner, kept = self._partner, self._limits.contact
+        for side in (*self._cups, partner):
+            side.place_surface()
         origin, turn = partner.axes
         self.local, world = [], origin + partner.local @ turn.T
         candidates, number = self.candidates, len(self._cups)
         candidates.size[:] = 0
         for i, cup in enumerate(self._cups):
-            cup.place_surface()
+            alarm = max(self._limits.alarm, kept + h * nearing(cup, free[i], partner, free[-1]))
             x = np.ascontiguousarray((cup.local - origin) @ turn)
             self.local.append(x)
             gaps, other = self._gaps[i], self._partner_gaps[i]
             near = choose_points(x, alarm, partner.odometer, gaps)
             measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
-            self._ask_partner(i, x, other)
+            self._ask_partner(i, x, other, alarm)
             pair = Pair(i, number, mu[i], alarm, kept, turn)
             add_vertex_rows(
                 gaps, pair, cup.local, cup.nodes, cup.place, partner.nodes, partner.target.surface.triangles,
@@ -71,17 +76,34 @@ class ContactSearch:
                 self._start[i] + len(x), candidates,
             )  # fmt: skip
         if self._ground is not None:
+            down = -float(partner.velocities(free[-1])[:, 1].min())
+            alarm = max(self._limits.alarm, kept + h * down)
             add_ground_rows(
                 world, self._ground.vertices, partner.nodes, self._ground.height, alarm, kept, number,
                 self._ground.mu, self._start[-1], candidates,
             )  # fmt: skip
 
-    def _ask_partner(self, i: int, x: Array, gaps: Gaps) -> None:
+    def _ask_partner(self, i: int, x: Array, gaps: Gaps, alarm: float) -> None:
         """Gaps of the partner's vertices from cup i at x, both in the partner's axes."""
         partner, cup = self._partner, self._cups[i]
         self._way[i] += float(np.sqrt(((x - self._seen[i]) ** 2).sum(axis=1).max()))
         self._seen[i] = x
-        near = choose_points(partner.local, self._limits.alarm, self._way[i], gaps)
+        near = choose_points(partner.local, alarm, self._way[i], gaps)
         if near:
             move_target(cup.target, x)
             measure(cup.target, x, partner.local, gaps.asked[:near], self._way[i], gaps)
+
+
+def nearing(cup: SoftSide, own: Motion, partner: Side, other: Motion) -> float:
+    """How fast [m/s] points of both surfaces may come nearer each other at the most, by their motions.
+
+    Where the partner moves as one and the cup with it they do not: only what differs from that counts.
+    """
+    origin, turn = partner.axes
+    surface = origin + partner.local @ turn.T
+    bulging = partner.velocities(other) - partner.carried(surface, other)
+    return _fastest(cup.velocities(own) - partner.carried(cup.local, other)) + _fastest(bulging)
+
+
+def _fastest(velocities: Array) -> float:
+    return float(np.sqrt((velocities**2).sum(axis=1).max()))

@@ -61,6 +61,14 @@ class Side(Wall, Protocol):
         """The motion at the end of a step without contact and pressure."""
         ...
 
+    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+        """Of the surface's vertices (n, 3) [m/s], world axes."""
+        ...
+
+    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+        """Velocities (k, 3) [m/s] of points (k, 3) [m] that move with the body as one, world axes."""
+        ...
+
     def take_rows(self, rows: Rows, number: int) -> None:
         """Note the rows of the body of that number."""
         ...
@@ -135,6 +143,14 @@ class SoftSide:
     def free_motion(self, h: float) -> Motion:
         """See Side."""
         return self.body.free_motion(h)
+
+    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+        """See Side."""
+        return np.asarray(motion[self.nodes])
+
+    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+        """See Side; by the mean velocity."""
+        return np.broadcast_to(self.body.node_mass @ motion / self.body.mass, points.shape)
 
     def take_rows(self, rows: Rows, number: int) -> None:
         """See Side."""
@@ -220,6 +236,15 @@ class RigidSide:
         self._factor = self.body.factor(h)
         return self.body.free_velocity(self._factor, h)
 
+    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+        """See Side."""
+        origin, turn = self.axes
+        return self.carried(origin + self.local @ turn.T, motion)
+
+    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+        """See Side."""
+        return np.asarray(motion[:3] + np.cross(motion[3:], points - self.body.x[0]))
+
     def take_rows(self, rows: Rows, number: int) -> None:
         """See Side."""
         self._count = 3 * int(rows.size[0])
@@ -282,6 +307,14 @@ class FixedSide:
     def free_motion(self, h: float) -> Motion:
         """It has no motion."""
         return np.zeros(0)
+
+    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+        """See Side."""
+        return np.zeros_like(self.local)
+
+    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+        """See Side."""
+        return np.zeros_like(points)
 
     def take_rows(self, rows: Rows, number: int) -> None:
         """They do not move it."""

@@ -23,7 +23,6 @@ from palpo.physics.exchange.patience import patience_of
 from palpo.physics.math3 import quat_difference
 from palpo.physics.suction.cavity_rows import Walls
 from palpo.physics.suction.contacts import LOST
-from palpo.physics.suction.sides import SoftSide
 from palpo.physics.systems.suction import HISTORY, STAGES, Suction
 from palpo.physics.systems.suction_drives import Drive
 from palpo.physics.systems.suction_multirate import Floats, HeldProblem, couple, fill_frame, grouped
@@ -66,8 +65,8 @@ class Hand:
         suction.move_freely()
         way = [moving - still for moving, still in zip(suction.free, rest, strict=True)]
         moving = -self.body.holding_wrench(suction.free[self.cup], h)
-        suction.free = rest
         suction.detect()
+        suction.free = rest
         w, b = suction.assemble()
         rows, k = suction.rows, suction.cavity_count
         count = (len(b) - k) // 3
@@ -200,14 +199,8 @@ class SuctionLoop:
 
     def _stretch(self) -> None:
         """Give the step that begins its length; a held cup's last one ends with its own."""
-        suction = self.suction
         self.settings["step"] = h = self.budget.period * float(self.servo.dt[0])
-        if h != suction.h:
-            suction.h = h
-            for side in suction.sides:
-                if isinstance(side, SoftSide):
-                    # their couplings belong to the last one
-                    side.body.keep_factors(())
+        self.suction.take_step(h)
 
     def begin(self) -> None:
         """A whole step, or the rest of a held one and the first half of the next."""
