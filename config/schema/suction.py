@@ -168,7 +168,7 @@ class SuctionContact(Spec):
     alarm: Length = Field(
         0.002,
         gt=0,
-        description="Gap up to which a vertex becomes a contact, or more where a step's free motion may close it.",
+        description="Gap up to which a vertex becomes a contact; further off where free motion may close it.",
     )
 
     @model_validator(mode="after")
