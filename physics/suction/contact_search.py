@@ -45,11 +45,11 @@ class ContactSearch:
         self.candidates = make_rows(capacity)
         self.local: list[Array] = []
 
-    def collide(self, mu: Array, free: Sequence[Motion], h: float) -> None:
+    def collide(self, mu: Array, free: Motion, h: float) -> None:
         """Bring gaps and candidates up to date with the bodies; mu (cups,).
 
-        free: motions of cups and partner in the step of h [s] without contact: what they bring together is
-        found, however far apart it is, or a body would end the step behind what it should have hit.
+        free: the partner's motion in the step of h [s] without contact. What may come together in the step is
+        found, however far apart it is: else a body ends it behind what it should have hit.
         """
         partner, kept = self._partner, self._limits.contact
         for side in (*self._cups, partner):
@@ -59,7 +59,7 @@ class ContactSearch:
         candidates, number = self.candidates, len(self._cups)
         candidates.size[:] = 0
         for i, cup in enumerate(self._cups):
-            alarm = max(self._limits.alarm, kept + h * nearing(cup, free[i], partner, free[-1]))
+            alarm = max(self._limits.alarm, kept + h * _nearing(cup, partner, free, h))
             x = np.ascontiguousarray((cup.local - origin) @ turn)
             self.local.append(x)
             gaps, other = self._gaps[i], self._partner_gaps[i]
@@ -76,7 +76,7 @@ class ContactSearch:
                 self._start[i] + len(x), candidates,
             )  # fmt: skip
         if self._ground is not None:
-            down = -float(partner.velocities(free[-1])[:, 1].min())
+            down = -float(partner.onward(free, h)[:, 1].min())
             alarm = max(self._limits.alarm, kept + h * down)
             add_ground_rows(
                 world, self._ground.vertices, partner.nodes, self._ground.height, alarm, kept, number,
@@ -94,15 +94,15 @@ class ContactSearch:
             measure(cup.target, x, partner.local, gaps.asked[:near], self._way[i], gaps)
 
 
-def nearing(cup: SoftSide, own: Motion, partner: Side, other: Motion) -> float:
-    """How fast [m/s] points of both surfaces may come nearer each other at the most, by their motions.
+def _nearing(cup: SoftSide, partner: Side, free: Motion, h: float) -> float:
+    """How fast [m/s] points of both surfaces may come nearer each other; free: of the partner.
 
     Where the partner moves as one and the cup with it they do not: only what differs from that counts.
     """
     origin, turn = partner.axes
-    surface = origin + partner.local @ turn.T
-    bulging = partner.velocities(other) - partner.carried(surface, other)
-    return _fastest(cup.velocities(own) - partner.carried(cup.local, other)) + _fastest(bulging)
+    bulging = partner.onward(free, h) - partner.carried(origin + partner.local @ turn.T, free, h)
+    own = cup.onward(None, h) - partner.carried(cup.local, free, h)
+    return _fastest(own) + cup.urge(h) + _fastest(bulging)
 
 
 def _fastest(velocities: Array) -> float:

@@ -61,12 +61,16 @@ class Side(Wall, Protocol):
         """The motion at the end of a step without contact and pressure."""
         ...
 
-    def velocities(self, motion: Motion) -> NDArray[np.float64]:
-        """Of the surface's vertices (n, 3) [m/s], world axes."""
+    def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
+        """Velocities (n, 3) [m/s] of the surface's vertices in a step of h, world axes.
+
+        free: its motion without contact, which of a soft body that is pressed would be its springing back:
+        that goes on as it moves, a free one with what weight adds.
+        """
         ...
 
-    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
-        """Velocities (k, 3) [m/s] of points (k, 3) [m] that move with the body as one, world axes."""
+    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
+        """Velocities (k, 3) [m/s] of points (k, 3) [m] that move with the body as one; see `onward`."""
         ...
 
     def take_rows(self, rows: Rows, number: int) -> None:
@@ -144,13 +148,27 @@ class SoftSide:
         """See Side."""
         return self.body.free_motion(h)
 
-    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+    def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
-        return np.asarray(motion[self.nodes])
+        return self._velocities(h)[self.nodes]
 
-    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
         """See Side; by the mean velocity."""
-        return np.broadcast_to(self.body.node_mass @ motion / self.body.mass, points.shape)
+        return np.broadcast_to(self.body.node_mass @ self._velocities(h) / self.body.mass, points.shape)
+
+    def _velocities(self, h: float) -> NDArray[np.float64]:
+        body, handle = self.body, self.body.handle
+        out = body.node_velocities()
+        if handle is not None:
+            out[body.fixed] = handle.velocity[:3]
+        return out if handle is not None and handle.driven else out + h * body.gravity
+
+    def urge(self, h: float) -> float:
+        """By how much [m/s] a driven handle changes its velocity in a step of h."""
+        handle = self.body.handle
+        if handle is None or not handle.driven:
+            return 0.0
+        return float(np.linalg.norm((handle.imposed_velocity(h) - handle.velocity)[:3]))
 
     def take_rows(self, rows: Rows, number: int) -> None:
         """See Side."""
@@ -236,14 +254,14 @@ class RigidSide:
         self._factor = self.body.factor(h)
         return self.body.free_velocity(self._factor, h)
 
-    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+    def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
         origin, turn = self.axes
-        return self.carried(origin + self.local @ turn.T, motion)
+        return self.carried(origin + self.local @ turn.T, free, h)
 
-    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
-        return np.asarray(motion[:3] + np.cross(motion[3:], points - self.body.x[0]))
+        return np.asarray(free[:3] + np.cross(free[3:], points - self.body.x[0]))
 
     def take_rows(self, rows: Rows, number: int) -> None:
         """See Side."""
@@ -308,11 +326,11 @@ class FixedSide:
         """It has no motion."""
         return np.zeros(0)
 
-    def velocities(self, motion: Motion) -> NDArray[np.float64]:
+    def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
         return np.zeros_like(self.local)
 
-    def carried(self, points: NDArray[np.float64], motion: Motion) -> NDArray[np.float64]:
+    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
         return np.zeros_like(points)
 

@@ -165,7 +165,7 @@ class Suction:
 
         marks: gets the times at which both end.
         """
-        for stage in (lambda: self._search.collide(self.mu, self.free, self.h), self._find_cavities):
+        for stage in (lambda: self._search.collide(self.mu, self.free[-1], self.h), self._find_cavities):
             stage()
             if marks is not None:
                 marks.append(perf_counter())
