@@ -33,12 +33,12 @@ Floats = NDArray[np.float64]
 
 HAND = FIRM.stiffness
 """Of a hand that holds a stylus firmly [N/m]."""
-COARSE = ("fixed.geometry.divisions=[12,4,12]", "rates.low_hz=50")
+COARSE = ("bodies.tissue.geometry.divisions=[12,4,12]", "rates.low_hz=50")
 CASES: dict[int, tuple[tuple[str, ...], tuple[str, ...], int]] = {
-    64: (("mobile.geometry.divisions=[7,2,7]", *COARSE), ("servo", "multirate", "tangent"), 1),
-    121: (("mobile.geometry.divisions=[10,2,10]", *COARSE), ("servo", "multirate", "tangent"), 1),
+    64: (("bodies.plate.geometry.divisions=[7,2,7]", *COARSE), ("servo", "multirate", "tangent"), 1),
+    121: (("bodies.plate.geometry.divisions=[10,2,10]", *COARSE), ("servo", "multirate", "tangent"), 1),
     441: ((), ("tangent",), 40),
-    961: (("mobile.geometry.divisions=[30,2,30]", "rates.low_hz=2"), ("tangent",), 200),
+    961: (("bodies.plate.geometry.divisions=[30,2,30]", "rates.low_hz=2"), ("tangent",), 200),
 }
 """By vertices: changes of the scene, the kinds of loops that are timed, and ticks from one full solution to
 the next."""

@@ -10,6 +10,7 @@ from typing import Any, Union
 
 from pydantic import TypeAdapter, ValidationError
 
+from palpo.config.earlier import as_today, key_today
 from palpo.config.schema.base import choose
 from palpo.config.schema.scene import Key, Origin
 from palpo.config.systems import all_systems, foreign_key, system_told
@@ -56,12 +57,13 @@ def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> A
 
 def scene_of(tables: dict[str, Any], path: str | Path) -> Any:
     """A scene from its tables, plain values as TOML has them; mesh files are looked for beside `path`."""
+    tables = as_today(tables)
     return _validated(tables, Origin(Path(path), write_toml(tables), ()))
 
 
 def scene_tables(origin: Origin) -> dict[str, Any]:
     """The tables of a scene with its overrides, before its defaults and units."""
-    data = read_toml(origin.text, origin.path.name)
+    data = as_today(read_toml(origin.text, origin.path.name))
     for override in origin.overrides:
         set_key(data, override)
     return data
@@ -105,12 +107,22 @@ def set_key(data: dict[str, Any], override: str) -> None:
     put_value(data, key.strip(), _value(text), f"--set {override}")
 
 
+def said_today(origin: Origin, override: str) -> str:
+    """An override "key=value" with its key as a scene writes it today."""
+    key, equals, text = override.partition("=")
+    parts = _parts(key)
+    if not parts or not equals:
+        return override
+    now, _ = key_today(scene_tables(origin), parts, None)
+    return override if now == parts else f"{'.'.join(now)}={text}"
+
+
 def put_value(data: dict[str, Any], key: str, value: Any, said: str) -> None:
     """Put a value under "a.b.c" into the tables of a scene; `said` stands before what a refusal says."""
-    parts = [part for part in re.split(r"[.\[\]]+", key) if part]
+    parts = _parts(key)
     if not parts:
         raise ConfigError(f"{said}: the key is empty; write one such as rates.low_hz")
-    parts = _of_first_tool(data, parts)
+    parts, value = key_today(data, _of_first_tool(data, parts), value)
     table: Any = data
     for i, part in enumerate(parts[:-1]):
         if isinstance(table, list):
@@ -125,6 +137,11 @@ def put_value(data: dict[str, Any], key: str, value: Any, said: str) -> None:
         table[_item(table, parts[-1], said)] = value
     else:
         table[parts[-1]] = value
+
+
+def _parts(key: str) -> list[str]:
+    """The parts of a key "a.b[0].c"."""
+    return [part for part in re.split(r"[.\[\]]+", key.strip()) if part]
 
 
 def _of_first_tool(data: dict[str, Any], parts: list[str]) -> list[str]:
@@ -220,8 +237,9 @@ _ABSENT = object()
 
 
 def _shown(value: Any) -> str:
-    """What stands behind a key in a refusal; nothing where it is a table."""
-    return "" if value is _ABSENT or isinstance(value, dict) else f" = {_toml(value)}"
+    """What stands behind a key in a refusal; nothing where it is a table or a list of tables."""
+    tables = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))
+    return "" if value is _ABSENT or tables else f" = {_toml(value)}"
 
 
 def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:

@@ -46,15 +46,30 @@ def all_systems() -> Mapping[str, type[BaseScene]]:
 
 
 def system_told(tables: Mapping[str, Any]) -> Any:
-    """The system of a scene: what the key `system` says, else the one that most of its keys belong to alone.
+    """The system of a scene: what the key `system` says, else what its bodies' kinds make it, else its keys.
 
-    Of systems with as many, it is the one whose key comes first; tables with no such key are those of a
-    multi-rate scene.
+    Of the keys, those count that scenes of one system alone have: it is the system with most of them, of
+    systems with as many the one whose key comes first, and multi-rate without any.
     """
     if "system" in tables:
         return tables["system"]
+    if claimed := _claimed(tables):
+        return claimed
     places = {name: [i for i, key in enumerate(tables) if key in _own_keys(name)] for name in all_systems()}
     return max(places, key=lambda name: (len(places[name]), -min(places[name], default=0)))
+
+
+def _claimed(tables: Mapping[str, Any]) -> str | None:
+    """The system that the kinds of the listed bodies make a scene one of."""
+    kinds = kinds_of(tables)
+    return next((name for name, scene in all_systems().items() if scene.claims(kinds)), None)
+
+
+def kinds_of(tables: Mapping[str, Any]) -> set[str]:
+    """The kinds of the bodies in a scene's tables."""
+    bodies = tables.get("bodies")
+    listed = bodies if isinstance(bodies, list | tuple) else ()
+    return {str(body.get("kind")) for body in listed if isinstance(body, Mapping)}
 
 
 def foreign_key(tables: Mapping[str, Any], system: str) -> tuple[str, str] | None:
@@ -74,6 +89,8 @@ def _why(tables: Mapping[str, Any], system: str) -> str:
     own = [f"`{key}`" for key in tables if key in _own_keys(system)]
     if "system" in tables:
         return f'system = "{system}" makes this one of {system}'
+    if _claimed(tables):
+        return f"bodies of kind {in_words(sorted(kinds_of(tables)), 'and')} make this one of {system}"
     if not own:
         return f"this is one of {system}"
     return f"{in_words(own, 'and')} {'makes' if len(own) == 1 else 'make'} this one of {system}"

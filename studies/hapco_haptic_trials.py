@@ -75,7 +75,7 @@ def scene_of(contacts: int, modulus: float, mu: float, tolerance: float) -> Hapc
     spec = load_scene(
         SCENES[contacts],
         [
-            f"fixed.material.youngs_modulus={1e3 * modulus}",
+            f"bodies.tissue.material.youngs_modulus={1e3 * modulus}",
             f"friction.default={mu}",
             f"solver.tolerance={tolerance}",
         ],

@@ -4,7 +4,7 @@ is compiled."""
 from numpy.typing import ArrayLike
 
 from palpo.app.build.parts import chosen_nodes, cup_shape, generated_tets, placed
-from palpo.config.schema.body import ElasticBody
+from palpo.config.schema.body import QuasistaticBody as QuasistaticSpec
 from palpo.config.schema.geometry import BodyFile, HexBlock, VolumeFile
 from palpo.config.schema.partner import SoftPartner
 from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, SuctionScene
@@ -21,7 +21,7 @@ from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
 
 
-def solid_mesh(body: ElasticBody) -> HexMesh | TetMesh:
+def solid_mesh(body: QuasistaticSpec) -> HexMesh | TetMesh:
     """The mesh of a body of HapCo where it is placed [m]."""
     g = body.geometry
     mesh: HexMesh | TetMesh | None
@@ -38,7 +38,7 @@ def solid_mesh(body: ElasticBody) -> HexMesh | TetMesh:
     return mesh.with_nodes(placed(mesh.nodes, body.placement))
 
 
-def quasistatic_body(told: ElasticBody, key: str, gravity: ArrayLike) -> QuasistaticBody:
+def quasistatic_body(told: QuasistaticSpec, key: str, gravity: ArrayLike) -> QuasistaticBody:
     """The body at rest, K^-1 computed or loaded; InputError that names `key` for a region without a node."""
     if isinstance(told.geometry, BodyFile):
         held = read_body(told.geometry.path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from palpo.app.systems.system import system_of
-from palpo.config.load import ConfigError, parse_scene
+from palpo.config.load import ConfigError, parse_scene, said_today
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.tool import Grip
 from palpo.haptics.device_spec import DEVICES
@@ -113,6 +113,7 @@ def change_text(spec: BaseScene, key: str, value: object) -> str:
 
 def changed(spec: BaseScene, text: str) -> Any:
     """The scene after a change; raises ConfigError for a key that is not live, or a value that is refused."""
+    text = said_today(spec.origin, text)
     key = text.partition("=")[0].strip()
     if key.endswith(".poisson_ratio"):
         raise ConfigError(f"{text}: it is part of K^-1; give it with --set when the scene begins")

@@ -128,14 +128,18 @@ class RigidBody(_Body):
         return self
 
 
-class ElasticBody(_Body):
-    """A quasi-static elastic body; with all of its nodes clamped, a rigid one."""
+class QuasistaticBody(_Body):
+    """An elastic body without inertia, in balance at each tick; if all nodes are clamped, it is rigid."""
 
     misplaced: ClassVar[dict[str, str]] = {
         "fixed": "nodes that follow the hand or stay where they are stand under clamped",
         "mass": "a quasi-static body has the density of its material",
+        **dict.fromkeys(
+            ("rate", "rate_hz"), "a quasi-static body always has the servo's rate, so leave it out"
+        ),
     }
 
+    kind: Literal["quasistatic"]
     geometry: SolidGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands; a body file is only moved.")
     material: Material | None = Field(
@@ -149,7 +153,7 @@ class ElasticBody(_Body):
     )
 
     @model_validator(mode="after")
-    def _whole(self) -> "ElasticBody":
+    def _whole(self) -> "QuasistaticBody":
         for key in ("clamped", "contact"):
             for i, region in enumerate(getattr(self, key, ())):
                 if region.end is not None:
@@ -172,16 +176,6 @@ class ElasticBody(_Body):
                 raise refuse("the body file has its own; leave the key out", key)
         if self.placement.quaternion != (1.0, 0.0, 0.0, 0.0) or self.placement.scale != 1.0:
             raise refuse("a body file keeps its axes and its size; give a position only", "placement")
-
-
-class QuasistaticBody(ElasticBody):
-    """An elastic body without inertia that a hand moves by its clamped nodes: in balance at each tick."""
-
-    misplaced: ClassVar[dict[str, str]] = ElasticBody.misplaced | dict.fromkeys(
-        ("rate", "rate_hz"), "a quasi-static body always has the servo's rate, so leave it out"
-    )
-
-    kind: Literal["quasistatic"]
 
 
 _NEVER_MOVES = "this body never moves, so leave it out"

@@ -1,23 +1,31 @@
 """Scenes of HapCo: one quasi-static body, moved by the hand, against another."""
 
+from collections.abc import Set
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from palpo.config.schema.base import Flag, Spec, refuse
-from palpo.config.schema.body import ElasticBody, Region
+from palpo.config.schema.base import Flag, Spec, choose, refuse
+from palpo.config.schema.body import QuasistaticBody, Region
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
 from palpo.config.schema.tool import Grip
 from palpo.config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
 
 
-class MobileBody(ElasticBody):
-    """The body that the hand moves by its clamped nodes; the device is where their centre is."""
+class PressedBody(QuasistaticBody):
+    """One of the two; the hand moves the tool by its clamped nodes. With all of them clamped, it is rigid."""
 
     contact: tuple[Region, ...] = Field(
-        (), description="Boundary nodes that may touch; without it, all that are not clamped."
+        (), description="Of the tool: boundary nodes that may touch; without it, all that are not clamped."
     )
+
+
+class PressedTool(Spec):
+    """Which of the bodies the hand moves; the device is where the centre of its clamped nodes is."""
+
+    body: str = Field(description="Name of the body that the hand moves.")
+    hold: Grip = Field(Grip(), description="How the device holds it.")
 
 
 class HapcoContact(Spec):
@@ -107,9 +115,8 @@ class HapcoScene(BaseScene):
         "rate (tangent), for hundreds that bear. contact.tolerance must then exceed the hand's way in two "
         "low periods.",
     )
-    mobile: MobileBody = Field(description="The body that the hand moves.")
-    fixed: ElasticBody = Field(description="The body that it touches.")
-    hold: Grip = Field(Grip(), description="How the device holds the mobile body.")
+    bodies: tuple[PressedBody, PressedBody] = Field(description="The two bodies.")
+    tool: PressedTool = Field(description="The body that the hand moves.")
     contact: HapcoContact = Field(HapcoContact(), description="Detection of contacts.")
     friction: PlainFriction = Field(PlainFriction(), description="Coefficient of friction.")
     solver: HapcoSolver = Field(HapcoSolver(), description="Contact solver.")
@@ -121,12 +128,39 @@ class HapcoScene(BaseScene):
         """See BaseScene; from one frame's tangents to the next a rubbing hand may gain energy."""
         return "control" if self.loops == "tangent" else "observe"
 
+    @classmethod
+    def claims(cls, kinds: Set[str]) -> bool:
+        """See BaseScene."""
+        return kinds == {"quasistatic"}
+
+    @property
+    def mobile(self) -> PressedBody:
+        """The body that the hand moves."""
+        return next(body for body in self.bodies if body.name == self.tool.body)
+
+    @property
+    def fixed(self) -> PressedBody:
+        """The body that it touches."""
+        return next(body for body in self.bodies if body.name != self.tool.body)
+
+    @property
+    def hold(self) -> Grip:
+        """How the device holds the mobile body."""
+        return self.tool.hold
+
     @model_validator(mode="after")
-    def _two_names(self) -> "HapcoScene":
-        if self.mobile.name == self.fixed.name:
-            raise refuse("the mobile body has this name already; give each its own", "fixed", "name")
+    def _agrees(self) -> "HapcoScene":
+        names = [body.name for body in self.bodies]
+        if names[0] == names[1]:
+            raise refuse("another body has this name already; give each its own", "bodies", 1, "name")
+        if self.tool.body not in names:
+            raise refuse(f"no such body; {choose(self.tool.body, names)}", "tool", "body")
+        if self.fixed.contact:
+            said = f'the hand moves "{self.mobile.name}"; only that one chooses what may touch'
+            raise refuse(said, "bodies", self.fixed.name, "contact")
         if self.loops == "tangent" and self.hold.mode != "direct":
             raise refuse(
-                'loops = "tangent" needs a body that is where the hand is; use "direct"', "hold", "mode"
-            )
+                'loops = "tangent" needs a body that is where the hand is; use "direct"',
+                "tool", "hold", "mode",
+            )  # fmt: skip
         return self

@@ -1,6 +1,6 @@
 """The whole scene, and what its parts must agree on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -51,6 +51,11 @@ class BaseScene(Spec):
     """Whether a force that falls at once is a click; elsewhere it is a hand that leaves."""
 
     _origin: Origin | None = PrivateAttr(None)
+
+    @classmethod
+    def claims(cls, kinds: Set[str]) -> bool:
+        """Whether bodies of these kinds together make a scene one of this system; else its keys tell."""
+        return False
 
     @property
     def passivity(self) -> Literal["observe", "control"]:

@@ -155,48 +155,75 @@ HAPCO = """
 system = "hapco"
 title = "A punch on a block"
 
-[mobile]
+[[bodies]]
 name = "punch"
+kind = "quasistatic"
 geometry = { kind = "hexes", size = [0.01, 0.02, 0.01] }
 placement = { position = [0, 0.03, 0] }
 material = "aluminium"
 clamped = [{ box = [[-1, 0.039, -1], [1, 1, 1]] }]
 
-[fixed]
+[[bodies]]
 name = "block"
+kind = "quasistatic"
 geometry = { kind = "block", size = [0.05, 0.02, 0.05] }
 material = "soft-tissue"
 clamped = [{ nodes = [0, 1, 2] }]
+
+[tool]
+body = "punch"
 """
 
 REFUSED_HAPCO = [
     ("system=hapcoo", 'system = "hapcoo": did you mean "hapco"?'),
     ("system=3", 'system = 3: choose "multirate", "hapco", "snap" or "suction"'),
-    ("system=multirate", "mobile: unknown key; it belongs to a scene of hapco, and system = "),
-    ("bodies=[]", 'bodies = []: unknown key; it belongs to a scene of multirate, and system = "hapco" makes'),
-    ("tool={}", "tool: unknown key; it belongs to a scene of multirate"),
+    ("system=snap", 'bodies: unknown key; it belongs to a scene of multirate or hapco, and system = "snap"'),
+    ("bodies=[]", "bodies = []"),
+    ("tool={}", "tool.body: the key is missing"),
+    ("tool.body=punsh", 'tool.body = "punsh": no such body; did you mean "punch"?'),
     ("gas={}", "gas: unknown key; it belongs to a scene of suction"),
-    ("mobile.fixed=[]", "mobile.fixed = []: unknown key; nodes that follow the hand or stay where they are"),
-    ("fixed.contact=[]", "fixed.contact = []: unknown key"),
-    ("mobile.mass=1", "mobile.mass = 1: unknown key; a quasi-static body has the density of its material"),
-    ("fixed.clamped=[]", "fixed.clamped = []: the key is missing (nodes that hold the body: without them"),
-    ("fixed.clamped=[{end='last'}]", 'fixed.clamped[0].end = "last": only a beam has ends; choose box,'),
-    ("mobile.contact=[{end='last'}]", 'mobile.contact[0].end = "last": only a beam has ends; choose box,'),
-    ("fixed.name=punch", 'fixed.name = "punch": the mobile body has this name already'),
-    ("fixed={name='a',geometry={kind='sphere',radius=1},clamped=[]}", "fixed.material: the key is missing"),
-    ("fixed.geometry={kind='hexs'}", 'fixed.geometry.kind = "hexs": did you mean "hexes"?'),
-    ("fixed.geometry={kind='body',path='a.msh'}", "ending that is not read here; use .h5 or .hdf5"),
-    ("fixed.geometry={kind='body',path='no.h5'}", 'fixed.geometry.path = "no.h5" is not there'),
-    ("fixed.integration=half", 'fixed.integration = "half": choose "bbar", "selective" or "full"'),
-    ("fixed.material.poisson_ratio=0.5", "poisson_ratio = 0.5 is too large; it must be below 0.5"),
+    (
+        "bodies.punch.fixed=[]",
+        "bodies.punch.fixed = []: unknown key; nodes that follow the hand or stay where they are",
+    ),
+    ("bodies.block.contact=[{nodes=[1]}]", 'the hand moves "punch"; only that one chooses what may touch'),
+    (
+        "bodies.punch.mass=1",
+        "bodies.punch.mass = 1: unknown key; a quasi-static body has the density of its material",
+    ),
+    (
+        "bodies.block.clamped=[]",
+        "bodies.block.clamped = []: the key is missing (nodes that hold the body: without them",
+    ),
+    (
+        "bodies.block.clamped=[{end='last'}]",
+        'bodies.block.clamped[0].end = "last": only a beam has ends; choose box,',
+    ),
+    (
+        "bodies.punch.contact=[{end='last'}]",
+        'bodies.punch.contact[0].end = "last": only a beam has ends; choose box,',
+    ),
+    ("bodies.block.name=punch", 'name = "punch": another body has this name already'),
+    (
+        "bodies.block={kind='quasistatic',name='a',geometry={kind='sphere',radius=1},clamped=[]}",
+        "bodies.a.material: the key is missing",
+    ),
+    ("bodies.block.geometry={kind='hexs'}", 'bodies.block.geometry.kind = "hexs": did you mean "hexes"?'),
+    ("bodies.block.geometry={kind='body',path='a.msh'}", "ending that is not read here; use .h5 or .hdf5"),
+    ("bodies.block.geometry={kind='body',path='no.h5'}", 'bodies.block.geometry.path = "no.h5" is not there'),
+    (
+        "bodies.block.integration=half",
+        'bodies.block.integration = "half": choose "bbar", "selective" or "full"',
+    ),
+    ("bodies.block.material.poisson_ratio=0.5", "poisson_ratio = 0.5 is too large; it must be below 0.5"),
     ("friction.default=-1", "friction.default = -1 is too small; it must be at least 0"),
     ("friction.pairs=[]", "friction.pairs = []: unknown key"),
     ("contact.tolerance=-1", "contact.tolerance = -1 is too small"),
     ("contact.normals=flat", 'contact.normals = "flat": '),
     ("solver.name=andersen", 'solver.name = "andersen": did you mean "anderson"?'),
     ("solver.time_cap=1 mm", "is a length where a time is needed"),
-    ("hold.mode=loose", 'hold.mode = "loose": choose "coupling" or "direct"'),
-    ("hold.node=3", "hold.node = 3: unknown key"),
+    ("tool.hold.mode=loose", 'tool.hold.mode = "loose": choose "coupling" or "direct"'),
+    ("tool.hold.node=3", "tool.hold.node = 3: unknown key"),
     ("zoom.scale=0", "zoom.scale = 0 is too small; it must be above 0"),
     ("stylus.weigth=1", 'stylus.weigth = 1: unknown key; did you mean "weight"?'),
 ]
@@ -213,12 +240,13 @@ def test_a_refused_key_of_a_hapco_scene_is_told_in_the_same_way(override, said):
 
 def test_a_body_file_brings_its_material_and_its_clamps_and_keeps_its_axes(tmp_path):
     (tmp_path / "block.h5").touch()
-    own = f"fixed={{name='block',geometry={{kind='body',path='{tmp_path}/block.h5'}}}}"
+    file = f"geometry={{kind='body',path='{tmp_path}/block.h5'}}"
+    own = f"bodies.block={{kind='quasistatic',name='block',{file}}}"
     assert parse_scene(HAPCO, "punch.toml", [own]).fixed.material is None
     for more, said in (
-        ("fixed.material=liver", "fixed.material = "),
-        ("fixed.clamped=[{nodes=[1]}]", "fixed.clamped = "),
-        ("fixed.placement.scale=2", "fixed.placement: a body file keeps its axes and its size"),
+        ("bodies.block.material=liver", "bodies.block.material = "),
+        ("bodies.block.clamped=[{nodes=[1]}]", "bodies.block.clamped: the body file has"),
+        ("bodies.block.placement.scale=2", "bodies.block.placement: a body file keeps its axes and its size"),
     ):
         with pytest.raises(ConfigError, match=re.escape(said)):
             parse_scene(HAPCO, "punch.toml", [own, more])

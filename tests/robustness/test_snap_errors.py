@@ -50,7 +50,7 @@ REFUSED = [
     ("misalignment.rotation=[0, 0, 0, 1]", "has a null axis"),
     ("integration.substeps=21", "integration.substeps = 21 is too large"),
     ("solver.name=newton", 'solver.name = "newton": choose "maximal-dissipation" or "gauss-seidel"'),
-    ("mobile={}", 'it belongs to a scene of hapco, and system = "snap" makes this one of snap'),
+    ("zoom={}", 'it belongs to a scene of hapco, and system = "snap" makes this one of snap'),
 ]
 
 

@@ -46,9 +46,9 @@ CONTACTS = {
 QUICK = (
     "safety.fade_in=0.05",
     "device.path=[[0, 0, 0.0555, 0], [0.15, 0, 0.045, 0], [0.35, 0.006, 0.045, 0], [0.5, 0.006, 0.056, 0]]",
-    "mobile.placement.position=[0, 0.0355, 0]",
-    "mobile.clamped=[{box=[[-1, 0.0554, -1], [1, 1, 1]]}]",
-    "mobile.contact=[{box=[[-1, -1, -1], [1, 0.0156, 1]]}]",
+    "bodies.punch.placement.position=[0, 0.0355, 0]",
+    "bodies.punch.clamped=[{box=[[-1, 0.0554, -1], [1, 1, 1]]}]",
+    "bodies.punch.contact=[{box=[[-1, -1, -1], [1, 0.0156, 1]]}]",
     "workspace.offset=[0, 0.0555, 0]",
 )
 BLOCK = Options("hapco-16", QUICK, device="mock", lock_step=True, baseline=False)
@@ -148,8 +148,8 @@ def test_twice_the_moduli_are_twice_the_force(tmp_path):
     forces = []
     for k, factor in enumerate((1.0, 2.0)):
         moduli = (
-            f"mobile.material.youngs_modulus={69e9 * factor}",
-            f"fixed.material.youngs_modulus={45e3 * factor}",
+            f"bodies.punch.material.youngs_modulus={69e9 * factor}",
+            f"bodies.tissue.material.youngs_modulus={45e3 * factor}",
         )
         # the hand is led past its spring: a table that no force moves
         path = tmp_path / f"{k}.h5"
@@ -179,7 +179,7 @@ def changed_run(tmp_path_factory, own_cache):
         if step == 10:
             session.change("friction.default", 0.0)
         if step == 16:
-            session.change("fixed.material.youngs_modulus", 90e3)
+            session.change("bodies.tissue.material.youngs_modulus", 90e3)
         return latest()
 
     session.visual.latest = look
@@ -195,7 +195,7 @@ def test_a_change_takes_effect_at_the_next_low_step_and_not_before(changed_run):
     softer, stiffer = made[0][0], made[5][0]
     assert [step for step, _ in made] == [*range(softer, softer + 5), *range(stiffer, stiffer + 5)]
     assert all(text.startswith("friction.default=") for _, text in made[:5])
-    assert all(text.startswith("fixed.material.youngs_modulus=") for _, text in made[5:])
+    assert all(text.startswith("bodies.tissue.material.youngs_modulus=") for _, text in made[5:])
     c, ratio = recording.columns, session.rig.ratio
     assert np.array_equal(c["frame"], 1 + np.arange(len(c["frame"])) // ratio)
     plain = run(replace(BLOCK, record=path.with_name("plain.h5")))
@@ -263,8 +263,8 @@ def test_every_live_key_of_every_scene_reaches_the_servo(scene):
 
 
 def test_the_coupling_has_its_gains_among_the_live_keys_and_a_direct_hold_none():
-    keys = {live.key for live in live_keys(load_scene("hapco-block", ["hold={mode='coupling'}"]))}
-    gains = {f"hold.{a}{b}" for a in ("", "rotational_") for b in ("stiffness", "damping")}
+    keys = {live.key for live in live_keys(load_scene("hapco-block", ["tool.hold={mode='coupling'}"]))}
+    gains = {f"tool.hold.{a}{b}" for a in ("", "rotational_") for b in ("stiffness", "damping")}
     assert gains <= keys
     assert not gains & {live.key for live in live_keys(load_scene("hapco-block"))}
 
@@ -272,8 +272,14 @@ def test_the_coupling_has_its_gains_among_the_live_keys_and_a_direct_hold_none()
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("fixed.material.poisson_ratio=0.3", "part of K.-1; give it with --set when the scene begins"),
-        ("fixed.integration=full", "cannot be changed while it runs; what can be is friction.default"),
+        (
+            "bodies.tissue.material.poisson_ratio=0.3",
+            "part of K.-1; give it with --set when the scene begins",
+        ),
+        (
+            "bodies.tissue.integration=full",
+            "cannot be changed while it runs; what can be is friction.default",
+        ),
         ("friction.default=-1", "friction.default = -1 is too small"),
     ],
 )
@@ -303,7 +309,9 @@ def test_a_body_from_a_file_is_felt_as_the_one_that_was_written(tmp_path):
         tmp_path / "body.h5", BodyFile(fixed.mesh, fixed.material, fixed.clamped, None, fixed.K, inverse)
     )
     session.run()
-    own = f"fixed={{name='read',geometry={{kind='body',path='{tmp_path}/body.h5'}}}}"
+    own = (
+        f"bodies.tissue={{kind='quasistatic',name='read',geometry={{kind='body',path='{tmp_path}/body.h5'}}}}"
+    )
     run(replace(BLOCK, duration=0.3, record=tmp_path / "read.h5", overrides=(*QUICK, own)))
     made, read = (force(columns_of(tmp_path / f"{name}.h5")) for name in ("made", "read"))
     assert np.abs(made).max() > 0.1
@@ -367,7 +375,7 @@ def coloured(picture, colour):
 
 
 def test_a_picture_shows_both_bodies_and_the_contacts_by_their_state():
-    colours = "mobile.colour=[0.2, 0.3, 0.9]", "fixed.colour=[0.9, 0.6, 0.2]"
+    colours = "bodies.punch.colour=[0.2, 0.3, 0.9]", "bodies.tissue.colour=[0.9, 0.6, 0.2]"
     done = run(replace(BLOCK, overrides=(*QUICK, *colours)))
     try:
         pictures = take_pictures(done.geometry, done.states, done.view)

@@ -110,7 +110,9 @@ def test_the_meshes_of_a_saved_scene_are_found_from_any_folder(tmp_path, monkeyp
     (tmp_path / "here" / "body.msh").touch()  # read when the scene is built
     text = load_scene("hapco-liver").origin.text
     told = parse_scene(
-        text, tmp_path / "here" / "scene.toml", ('fixed.geometry={kind="file", path="body.msh", scale=0.02}',)
+        text,
+        tmp_path / "here" / "scene.toml",
+        ('bodies.organ.geometry={kind="file", path="body.msh", scale=0.02}',),
     )
     monkeypatch.chdir(tmp_path)
     again = parse_scene(scene_text(told), Path("elsewhere") / "scene.toml")

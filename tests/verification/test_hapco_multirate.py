@@ -244,9 +244,9 @@ QUICK = (
     'loops="multirate"',
     "safety.fade_in=0.05",
     "device.path=[[0, 0, 0.0555, 0], [0.15, 0, 0.045, 0], [0.35, 0.006, 0.045, 0], [0.5, 0.006, 0.056, 0]]",
-    "mobile.placement.position=[0, 0.0355, 0]",
-    "mobile.clamped=[{box=[[-1, 0.0554, -1], [1, 1, 1]]}]",
-    "mobile.contact=[{box=[[-1, -1, -1], [1, 0.0156, 1]]}]",
+    "bodies.punch.placement.position=[0, 0.0355, 0]",
+    "bodies.punch.clamped=[{box=[[-1, 0.0554, -1], [1, 1, 1]]}]",
+    "bodies.punch.contact=[{box=[[-1, -1, -1], [1, 0.0156, 1]]}]",
     "workspace.offset=[0, 0.0555, 0]",
 )
 

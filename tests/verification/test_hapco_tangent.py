@@ -263,7 +263,7 @@ def test_only_a_body_that_is_where_the_hand_is_can_be_followed():
     with pytest.raises(InputError, match="where the hand is"):
         make_tangent(*setup(0.3)[:3], Hold(direct=False))
     with pytest.raises(ConfigError, match=r'hold\.mode.*"tangent" needs a body that is where the hand is'):
-        load_scene("hapco-16", ["loops=tangent", "hold.mode=coupling"])
+        load_scene("hapco-16", ["loops=tangent", "tool.hold.mode=coupling"])
 
 
 def test_the_compiled_function_takes_this_servo_only():

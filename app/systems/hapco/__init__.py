@@ -39,14 +39,14 @@ class Hapco(System):
         return [
             Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
             *(
-                around(f"{key}.material.youngs_modulus", "material", f"E of {body.name}", "Pa",
+                around(f"bodies.{body.name}.material.youngs_modulus", "material", f"E of {body.name}", "Pa",
                         body.material.youngs_modulus)
-                for key, body in (("mobile", spec.mobile), ("fixed", spec.fixed))
+                for body in (spec.mobile, spec.fixed)
                 if body.material is not None
             ),
             Live("contact.tolerance", "contact", "tolerance", "m", 0.0, max(0.01, 2 * tolerance), tolerance,
                  help="gap below which a vertex is a contact"),
-            *hold_keys("hold", spec.hold),
+            *hold_keys("tool.hold", spec.hold),
             *_solver_keys(solver),
             Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
             Live("solver.time_cap", "solver", "most time", "s", 0.0, max(0.005, solver.time_cap),

@@ -7,7 +7,6 @@ from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import chosen_nodes, key_of
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.live import device_values
-from palpo.config.schema.body import ElasticBody
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.solvers.family import OUTER_STOPS
@@ -21,10 +20,9 @@ SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZ
 def build_bodies(spec: HapcoScene, progress: Progress) -> tuple[QuasistaticBody, QuasistaticBody]:
     """The mobile and the fixed body at rest, K^-1 computed or loaded; raises InputError."""
     bodies = []
-    for key in ("mobile", "fixed"):
-        told: ElasticBody = getattr(spec, key)
+    for told in (spec.mobile, spec.fixed):
         with progress.stage(f"K^-1 of {told.name}, or loading it"):
-            bodies.append(quasistatic_body(told, key_of(spec, key, "clamped"), spec.gravity))
+            bodies.append(quasistatic_body(told, key_of(spec, "bodies", told.name, "clamped"), spec.gravity))
     return bodies[0], bodies[1]
 
 
@@ -32,7 +30,7 @@ def detection_of(spec: HapcoScene, mobile: QuasistaticBody) -> Detection:
     """How contacts are found; InputError for a region without a boundary node."""
     vertices = None
     if spec.mobile.contact:
-        key = key_of(spec, "mobile", "contact")
+        key = key_of(spec, "bodies", spec.mobile.name, "contact")
         chosen = chosen_nodes(key, spec.mobile.name, spec.mobile.contact, mobile.mesh.nodes, "chooses")
         vertices = np.intersect1d(chosen, mobile.surface_nodes)
     contact = spec.contact
