@@ -67,7 +67,7 @@ def suction(
 
 def _of_mesh(nodes: int) -> list[str]:
     """Overrides of the cube's scene, which ships with a coarser cup than the thesis's."""
-    return [f"cups.0.geometry.resolution={nodes}"]
+    return [f"bodies.0.geometry.resolution={nodes}"]
 
 
 def _measured(
@@ -132,9 +132,7 @@ def of_sixteen(spec: SuctionScene) -> SuctionScene:
         placement = first.placement.model_copy(update={"position": (x, first.placement.position[1], z)})
         cups.append(first.model_copy(update={"name": f"cup{k}", "placement": placement}))
     plate = spec.partner.geometry.model_copy(update={"size": (0.27, 0.008, 0.27), "divisions": (18, 1, 18)})
-    return spec.model_copy(
-        update={"cups": tuple(cups), "partner": spec.partner.model_copy(update={"geometry": plate})}
-    )
+    return spec.model_copy(update={"bodies": (*cups, spec.partner.model_copy(update={"geometry": plate}))})
 
 
 def _run(spec: SuctionScene, most: int) -> SuctionBuild:

@@ -1,36 +1,82 @@
 """Scenes as they were written before all systems had one list of bodies: read as today's.
 
-A HapCo scene had its bodies as `[mobile]` and `[fixed]`, and `[hold]` beside them. Files, recordings and
-`--set` of that time go on working.
+A HapCo scene had its bodies as `[mobile]` and `[fixed]`, with `[hold]` beside them, a suction scene as
+`[[cups]]` and `[partner]`. Files, recordings and `--set` of that time go on working.
 """
 
+from collections.abc import Iterator
 from typing import Any
+
+_PRESSED = ("mobile", "fixed", "hold")
+_STUCK = ("cups", "partner")
+_PARTNERS = {"static": "mesh", "soft": "tets"}
+"""What kinds of partner are called today."""
 
 
 def as_today(tables: dict[str, Any]) -> dict[str, Any]:
     """The tables of a scene in today's form; tables that have it already come back as they are."""
-    if "bodies" in tables or not isinstance(tables.get("mobile"), dict):
+    if "bodies" in tables:
         return tables
-    mobile, rest = tables["mobile"], {key: tables[key] for key in tables if key not in _PLACES}
-    bodies = [{"kind": "quasistatic"} | body for body in (mobile, tables.get("fixed")) if body is not None]
-    hold = {"hold": tables["hold"]} if "hold" in tables else {}
-    return {**rest, "bodies": bodies, "tool": {"body": mobile.get("name"), **hold}}
+    if isinstance(mobile := tables.get("mobile"), dict):
+        hold = {"hold": tables["hold"]} if "hold" in tables else {}
+        tool = {"body": mobile.get("name"), **hold}
+        return {**_without(tables, _PRESSED), "bodies": list(_bodies(tables)), "tool": tool}
+    if isinstance(tables.get("cups"), list):
+        return {**_without(tables, _STUCK), "bodies": list(_bodies(tables))}
+    return tables
 
 
-_PLACES = ("mobile", "fixed", "hold")
+def _without(tables: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in tables.items() if key not in keys}
+
+
+def _bodies(tables: dict[str, Any]) -> Iterator[Any]:
+    """The bodies of earlier tables as today's list has them."""
+    for key in ("mobile", "fixed"):
+        if key in tables:
+            yield _body_today(key, tables[key])
+    yield from (_body_today("cups", cup) for cup in tables.get("cups", ()))
+    if "partner" in tables:
+        yield _body_today("partner", tables["partner"])
+
+
+def _body_today(key: str, body: Any) -> Any:
+    """One body as today's list has it."""
+    if not isinstance(body, dict):
+        return body
+    if key == "partner":
+        return {"name": "partner", **body, "kind": _kind_today(body.get("kind"))}
+    return {"kind": "cup" if key == "cups" else "quasistatic", **body}
+
+
+def _kind_today(kind: Any) -> Any:
+    return _PARTNERS.get(kind, kind) if isinstance(kind, str) else kind
 
 
 def key_today(tables: dict[str, Any], parts: list[str], value: Any) -> tuple[list[str], Any]:
     """A key's parts and the value to put there as they are in today's tables, from those of any time."""
-    bodies, tool = tables.get("bodies"), tables.get("tool")
-    if parts[0] not in _PLACES or not isinstance(bodies, list) or not isinstance(tool, dict):
+    bodies = tables.get("bodies")
+    if not isinstance(bodies, list) or not all(isinstance(body, dict) for body in bodies):
         return parts, value
-    if parts[0] == "hold":
+    if parts[0] == "hold" and "tool" in tables:
         return ["tool", *parts], value
-    held = [isinstance(body, dict) and body.get("name") == tool.get("body") for body in bodies]
-    wanted = parts[0] == "mobile"
-    if len(held) != 2 or sum(held) != 1:
+    held = tables["tool"].get("body") if isinstance(tables.get("tool"), dict) else None
+    whole, below = 1, parts[1:]
+    match parts[0]:
+        case "mobile" | "fixed" if held is not None:
+            meant = [body for body in bodies if (body.get("name") == held) == (parts[0] == "mobile")]
+        case "partner":
+            meant = [body for body in bodies if body.get("kind") != "cup"]
+        case "cups" if below:
+            cups = [body for body in bodies if body.get("kind") == "cup"]
+            meant = [cup for i, cup in enumerate(cups) if below[0] in (cup.get("name"), str(i))]
+            whole, below = 2, below[1:]
+        case _:
+            return parts, value
+    if len(meant) != 1 or "name" not in meant[0]:
         return parts, value
-    if len(parts) == 1 and isinstance(value, dict):
-        value = {"kind": "quasistatic"} | value
-    return ["bodies", str(bodies[held.index(wanted)]["name"]), *parts[1:]], value
+    if len(parts) == whole:
+        value = _body_today(parts[0], value)
+    elif parts[0] == "partner" and below == ["kind"]:
+        value = _kind_today(value)
+    return ["bodies", str(meant[0]["name"]), *below], value

@@ -35,11 +35,14 @@ Any key can be set for one run:
 Items of lists go by their number from 0, bodies by their name too: `friction.pairs.0.mu`,
 `bodies.wire.rate`.
 
-What computes a scene follows from what stands in it: two bodies of `kind = "quasistatic"` are a HapCo
-scene's, `[connector]` a snap scene's, `[[cups]]` and `[partner]` a suction scene's, all else is a multi-rate
-scene's. The key `system`, `multirate`, `hapco`, `snap` or `suction`, may say so too; a key of another
-system is refused, with what made the scene one of its own. They share many keys; keys of one system
-only come last. Packages can bring further systems (CONTRIBUTING.md).
+What computes a scene follows from what stands in it: two bodies of `kind = "quasistatic"` make a
+HapCo scene, a body of `kind = "cup"` makes a suction scene, `[connector]` a snap scene; all else is
+a multi-rate scene. The key `system`, `multirate`, `hapco`, `snap` or `suction`, may say so too; a
+key of another system is refused, with what made the scene one of its own. They share many keys;
+keys of one system only come last. Packages can bring further systems (CONTRIBUTING.md).
+
+A scene as it was written before all systems listed their bodies, with `[mobile]`, `[fixed]` and
+`[hold]` or with `[[cups]]` and `[partner]`, is read as before.
 
 This page is written by `make docs` from the specifications in `config/schema`; a test compares the
 two.

@@ -79,8 +79,9 @@ def pull(resolution: int, case: tuple[str, float]) -> Trace:
     path = [(0.0, 0.0), (down, low), (down + REST, low), (down + REST + up, UP)]
     around = int(np.ceil(np.pi * pipe / CELL))
     partner = (
-        f'{{kind="static", placement={{position=[0, {-0.5 * pipe!r}, 0]}}, geometry={{kind="cylinder", '
-        f'radius={0.5 * pipe!r}, length={LENGTH!r}, axis="z", around={around}, along=24}}}}'
+        f'{{name="partner", kind="mesh", placement={{position=[0, {-0.5 * pipe!r}, 0]}}, '
+        f'geometry={{kind="cylinder", axis="z", radius={0.5 * pipe!r}, length={LENGTH!r}, '
+        f"around={around}, along=24}}}}"
     )
 
     def let_go(suction: Suction) -> bool:

@@ -80,12 +80,12 @@ def changes(
     made = [
         f"rates.low_hz={hz!r}",
         AIRTIGHT,
-        f'cups.cup.geometry={{kind="cup", model="{model}", resolution={resolution}}}',
-        f"cups.cup.placement={{position=[{x!r}, {clearance!r}, 0]}}",
-        f'cups.cup.drive={{kind="scripted", path=[{rows}]}}',
+        f'bodies.cup.geometry={{kind="cup", model="{model}", resolution={resolution}}}',
+        f"bodies.cup.placement={{position=[{x!r}, {clearance!r}, 0]}}",
+        f'bodies.cup.drive={{kind="scripted", path=[{rows}]}}',
     ]
     if partner:
-        made.append(f"partner={partner}")
+        made.append(f"bodies.1={partner}")
     if mu is not None:
         made.append(f"friction.default={mu!r}")
     return [*made, *more]
@@ -113,8 +113,8 @@ def soft_cube(geometry: str) -> str:
     """The thesis's soft cube, 10 kPa and 30 g, on the ground; its geometry as a TOML table."""
     material = '{name="silicone", youngs_modulus=10e3, poisson_ratio=0.42}'
     return (
-        f'{{kind="soft", mass=0.03, ground={GROUND!r}, material={material}, geometry={geometry}, '
-        f"placement={{position=[0, {-0.5 * SIDE!r}, 0]}}}}"
+        f'{{name="partner", kind="tets", mass=0.03, ground={GROUND!r}, material={material}, '
+        f"geometry={geometry}, placement={{position=[0, {-0.5 * SIDE!r}, 0]}}}}"
     )
 
 

@@ -137,7 +137,7 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
             ).uniform(-1.0, 1.0, 3)
             varied = self.scene.with_(
                 {
-                    "partner.mass": spec.partner.mass * float(mass),
+                    f"bodies.{self._body}.mass": spec.partner.mass * float(mass),
                     "gas.seal.rms": spec.gas.seal.rms * float(leak),
                     "friction.default": spec.friction.default * float(friction),
                 }

@@ -101,7 +101,7 @@ SoftShape = Annotated[
 
 
 class _Partner(Spec):
-    name: Name = Field("partner", description="Unique name: a letter, then letters, digits, _ or -.")
+    name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     roughness: Roughness = Field(5e-6, description=ROUGHNESS)
     colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
@@ -117,7 +117,7 @@ class StaticPartner(_Partner):
         ("material", "mass", "density", "fixed", "ground"), _NEVER_MOVES
     )
 
-    kind: Literal["static"]
+    kind: Literal["mesh"]
     geometry: RigidShape = Field(description="Its shape; a closed surface.")
 
 
@@ -131,7 +131,7 @@ class RigidPartner(_MovingPartner):
     """A rigid body; exactly one of density and mass is given."""
 
     misplaced: ClassVar[dict[str, str]] = {
-        "fixed": 'a rigid body that never moves is kind = "static"',
+        "fixed": 'a rigid body that never moves is kind = "mesh"',
         "material": "a rigid body has density or mass instead",
     }
 
@@ -149,7 +149,7 @@ class RigidPartner(_MovingPartner):
 class SoftPartner(_MovingPartner):
     """A soft body of corotational tetrahedra."""
 
-    kind: Literal["soft"]
+    kind: Literal["tets"]
     geometry: SoftShape = Field(description="Its shape.")
     material: Material = Field(description='A name such as `"silicone"`, or a table.')
     mass: Mass | None = Field(None, gt=0, description="Instead of the material's density.")
@@ -163,4 +163,4 @@ class SoftPartner(_MovingPartner):
         return self
 
 
-Partner = Annotated[StaticPartner | RigidPartner | SoftPartner, Field(discriminator="kind"), Kinds()]
+Partner = StaticPartner | RigidPartner | SoftPartner

@@ -3,6 +3,7 @@
 docs/suction.md gives the reasons of the values that the thesis leaves open.
 """
 
+from collections.abc import Set
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -18,7 +19,14 @@ from palpo.config.schema.geometry import (
     VolumeFile,
 )
 from palpo.config.schema.material import Material
-from palpo.config.schema.partner import ROUGHNESS, Partner, Roughness
+from palpo.config.schema.partner import (
+    ROUGHNESS,
+    Partner,
+    RigidPartner,
+    Roughness,
+    SoftPartner,
+    StaticPartner,
+)
 from palpo.config.schema.pump import CupLine
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.scene import BaseScene
@@ -123,6 +131,7 @@ class Cup(Spec):
         "density": "it stands in the material; a mass takes its place",
     }
 
+    kind: Literal["cup"]
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     geometry: CupGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")
@@ -154,6 +163,11 @@ class Cup(Spec):
                     said = "only a beam has ends; choose box, sphere or nodes"
                     raise refuse(said, "geometry", "held", i, "end")
         return self
+
+
+SuctionBody = Annotated[
+    Cup | StaticPartner | RigidPartner | SoftPartner, Field(discriminator="kind"), Kinds()
+]
 
 
 class SuctionContact(Spec):
@@ -218,8 +232,7 @@ class SuctionScene(BaseScene):
         description="What computes the scene: cups that stick by the pressure of the air they shut in.",
     )
     rates: SuctionRates = Field(SuctionRates(), description="Rates of the loops.")
-    cups: tuple[Cup, ...] = Field(min_length=1, description="The cups.")
-    partner: Partner = Field(description="What they are set on.")
+    bodies: tuple[SuctionBody, ...] = Field(description="The cups, and the one body that they are set on.")
     contact: SuctionContact = Field(SuctionContact(), description="Distances of contact and sealing.")
     friction: SuctionFriction = Field(SuctionFriction(), description="Coefficient of friction.")
     gas: Gas = Field(PassiveGas(kind="passive"), description="The air in the cavities.")
@@ -228,6 +241,21 @@ class SuctionScene(BaseScene):
         description="Whether cavities end where the gap is the sealing distance, or at the next vertices.",
     )
     solver: SuctionSolver = Field(SuctionSolver(), description="Solver of contacts and pressures.")
+
+    @classmethod
+    def claims(cls, kinds: Set[str]) -> bool:
+        """See BaseScene."""
+        return "cup" in kinds
+
+    @property
+    def cups(self) -> tuple[Cup, ...]:
+        """The cups."""
+        return tuple(body for body in self.bodies if isinstance(body, Cup))
+
+    @property
+    def partner(self) -> Partner:
+        """What they are set on."""
+        return next(body for body in self.bodies if not isinstance(body, Cup))
 
     def drive_of(self, cup: Cup) -> Drive:
         """What moves a cup; of one that moves as another, that one's."""
@@ -245,24 +273,30 @@ class SuctionScene(BaseScene):
 
     @model_validator(mode="after")
     def _agrees(self) -> "SuctionScene":
+        if not self.cups:
+            raise refuse('a cup is missing; give one body kind = "cup"', "bodies")
+        partners = len(self.bodies) - len(self.cups)
+        if partners != 1:
+            said = "what the cups are set on is missing" if partners == 0 else "cups are set on one body"
+            raise refuse(f'{said}; give one body of kind "mesh", "rigid" or "tets"', "bodies")
         names = [self.partner.name]
         hands = 0
         pumped = isinstance(self.gas, PumpedGas)
         for cup in self.cups:
             if cup.name in names:
                 raise refuse(
-                    "another body has this name already; give each its own", "cups", cup.name, "name"
+                    "another body has this name already; give each its own", "bodies", cup.name, "name"
                 )
             names.append(cup.name)
             hands += isinstance(cup.drive, HandDrive)
             if cup.line is not None and not pumped:
-                raise refuse('a line leads to a pump; give [gas] kind = "pumped"', "cups", cup.name, "line")
+                raise refuse('a line leads to a pump; give [gas] kind = "pumped"', "bodies", cup.name, "line")
             if hands > 1:
                 said = "the device moves another cup already; choose another drive"
-                raise refuse(said, "cups", cup.name, "drive")
+                raise refuse(said, "bodies", cup.name, "drive")
         scripted = [cup.name for cup in self.cups if isinstance(cup.drive, ScriptedDrive)]
         for cup in self.cups:
             if isinstance(cup.drive, SameDrive) and cup.drive.cup not in scripted:
                 said = f"no cup of that name has a scripted drive; {choose(cup.drive.cup, scripted)}"
-                raise refuse(said, "cups", cup.name, "drive", "cup")
+                raise refuse(said, "bodies", cup.name, "drive", "cup")
         return self

@@ -8,44 +8,55 @@ from palpo.app.runtime.live import changed
 from palpo.config.load import list_scenes, load_scene, parse_scene
 from palpo.config.toml import write_toml
 
-HAPCO = [name for name in list_scenes() if name.startswith("hapco-")]
+SCENES = [name for name in list_scenes() if name.startswith(("hapco-", "suction-"))]
+KINDS = {"mesh": "static", "tets": "soft", "rigid": "rigid"}
 
 
 def earlier(text):
-    """A HapCo scene as it was written with a table for each of its bodies."""
+    """A scene as it was written with tables of their own for the bodies of HapCo and of suction."""
     tables = tomllib.loads(text)
-    tool = tables.pop("tool")
+    tool, cups = tables.pop("tool", None), []
     for body in tables.pop("bodies"):
-        del body["kind"]
-        tables["mobile" if body["name"] == tool["body"] else "fixed"] = body
-    return write_toml({**tables, "hold": tool["hold"]})
+        kind = body.pop("kind")
+        if kind == "quasistatic":
+            tables["mobile" if body["name"] == tool["body"] else "fixed"] = body
+        elif kind == "cup":
+            cups.append(body)
+        else:
+            tables["partner"] = {**body, "kind": KINDS[kind]}
+    return write_toml({**tables, **({"hold": tool["hold"]} if tool else {"cups": cups})})
 
 
-@pytest.mark.parametrize("name", HAPCO)
+@pytest.mark.parametrize("name", SCENES)
 def test_an_earlier_scene_is_the_same_scene(name):
     today = load_scene(name)
     text = earlier(today.origin.text)
-    assert "[mobile]" in text and "bodies" not in text
+    assert ("[mobile]" in text or "[partner]" in text) and "bodies" not in text
     assert parse_scene(text, today.origin.path).model_dump() == today.model_dump()
 
 
 EARLIER_KEYS = [
-    ("mobile.placement.position=[0, 1, 0]", "bodies.punch.placement.position=[0, 1, 0]"),
-    ("fixed.material.youngs_modulus=3000", "bodies.tissue.material.youngs_modulus=3000"),
-    ("hold.mode=coupling", "tool.hold.mode=coupling"),
+    ("hapco-16", "mobile.placement.position=[0, 1, 0]", "bodies.punch.placement.position=[0, 1, 0]"),
+    ("hapco-16", "fixed.material.youngs_modulus=3000", "bodies.tissue.material.youngs_modulus=3000"),
+    ("hapco-16", "hold.mode=coupling", "tool.hold.mode=coupling"),
+    ("hapco-16", "mobile.clamped[0]={nodes=[1]}", "bodies.punch.clamped[0]={nodes=[1]}"),
+    ("suction-gripper", "cups.high.line.length=1", "bodies.high.line.length=1"),
+    ("suction-gripper", "cups.3.line.length=1", "bodies.high.line.length=1"),
+    ("suction-gripper", "partner.density=1000", "bodies.plate.density=1000"),
     (
-        "mobile.clamped[0].box=[[-1, 0, -1], [1, 1, 1]]",
-        "bodies.punch.clamped[0].box=[[-1, 0, -1], [1, 1, 1]]",
+        "suction-cube",
+        "partner={kind='static',geometry={kind='plate'}}",
+        "bodies.cube={kind='mesh',name='partner',geometry={kind='plate'}}",
     ),
 ]
 
 
-@pytest.mark.parametrize(("then", "now"), EARLIER_KEYS)
+@pytest.mark.parametrize(("scene", "then", "now"), EARLIER_KEYS)
 @pytest.mark.parametrize("form", [earlier, str], ids=["earlier file", "today's file"])
-def test_an_earlier_key_reaches_what_it_reached(form, then, now):
-    today = load_scene("hapco-16", [now])
+def test_an_earlier_key_reaches_what_it_reached(form, scene, then, now):
+    today = load_scene(scene, [now])
     told = parse_scene(form(today.origin.text), today.origin.path, [then])
-    assert told.model_dump() == today.model_dump() != load_scene("hapco-16").model_dump()
+    assert told.model_dump() == today.model_dump() != load_scene(scene).model_dump()
 
 
 def test_a_change_that_an_earlier_recording_holds_replaces_one_of_today():

@@ -17,12 +17,14 @@ SCENE = """
 system = "suction"
 title = "A cup lifts a cube"
 
-[[cups]]
+[[bodies]]
 name = "cup"
+kind = "cup"
 geometry = { kind = "cup", model = "small" }
 drive = { kind = "scripted", path = [[0, 0, 0, 0], [2, 0, "-1 mm", 0]] }
 
-[partner]
+[[bodies]]
+name = "partner"
 kind = "rigid"
 geometry = { kind = "block", size = [0.1, 0.1, 0.1] }
 mass = "50 g"
@@ -32,7 +34,7 @@ ground = 0
 kind = "passive"
 """
 
-REVOLVED = "cups.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.004,stem=0.009,opening=%s}"
+REVOLVED = "bodies.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.004,stem=0.009,opening=%s}"
 
 REFUSED = [
     # the air
@@ -58,8 +60,8 @@ REFUSED = [
         "is a length where a flow is needed",
     ),
     ("gas={kind='pumped'}", "gas.manifold: the key is missing"),
-    ("cups.cup.line={}", 'cups.cup.line: a line leads to a pump; give [gas] kind = "pumped"'),
-    ("cups.cup.drive={kind='same',cup='cap'}", "no cup of that name has a scripted drive"),
+    ("bodies.cup.line={}", 'bodies.cup.line: a line leads to a pump; give [gas] kind = "pumped"'),
+    ("bodies.cup.drive={kind='same',cup='cap'}", "no cup of that name has a scripted drive"),
     (
         "gas={kind='passive',leak='5 um'}",
         'gas.leak = "5 um": unknown key; the seal says how air gets by; rims that are tight by',
@@ -83,31 +85,47 @@ REFUSED = [
     ("contact.alarm=0", "contact.alarm = 0 is too small"),
     ("contact.tolerance=1", "contact.tolerance = 1: unknown key"),
     # cups
-    ("cups=[]", "cups = [] has too few items"),
-    (REVOLVED % "0", "cups.cup.geometry.opening = 0: a cup without an opening has no cavity"),
-    (REVOLVED % "0.007", "cups.cup.geometry.top = 0.008: a cavity narrows upward; give at most its opening"),
-    (REVOLVED % "0.032", "cups.cup.material: the key is missing (a material's name, or a table)"),
-    ("cups.cup.geometry.model=S40", 'cups.cup.geometry.model = "S40": did you mean "S'),
-    ("cups.cup.geometry.resolution=577", "cups.cup.geometry.resolution = 577: choose 76, 125, 141"),
-    ("cups.cup.geometry={kind='bell'}", 'cups.cup.geometry.kind = "bell": choose "cup", "revolved"'),
-    ("cups.cup.geometry={kind='file',path='no.msh',held=[{end='last'}]}", '"no.msh" is not there'),
-    ("cups.cup.drive={kind='cables'}", "cups.cup.drive: only an arm has cables"),
-    ("cups.cup.drive={kind='scripted'}", "cups.cup.drive.path: the key is missing"),
-    ("cups.cup.drive={kind='figure',push=[[0,'1 mm']]}", "is a length where a force is needed"),
-    ("cups.cup.seed=-1", "cups.cup.seed = -1 is too small"),
-    ("cups.cup.fixed=[]", "cups.cup.fixed = []: unknown key; a cup is held by its drive"),
-    ("cups.cup.mass=0", "cups.cup.mass = 0 is too small; it must be above 0"),
-    ("cups.cup.name=partner", 'cups.partner.name = "partner": another body has this name already'),
+    ("bodies=[]", "bodies = []: a cup is missing"),
+    ("bodies.partner={kind='cup',name='b',geometry={kind='arm'},drive={kind='free'}}", "set on is missing"),
+    (REVOLVED % "0", "cup.geometry.opening = 0: a cup without an opening has no cavity"),
+    (
+        REVOLVED % "0.007",
+        "cup.geometry.top = 0.008: a cavity narrows upward; give at most its opening",
+    ),
+    (REVOLVED % "0.032", "bodies.cup.material: the key is missing (a material's name, or a table)"),
+    ("bodies.cup.geometry.model=S40", 'bodies.cup.geometry.model = "S40": did you mean "S'),
+    ("bodies.cup.geometry.resolution=577", "bodies.cup.geometry.resolution = 577: choose 76, 125, 141"),
+    ("bodies.cup.geometry={kind='bell'}", 'bodies.cup.geometry.kind = "bell": choose "cup", "revolved"'),
+    ("bodies.cup.geometry={kind='file',path='no.msh',held=[{end='last'}]}", '"no.msh" is not there'),
+    ("bodies.cup.drive={kind='cables'}", "bodies.cup.drive: only an arm has cables"),
+    ("bodies.cup.drive={kind='scripted'}", "bodies.cup.drive.path: the key is missing"),
+    ("bodies.cup.drive={kind='figure',push=[[0,'1 mm']]}", "is a length where a force is needed"),
+    ("bodies.cup.seed=-1", "bodies.cup.seed = -1 is too small"),
+    ("bodies.cup.fixed=[]", "bodies.cup.fixed = []: unknown key; a cup is held by its drive"),
+    ("bodies.cup.mass=0", "bodies.cup.mass = 0 is too small; it must be above 0"),
+    ("bodies.cup.name=partner", 'bodies.partner.name = "partner": another body has this name already'),
     # the partner
-    ("partner.kind=static", "partner.mass = "),
-    ("partner.density=1000", "partner: density and mass exclude each other"),
-    ("partner.material=steel", "a rigid body has density or mass instead"),
-    ("partner.geometry={kind='plate',bump=0.01}", "partner.geometry.bump = 0.01: bumps must be below half"),
-    ("partner.geometry={kind='tunnel',width=0.02}", "partner.geometry.width = 0.02: the holes overlap"),
-    ("partner.geometry={kind='tunnel',depth=0.2}", "partner.geometry.depth = 0.2: it must lie between"),
-    ("partner.geometry={kind='tunnel',spacing=0.12}", "the holes do not fit a cube of side = 0.115 m"),
-    ("partner.roughness=-1", "partner.roughness = -1 is too small"),
-    ("partner={kind='soft',geometry={kind='bunny'},material='silicone'}", 'geometry.kind = "bunny": choose'),
+    ("bodies.partner.kind=mesh", "bodies.partner.mass = "),
+    ("bodies.partner.density=1000", "bodies.partner: density and mass exclude each other"),
+    ("bodies.partner.material=steel", "a rigid body has density or mass instead"),
+    (
+        "bodies.partner.geometry={kind='plate',bump=0.01}",
+        "geometry.bump = 0.01: bumps must be below half",
+    ),
+    (
+        "bodies.partner.geometry={kind='tunnel',width=0.02}",
+        "geometry.width = 0.02: the holes overlap",
+    ),
+    (
+        "bodies.partner.geometry={kind='tunnel',depth=0.2}",
+        "geometry.depth = 0.2: it must lie between",
+    ),
+    ("bodies.partner.geometry={kind='tunnel',spacing=0.12}", "the holes do not fit a cube of side = 0.115 m"),
+    ("bodies.partner.roughness=-1", "bodies.partner.roughness = -1 is too small"),
+    (
+        "bodies.partner={kind='tets',name='partner',geometry={kind='bunny'},material='silicone'}",
+        'geometry.kind = "bunny": choose',
+    ),
     # the rest
     ("friction.rough=-1", "friction.rough = -1 is too small"),
     ("solver.stop=time", 'solver.stop = "time": choose "residual" or "sweeps"'),
@@ -115,7 +133,7 @@ REFUSED = [
     ("rates.low_hz=30", "rates.low_hz = 30: 1000/30 is no integer"),
     (
         "tool={}",
-        'tool: unknown key; it belongs to a scene of multirate, and system = "suction" makes',
+        'tool: unknown key; it belongs to a scene of multirate or hapco, and system = "suction" makes',
     ),
     ("refine=1", "refine = 1 is neither true nor false"),
 ]
@@ -131,12 +149,12 @@ def test_a_refused_key_is_told_with_its_file_path_and_value(override, said):
 
 
 def test_the_device_moves_one_cup_only():
-    hand = ["cups.cup.drive={kind='hand'}"]
+    hand = ["bodies.cup.drive={kind='hand'}"]
     assert parse_scene(SCENE, "lift.toml", hand).cups[0].drive.kind == "hand"
-    head, partner = SCENE.split("[partner]")
-    second = head + head[head.index("[[cups]]") :] + "[partner]" + partner
-    both = ["cups.1.name=other", "cups.other.drive={kind='hand'}", *hand]
-    with pytest.raises(ConfigError, match=r"cups\.other\.drive: the device moves another cup already"):
+    _, cup, rest = SCENE.split("[[bodies]]")
+    second = SCENE.replace(rest, f"{cup}[[bodies]]{rest}")
+    both = ["bodies.1.name=other", "bodies.other.drive={kind='hand'}", *hand]
+    with pytest.raises(ConfigError, match=r"bodies\.other\.drive: the device moves another cup already"):
         parse_scene(second, "lift.toml", both)
 
 
@@ -156,7 +174,9 @@ def test_a_surface_has_waves_of_50_times_its_height_unless_they_are_given():
 
 def test_friction_falls_with_roughness_half_way_at_the_half_depth():
     scene = parse_scene(
-        SCENE, "lift.toml", ["friction={default=0.8,rough=0.2,half_depth='20 um'}", "partner.roughness=15 um"]
+        SCENE,
+        "lift.toml",
+        ["friction={default=0.8,rough=0.2,half_depth='20 um'}", "bodies.partner.roughness=15 um"],
     )
     assert scene.roughness(scene.cups[0]) == pytest.approx(20e-6)
     assert scene.mu(scene.cups[0]) == pytest.approx(0.5)

@@ -18,7 +18,7 @@ from palpo.physics.exchange.snapshot import PRESSURE
 from tests.scenes.runs import force
 
 # The coarsest cup shows the same outcomes as the reference one, of other sizes.
-COARSE = ("cups.cup.geometry.resolution=76",)
+COARSE = ("bodies.cup.geometry.resolution=76",)
 CUBE = Options("suction-cube", COARSE, device="mock", lock_step=True, baseline=False)
 # Pressed and lifted within a second.
 QUICK = (
@@ -101,7 +101,7 @@ def test_a_run_in_threads_is_repeated_to_the_bit(tmp_path):
 def test_a_live_change_of_friction_leaves_the_rest_and_unknown_keys_are_refused():
     spec = load_scene("suction-cube")
     keys = {live.key for live in live_keys(spec)}
-    assert {"friction.default", "gas.seal.rms", "cups.cup.drive.stiffness"} <= keys
+    assert {"friction.default", "gas.seal.rms", "bodies.cup.drive.stiffness"} <= keys
     given = load_scene("suction-sphere", ['gas={kind="airtight"}'])
     assert {"gas.max_pressure", "gas.leak"} <= {live.key for live in live_keys(given)}
     assert changed(spec, "friction.default=0.1").friction.default == 0.1
@@ -111,7 +111,7 @@ def test_a_live_change_of_friction_leaves_the_rest_and_unknown_keys_are_refused(
 
 def hanging(rms):
     """Height [m] of the cube 1.5 s after the smooth surface it was lifted by has become that rough [m]."""
-    scene = palpo.load("suction-cube", {"cups.cup.geometry.resolution": 76, "gas.seal.rms": 1e-6})
+    scene = palpo.load("suction-cube", {"bodies.cup.geometry.resolution": 76, "gas.seal.rms": 1e-6})
     state = scene.build().start()
     for height, ticks in ((0.0164, 1000), (0.0164, 200), (0.0354, 600)):
         state.step(hand=[0.0, height, 0.0], ticks=ticks)

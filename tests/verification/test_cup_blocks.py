@@ -61,7 +61,7 @@ def test_a_sweep_over_blocks_visits_what_a_sweep_over_the_whole_visits():
 
 def gripper(whole_rows, steps=40):
     """A gripper after so many steps; its forces, pressures and place."""
-    spec = load_scene("suction-gripper", [f"cups.{i}.geometry.resolution=76" for i in range(4)])
+    spec = load_scene("suction-gripper", [f"bodies.{i}.geometry.resolution=76" for i in range(4)])
     made = build(spec)
     suction = made.suction
     if whole_rows:
@@ -90,7 +90,7 @@ def test_a_gripper_lifts_only_once_what_leaks_is_shut(valve, lifted):
     """Against a line of 2 mm in the open, 6 l/min hold 0.27 kPa: 0.1 N on each cup, for a plate of 2 N."""
     spec = load_scene(
         "suction-gripper",
-        [f"cups.high.line.valve={valve}", *(f"cups.{i}.geometry.resolution=76" for i in range(4))],
+        [f"bodies.high.line.valve={valve}", *(f"bodies.{i}.geometry.resolution=76" for i in range(4))],
     )
     made = build(spec)
     suction = made.suction

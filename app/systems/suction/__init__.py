@@ -56,7 +56,7 @@ class Suction(System):
         return [
             Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
             *air,
-            *(key for name, drive in held for key in hold_keys(f"cups.{name}.drive", drive)),
+            *(key for name, drive in held for key in hold_keys(f"bodies.{name}.drive", drive)),
             Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
             Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
             *hand_keys(spec),
@@ -86,7 +86,7 @@ class Suction(System):
         else:
             surface = rigid_surface(spec)
             points, triangles = placed(surface.vertices, told.placement), surface.triangles
-        shapes.add(told.name, points, triangles, colour=told.colour, static=told.kind == "static")
+        shapes.add(told.name, points, triangles, colour=told.colour, static=told.kind == "mesh")
 
     def rehearse(self) -> None:
         """See System."""

@@ -188,7 +188,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         mesh = io.read_tet_mesh(g.path)
         mesh = mesh.with_nodes(mesh.nodes * g.scale)
         require_opening(mesh.surface(told.name).compact(), spec.contact.sealing, g.path)
-        key = key_of(spec, "cups", told.name, "geometry", "held")
+        key = key_of(spec, "bodies", told.name, "geometry", "held")
         nodes = placed(mesh.nodes, told.placement)
         held = chosen_nodes(key, told.name, g.held, nodes, "holds").astype(np.int64)
         height = mesh.nodes[:, 1]
@@ -292,7 +292,7 @@ def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody 
     if not isinstance(told, RigidPartner):
         vertices = surface.vertices @ rotation.T + np.array(told.placement.position)
         return FixedSide(surface.with_vertices(vertices)), None
-    surface.require_volume(key_of(spec, "partner", "geometry"))
+    surface.require_volume(key_of(spec, "bodies", told.name, "geometry"))
     volume, centre, inertia = surface.mass_properties(1.0)
     density = told.density if told.density is not None else (told.mass or 0.0) / volume
     body = RigidBody(
@@ -310,7 +310,7 @@ def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -
     mesh = soft_partner_mesh(told)
     m = told.material
     density = m.density if told.mass is None else told.mass / mesh.volume
-    fixed = chosen_nodes(key_of(spec, "partner", "fixed"), told.name, told.fixed, mesh.nodes)
+    fixed = chosen_nodes(key_of(spec, "bodies", told.name, "fixed"), told.name, told.fixed, mesh.nodes)
     surface = mesh.surface(told.name).used_vertices
     distance = cKDTree(np.vstack([body.x for body in cups])).query(mesh.nodes[surface])[0]
     if told.ground is not None:

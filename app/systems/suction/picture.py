@@ -65,7 +65,7 @@ class SuctionVisual(Frames):
         self._partner = add(
             lambda a, n: Drawable(
                 spec.partner.name, "surface", a, n, partner.surface.triangles.astype(np.int32), 0.0,
-                spec.partner.colour, static=spec.partner.kind == "static",
+                spec.partner.colour, static=spec.partner.kind == "mesh",
             ),
             self._partner_vertices(),
         )  # fmt: skip
