@@ -53,7 +53,7 @@ CASES: dict[str, Pressed] = {
     "wire": Pressed("wire", 0.8, _WIRE),
     "hapco-16": Pressed("hapco-16", 0.8, _PUNCH),
     "hapco-16, coupled": Pressed(
-        "hapco-16", 0.8, (*_PUNCH, 'hold.mode="coupling"', 'hold.stiffness="0.5 N/mm"')
+        "hapco-16", 0.8, (*_PUNCH, 'tool.hold.mode="coupling"', 'tool.hold.stiffness="0.5 N/mm"')
     ),
     "suction-cube": Pressed("suction-cube", 0.8, _CUP),
 }

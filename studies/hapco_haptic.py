@@ -159,8 +159,8 @@ def _hand_claims(firm: list[Row]) -> list[Line]:
 
 
 RUBBER = (
-    'mobile.material={ youngs_modulus = "800 MPa", poisson_ratio = 0.4, density = 1100 }',
-    'fixed.material.youngs_modulus="0.9 MPa"',
+    'bodies.punch.material={ youngs_modulus = "800 MPa", poisson_ratio = 0.4, density = 1100 }',
+    'bodies.tissue.material.youngs_modulus="0.9 MPa"',
     "workspace.force_scale=0.05",
 )
 """001's last trial; 0.9 MPa is twenty times 45 kPa."""
