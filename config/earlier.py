@@ -1,7 +1,8 @@
 """Scenes as they were written before all systems had one list of bodies: read as today's.
 
 A HapCo scene had its bodies as `[mobile]` and `[fixed]`, with `[hold]` beside them, a suction scene as
-`[[cups]]` and `[partner]`. Files, recordings and `--set` of that time go on working.
+`[[cups]]` and `[partner]`, with the hand among the cups' drives. Files, recordings and `--set` of that time
+go on working.
 """
 
 from collections.abc import Iterator
@@ -22,8 +23,18 @@ def as_today(tables: dict[str, Any]) -> dict[str, Any]:
         tool = {"body": mobile.get("name"), **hold}
         return {**_without(tables, _PRESSED), "bodies": list(_bodies(tables)), "tool": tool}
     if isinstance(tables.get("cups"), list):
-        return {**_without(tables, _STUCK), "bodies": list(_bodies(tables))}
+        held = [cup for cup in tables["cups"] if isinstance(cup, dict) and _by_hand(cup.get("drive"))]
+        tool = {"tool": {"body": held[0].get("name"), "hold": _hold(held[0]["drive"])}} if held else {}
+        return {**_without(tables, _STUCK), "bodies": list(_bodies(tables)), **tool}
     return tables
+
+
+def _by_hand(drive: Any) -> bool:
+    return isinstance(drive, dict) and drive.get("kind") == "hand"
+
+
+def _hold(drive: dict[str, Any]) -> dict[str, Any]:
+    return _without(drive, ("kind",))
 
 
 def _without(tables: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
@@ -46,6 +57,8 @@ def _body_today(key: str, body: Any) -> Any:
         return body
     if key == "partner":
         return {"name": "partner", **body, "kind": _kind_today(body.get("kind"))}
+    if key == "cups" and _by_hand(body.get("drive")):
+        body = _without(body, ("drive",))
     return {"kind": "cup" if key == "cups" else "quasistatic", **body}
 
 
@@ -75,6 +88,11 @@ def key_today(tables: dict[str, Any], parts: list[str], value: Any) -> tuple[lis
             return parts, value
     if len(meant) != 1 or "name" not in meant[0]:
         return parts, value
+    if parts[0] == "cups" and below[:1] == ["drive"]:
+        if meant[0]["name"] == held:
+            return ["tool", "hold", *below[1:]], value
+        if _by_hand(value):
+            return ["tool"], {"body": meant[0]["name"], "hold": _hold(value)}
     if len(parts) == whole:
         value = _body_today(parts[0], value)
     elif parts[0] == "partner" and below == ["kind"]:

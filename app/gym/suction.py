@@ -17,7 +17,7 @@ from palpo.app.library.scene import load
 from palpo.app.library.state import State
 from palpo.config.schema.gas import PassiveGas
 from palpo.config.schema.partner import RigidPartner
-from palpo.config.schema.suction import HandDrive, SuctionScene
+from palpo.config.schema.suction import SuctionScene
 
 Floats = NDArray[np.float64]
 Observation = NDArray[np.float32]
@@ -227,7 +227,7 @@ def _usable(spec: Any) -> bool:
     return (
         isinstance(spec, SuctionScene)
         and len(spec.cups) == 1
-        and isinstance(spec.cups[0].drive, HandDrive)
+        and spec.tool is not None
         and isinstance(spec.gas, PassiveGas)
         and isinstance(spec.partner, RigidPartner)
         and spec.partner.mass is not None

@@ -9,7 +9,7 @@ from palpo.config.schema.base import Flag, Spec, choose, refuse
 from palpo.config.schema.body import QuasistaticBody, Region
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
-from palpo.config.schema.tool import Grip
+from palpo.config.schema.tool import Grip, GrippedTool
 from palpo.config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
 
 
@@ -19,13 +19,6 @@ class PressedBody(QuasistaticBody):
     contact: tuple[Region, ...] = Field(
         (), description="Of the tool: boundary nodes that may touch; without it, all that are not clamped."
     )
-
-
-class PressedTool(Spec):
-    """Which of the bodies the hand moves; the device is where the centre of its clamped nodes is."""
-
-    body: str = Field(description="Name of the body that the hand moves.")
-    hold: Grip = Field(Grip(), description="How the device holds it.")
 
 
 class HapcoContact(Spec):
@@ -116,7 +109,7 @@ class HapcoScene(BaseScene):
         "low periods.",
     )
     bodies: tuple[PressedBody, PressedBody] = Field(description="The two bodies.")
-    tool: PressedTool = Field(description="The body that the hand moves.")
+    tool: GrippedTool = Field(description="The body that the hand moves.")
     contact: HapcoContact = Field(HapcoContact(), description="Detection of contacts.")
     friction: PlainFriction = Field(PlainFriction(), description="Coefficient of friction.")
     solver: HapcoSolver = Field(HapcoSolver(), description="Contact solver.")

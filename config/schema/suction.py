@@ -31,7 +31,7 @@ from palpo.config.schema.pump import CupLine
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
-from palpo.config.schema.tool import Grip
+from palpo.config.schema.tool import GrippedTool
 from palpo.config.schema.units import (
     Damping,
     Force,
@@ -66,12 +66,6 @@ class ArmGeometry(Spec):
 
 
 CupGeometry = Annotated[CupModel | RevolvedCup | CupFile | ArmGeometry, Field(discriminator="kind"), Kinds()]
-
-
-class HandDrive(Grip):
-    """The device moves the held nodes."""
-
-    kind: Literal["hand"]
 
 
 class ScriptedDrive(Spec):
@@ -117,7 +111,7 @@ class CableDrive(Spec):
 
 
 Drive = Annotated[
-    HandDrive | ScriptedDrive | SameDrive | FreeDrive | FigureDrive | CableDrive,
+    ScriptedDrive | SameDrive | FreeDrive | FigureDrive | CableDrive,
     Field(discriminator="kind"),
     Kinds(),
 ]
@@ -145,7 +139,7 @@ class Cup(Spec):
     seed: NodeIndex | None = Field(
         None, description="A node on its outside, from which that is found; without it, one is chosen."
     )
-    drive: Drive = Field(description="What moves it.")
+    drive: Drive | None = Field(None, description="What moves it; not of the tool, which the hand moves.")
     line: CupLine | None = Field(None, description="To the manifold, where the gas is pumped.")
     colour: Colour = Field((0.45, 0.65, 0.85), description="Red, green and blue from 0 to 1.")
 
@@ -233,6 +227,7 @@ class SuctionScene(BaseScene):
     )
     rates: SuctionRates = Field(SuctionRates(), description="Rates of the loops.")
     bodies: tuple[SuctionBody, ...] = Field(description="The cups, and the one body that they are set on.")
+    tool: GrippedTool | None = Field(None, description="The cup that the hand moves; without it, none is.")
     contact: SuctionContact = Field(SuctionContact(), description="Distances of contact and sealing.")
     friction: SuctionFriction = Field(SuctionFriction(), description="Coefficient of friction.")
     gas: Gas = Field(PassiveGas(kind="passive"), description="The air in the cavities.")
@@ -257,8 +252,8 @@ class SuctionScene(BaseScene):
         """What they are set on."""
         return next(body for body in self.bodies if not isinstance(body, Cup))
 
-    def drive_of(self, cup: Cup) -> Drive:
-        """What moves a cup; of one that moves as another, that one's."""
+    def drive_of(self, cup: Cup) -> Drive | None:
+        """What moves a cup; of one that moves as another, that one's; None of the tool."""
         if not isinstance(cup.drive, SameDrive):
             return cup.drive
         return next(other.drive for other in self.cups if other.name == cup.drive.cup)
@@ -280,7 +275,7 @@ class SuctionScene(BaseScene):
             said = "what the cups are set on is missing" if partners == 0 else "cups are set on one body"
             raise refuse(f'{said}; give one body of kind "mesh", "rigid" or "tets"', "bodies")
         names = [self.partner.name]
-        hands = 0
+        held = None if self.tool is None else self.tool.body
         pumped = isinstance(self.gas, PumpedGas)
         for cup in self.cups:
             if cup.name in names:
@@ -288,12 +283,16 @@ class SuctionScene(BaseScene):
                     "another body has this name already; give each its own", "bodies", cup.name, "name"
                 )
             names.append(cup.name)
-            hands += isinstance(cup.drive, HandDrive)
             if cup.line is not None and not pumped:
                 raise refuse('a line leads to a pump; give [gas] kind = "pumped"', "bodies", cup.name, "line")
-            if hands > 1:
-                said = "the device moves another cup already; choose another drive"
+            if cup.name == held and cup.drive is not None:
+                raise refuse("the hand moves this cup; leave the drive out", "bodies", cup.name, "drive")
+            if cup.name != held and cup.drive is None:
+                said = "the key is missing (what moves the cup; or name it in tool.body)"
                 raise refuse(said, "bodies", cup.name, "drive")
+        cups = names[1:]
+        if held is not None and held not in cups:
+            raise refuse(f"the hand holds a cup; {choose(held, cups)}", "tool", "body")
         scripted = [cup.name for cup in self.cups if isinstance(cup.drive, ScriptedDrive)]
         for cup in self.cups:
             if isinstance(cup.drive, SameDrive) and cup.drive.cup not in scripted:

@@ -24,6 +24,13 @@ class Grip(Spec):
     rotational_damping: RotationalDamping = Field(0.001, ge=0, description="Damper on the orientation.")
 
 
+class GrippedTool(Spec):
+    """Which of the bodies the hand holds, by all of the nodes that are held of it."""
+
+    body: str = Field(description="Name of the body that the hand holds.")
+    hold: Grip = Field(Grip(), description="How the device holds it.")
+
+
 class Hold(Grip, Place):
     """Where and how the device holds the tool; the place by at most one of node, end and at."""
 

@@ -21,10 +21,11 @@ def earlier(text):
         if kind == "quasistatic":
             tables["mobile" if body["name"] == tool["body"] else "fixed"] = body
         elif kind == "cup":
-            cups.append(body)
+            held = tool is not None and body["name"] == tool["body"]
+            cups.append({**body, "drive": {"kind": "hand", **tool["hold"]}} if held else body)
         else:
             tables["partner"] = {**body, "kind": KINDS[kind]}
-    return write_toml({**tables, **({"hold": tool["hold"]} if tool else {"cups": cups})})
+    return write_toml({**tables, **({"cups": cups} if cups else {"hold": tool["hold"]})})
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -40,6 +41,7 @@ EARLIER_KEYS = [
     ("hapco-16", "fixed.material.youngs_modulus=3000", "bodies.tissue.material.youngs_modulus=3000"),
     ("hapco-16", "hold.mode=coupling", "tool.hold.mode=coupling"),
     ("hapco-16", "mobile.clamped[0]={nodes=[1]}", "bodies.punch.clamped[0]={nodes=[1]}"),
+    ("suction-cube", "cups.cup.drive.stiffness=70", "tool.hold.stiffness=70"),
     ("suction-gripper", "cups.high.line.length=1", "bodies.high.line.length=1"),
     ("suction-gripper", "cups.3.line.length=1", "bodies.high.line.length=1"),
     ("suction-gripper", "partner.density=1000", "bodies.plate.density=1000"),

@@ -1,6 +1,7 @@
 """A suction scene or mesh that cannot be used is refused in one sentence: what, its value, what is right."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -35,6 +36,8 @@ kind = "passive"
 """
 
 REVOLVED = "bodies.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.004,stem=0.009,opening=%s}"
+
+HELD = ["tool={body='cup',hold={mode='direct'}}"]
 
 REFUSED = [
     # the air
@@ -132,8 +135,8 @@ REFUSED = [
     ("solver.sweeps=0", "solver.sweeps = 0 is too small"),
     ("rates.low_hz=30", "rates.low_hz = 30: 1000/30 is no integer"),
     (
-        "tool={}",
-        'tool: unknown key; it belongs to a scene of multirate or hapco, and system = "suction" makes',
+        "connector={}",
+        'connector: unknown key; it belongs to a scene of snap, and system = "suction" makes',
     ),
     ("refine=1", "refine = 1 is neither true nor false"),
 ]
@@ -148,14 +151,16 @@ def test_a_refused_key_is_told_with_its_file_path_and_value(override, said):
     assert "\n" not in sentence
 
 
-def test_the_device_moves_one_cup_only():
-    hand = ["bodies.cup.drive={kind='hand'}"]
-    assert parse_scene(SCENE, "lift.toml", hand).cups[0].drive.kind == "hand"
-    _, cup, rest = SCENE.split("[[bodies]]")
-    second = SCENE.replace(rest, f"{cup}[[bodies]]{rest}")
-    both = ["bodies.1.name=other", "bodies.other.drive={kind='hand'}", *hand]
-    with pytest.raises(ConfigError, match=r"bodies\.other\.drive: the device moves another cup already"):
-        parse_scene(second, "lift.toml", both)
+def test_a_cup_is_moved_by_the_hand_or_by_its_drive():
+    led = parse_scene(SCENE.replace("drive =", "# "), "lift.toml", HELD)
+    assert led.cups[0].drive is None and led.tool.hold.mode == "direct"
+    for text, overrides, said in (
+        (SCENE, HELD, "bodies.cup.drive: the hand moves this cup; leave the drive out"),
+        (SCENE.replace("drive =", "# "), [], "bodies.cup.drive: the key is missing (what moves the cup"),
+        (SCENE, ["tool.body=partner"], 'tool.body = "partner": the hand holds a cup; choose "cup"'),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            parse_scene(text, "lift.toml", overrides)
 
 
 def test_a_scene_of_defaults_steps_every_10_ms_below_a_servo_of_1_khz():

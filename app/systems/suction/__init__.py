@@ -8,7 +8,7 @@ from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import PHYSICS, System
 from palpo.config.schema.gas import AirtightGas, PassiveGas, PumpedGas
 from palpo.config.schema.partner import SoftPartner
-from palpo.config.schema.suction import HandDrive, ScriptedDrive, SuctionScene
+from palpo.config.schema.suction import ScriptedDrive, SuctionScene
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
@@ -52,11 +52,10 @@ class Suction(System):
             ]  # fmt: skip
         if isinstance(gas, PumpedGas):
             air += _pump_keys(gas)
-        held = [(cup.name, cup.drive) for cup in spec.cups if isinstance(cup.drive, HandDrive)]
         return [
             Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
             *air,
-            *(key for name, drive in held for key in hold_keys(f"bodies.{name}.drive", drive)),
+            *(hold_keys("tool.hold", spec.tool.hold) if spec.tool is not None else ()),
             Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
             Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
             *hand_keys(spec),
@@ -65,7 +64,7 @@ class Suction(System):
 
     def held_name(self, spec: SuctionScene) -> str:
         """See System."""
-        return next((cup.name for cup in spec.cups if isinstance(cup.drive, HandDrive)), "")
+        return "" if spec.tool is None else spec.tool.body
 
     def further_paths(self, spec: SuctionScene) -> dict[str, Any]:
         """See System."""

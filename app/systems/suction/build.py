@@ -22,10 +22,10 @@ from palpo.config.schema.suction import (
     CupFile,
     FigureDrive,
     FreeDrive,
-    HandDrive,
     ScriptedDrive,
     SuctionScene,
 )
+from palpo.config.schema.tool import Grip
 from palpo.haptics.path import waypoints
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies.chain_body import RigidBody
@@ -132,8 +132,8 @@ def build(spec: SuctionScene) -> SuctionBuild:
         drives.append(switches_of(spec, suction.pumped))
     hand = None
     for i, (told, body, form) in enumerate(zip(spec.cups, bodies, soft, strict=True)):
-        if isinstance(told.drive, HandDrive):
-            hand = Hand(suction, i, gains_of(told.drive))
+        if spec.tool is not None and told.name == spec.tool.body:
+            hand = Hand(suction, i, gains_of(spec.tool.hold))
         else:
             drives += _drive(spec, told, body, form, rigid)
     gauge = None
@@ -167,11 +167,11 @@ def _softness(youngs_modulus: float, poisson_ratio: float) -> float:
     return (1.0 - poisson_ratio**2) / youngs_modulus
 
 
-def gains_of(drive: HandDrive) -> Gains | None:
+def gains_of(hold: Grip) -> Gains | None:
     """Of the coupling; None where the hand's pose is imposed."""
-    if drive.mode == "direct":
+    if hold.mode == "direct":
         return None
-    return drive.stiffness, drive.damping, drive.rotational_stiffness, drive.rotational_damping
+    return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
 
 
 def _soft(spec: SuctionScene, i: int) -> Soft:

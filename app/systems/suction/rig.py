@@ -27,7 +27,7 @@ from palpo.app.systems.suction.findings import Findings
 from palpo.app.systems.suction.picture import SuctionVisual
 from palpo.app.systems.suction.pumped import change_pump
 from palpo.config.schema.gas import ActiveGas
-from palpo.config.schema.suction import HandDrive, SuctionScene
+from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.suction.sides import RigidSide, SoftSide
@@ -48,9 +48,9 @@ class SuctionRig(PlainRig):
         suction, hand = self.built.suction, self.built.hand
         self.held: NDArray[np.float64] = np.array(spec.device.path[0][1:])
         turns = False
-        if hand is not None:
+        if hand is not None and spec.tool is not None:
             self.held = hand.handle.position.copy()
-            turns = next(cup.drive.orientation for cup in spec.cups if isinstance(cup.drive, HandDrive))
+            turns = spec.tool.hold.orientation
         self.state = make_handle(
             self.held,
             SERVO_CONTACTS,
@@ -124,9 +124,8 @@ class SuctionRig(PlainRig):
         for side in suction.sides:
             if isinstance(side, SoftSide | RigidSide):
                 side.body.gravity[:] = spec.gravity
-        for told in spec.cups:
-            if isinstance(told.drive, HandDrive) and self.built.hand is not None:
-                self.built.hand.gains = gains_of(told.drive)
+        if spec.tool is not None and self.built.hand is not None:
+            self.built.hand.gains = gains_of(spec.tool.hold)
         self.low.settings = settings_of(spec)
 
     def warm_up(self, progress: Progress) -> None:
