@@ -8,6 +8,7 @@ nothing for QUIET seconds is taken for released.
 
 import threading
 import time
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.haptics.control import finished_reason, is_frozen
 from palpo.haptics.device import DEVICE_GONE, send_target
 from palpo.haptics.drivers import ServoThread
+from palpo.haptics.errors import HapticsError
 from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_from_axis_angle, quaternion_product
@@ -52,6 +54,16 @@ class Source(Protocol):
     def close(self) -> None:
         """Leave it."""
         ...
+
+
+def can_open(opened: Callable[[], Source]) -> tuple[bool, str]:
+    """Whether a device can be opened now, and which it is or why not."""
+    try:
+        source = opened()
+    except HapticsError as missing:
+        return False, str(missing)
+    source.close()
+    return True, f"ready: {source.title}"
 
 
 def speed_of(deflection: ArrayLike, largest: float) -> NDArray[np.float64]:

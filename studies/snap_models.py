@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from palpo.app.systems.snap.build import known_networks, numerics_of, sampled_field
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
-from palpo.config.schema.snap import FilesConnector, SnapScene
+from palpo.config.schema.connector import FilesConnector
+from palpo.config.schema.snap import SnapScene
 from palpo.physics.collision.distance_field import DistanceField, exact_field, learned_field
 from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.collision.io import find_network

@@ -14,7 +14,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal
 from palpo.app.systems.snap.build import field_of, numerics_of
 from palpo.app.systems.snap.connector import connector_of
-from palpo.config.schema.snap import FilesConnector
+from palpo.config.schema.connector import FilesConnector
 from palpo.physics.systems.snap_identification import Constant, Constants, Curve, beside, insertion_constants
 from palpo.physics.systems.snap_travel import push_in
 

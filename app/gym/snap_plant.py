@@ -14,7 +14,8 @@ from palpo.app.systems.snap.build import models_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.load import load_scene
-from palpo.config.schema.snap import FilesConnector, SnapScene
+from palpo.config.schema.connector import FilesConnector
+from palpo.config.schema.snap import SnapScene
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.mesh.connectors.connector import GIVE, Connector

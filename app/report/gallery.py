@@ -20,6 +20,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.report.album import Film
 from palpo.app.report.animation import animated, in_few_colours
 from palpo.app.report.draw import camera_of, drawn
+from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.config.load import CARDS, list_scenes
@@ -88,13 +89,19 @@ def make(folder: Path, shots: Iterable[Shot] = SHOTS, progress: Progress | None 
 def run(scene: str, moments: Sequence[float | None]) -> tuple[SceneGeometry, list[SceneState]]:
     """The scene's states at an even pace, to the last of the moments [s] or to the end of its path."""
     last = None if None in moments else max(moment for moment in moments if moment is not None) + PERIOD
-    session = Session(Options(scene, device="mock", lock_step=True, duration=last))
+    done = _filmed(scene, last)
+    return done.geometry, done.film
+
+
+def _filmed(scene: str, duration: float | None) -> Outcome:
+    """A run in lock-step and its film; RuntimeError if it did not end well."""
+    session = Session(Options(scene, device="mock", lock_step=True, duration=duration))
     session.prepare()
     session.album.film = Film(PERIOD, sys.maxsize)
     done = session.run()
     if done.status:
         raise RuntimeError(f"{scene}: {done.result['exit_reason']}")
-    return done.geometry, done.film
+    return done
 
 
 def shoot(shot: Shot, geometry: SceneGeometry, states: Sequence[SceneState], path: Path) -> None:
@@ -123,12 +130,7 @@ def make_cards(
 
 def card(scene: str) -> Image.Image:
     """The launcher's picture of a scene, in few colours."""
-    session = Session(Options(scene, device="mock", lock_step=True, duration=LOOKED_AT))
-    session.prepare()
-    session.album.film = Film(PERIOD, sys.maxsize)
-    done = session.run()
-    if done.status:
-        raise RuntimeError(f"{scene}: {done.result['exit_reason']}")
+    done = _filmed(scene, LOOKED_AT)
     state = max(done.film, key=lambda one: float(np.nan_to_num(np.linalg.norm(one.hand_force))))
     camera = camera_of(done.geometry, [state], done.view, CARD[0] / CARD[1])
     picture = next(drawn(done.geometry, [state], camera, CARD, SHOWN))

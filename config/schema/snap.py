@@ -5,14 +5,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from palpo.config.schema.base import Count, Flag, Kinds, Spec, refuse
-from palpo.config.schema.body import Colour, Region
+from palpo.config.schema.body import Colour
+from palpo.config.schema.connector import Connector, FilesConnector
 from palpo.config.schema.geometry import (
-    CAD_FILES,
-    SURFACE_FILES,
-    VOLUME_FILES,
     PositiveLength,
-    SurfaceFile,
-    VolumeFile,
     checked_file,
 )
 from palpo.config.schema.material import Material
@@ -20,7 +16,6 @@ from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
 from palpo.config.schema.units import (
     Acceleration,
-    Angle,
     Damping,
     Frequency,
     Length,
@@ -29,158 +24,9 @@ from palpo.config.schema.units import (
     Stiffness,
     Time,
 )
-from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Direction, Position, quaternion
+from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
 
 WEIGHTS_FILES = (".npz",)
-FILLED_FILES = (".stl", *CAD_FILES)
-"""What has a boundary alone, and is filled with tetrahedra by Gmsh."""
-
-
-class _Generated(Spec):
-    mesh: Literal["coarse", "fine"] = Field("coarse", description="Of the socket.")
-
-
-class TwoProngConnector(_Generated):
-    """Two hooked prongs spread by a wedge; without a dimension, that of the generator."""
-
-    kind: Literal["two-prong"]
-    length: PositiveLength | None = Field(None, description="From the clamp to the hook's catching face.")
-    thickness: PositiveLength | None = Field(None, description="Of each prong.")
-    width: PositiveLength | None = Field(None, description="Of each prong.")
-    opening: PositiveLength | None = Field(None, description="Between the prongs.")
-    hook: PositiveLength | None = Field(None, description="Height of the hook.")
-    clearance: PositiveLength | None = Field(None, description="Between parts that do not touch.")
-    ramp: Angle | None = Field(None, gt=0, description="Half angle of the wedge.")
-
-
-class LanConnector(_Generated):
-    """The latch of a LAN plug under the lip of its jack; without a dimension, that of the generator."""
-
-    kind: Literal["lan"]
-    length: PositiveLength | None = Field(None, description="From the latch's root to its catch.")
-    lever: PositiveLength | None = Field(None, description="Beyond the catch.")
-    thickness: PositiveLength | None = Field(None, description="Of the latch.")
-    width: PositiveLength | None = Field(None, description="Of the latch.")
-    lever_width: PositiveLength | None = Field(None, description="Of the lever.")
-    lift: PositiveLength | None = Field(None, description="Of the latch's root above the body.")
-    hook: PositiveLength | None = Field(None, description="Height of the catch.")
-    interference: PositiveLength | None = Field(None, description="Of the catch with the lip.")
-    clearance: PositiveLength | None = Field(None, description="Between parts that do not touch.")
-    ramp: Angle | None = Field(None, gt=0, description="Of the lip's entry.")
-
-
-class CapConnector(_Generated):
-    """A leak-stop cap whose lip stretches over a bead; without a dimension, that of the generator."""
-
-    kind: Literal["cap"]
-    radius: PositiveLength | None = Field(None, description="Of the wall's inner face.")
-    length: PositiveLength | None = Field(None, description="From the clamp to the lip's catching face.")
-    thickness: PositiveLength | None = Field(None, description="Of the wall.")
-    lip: PositiveLength | None = Field(None, description="Height of the lip.")
-    interference: PositiveLength | None = Field(None, description="Of the stopper's bead with the lip.")
-    ramp: Angle | None = Field(None, gt=0, description="Of the bead.")
-
-
-class BuckleConnector(_Generated):
-    """A side-release buckle with two arms; without a dimension, that of the generator."""
-
-    kind: Literal["buckle"]
-    length: PositiveLength | None = Field(None, description="From the clamp to the hook's catching face.")
-    thickness: PositiveLength | None = Field(None, description="Of each arm.")
-    width: PositiveLength | None = Field(None, description="Of each arm.")
-    spread: PositiveLength | None = Field(None, description="Between the arms' outer faces.")
-    hook: PositiveLength | None = Field(None, description="Height of the hook, which points outward.")
-    clearance: PositiveLength | None = Field(None, description="Between parts that do not touch.")
-    ramp: Angle | None = Field(None, gt=0, description="Half angle of the funnel.")
-
-
-class ProngFile(VolumeFile):
-    """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra, a closed STL or a STEP file."""
-
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
-    size: PositiveLength | None = Field(
-        None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
-    )
-    clamped: tuple[Region, ...] = Field(min_length=1, description="Nodes that are held for ever.")
-    contact: tuple[Region, ...] = Field(
-        min_length=1,
-        description="Nodes that the plug can touch: every triangle of the boundary between them is one.",
-    )
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, (*VOLUME_FILES, *FILLED_FILES))
-
-    @property
-    def filled(self) -> bool:
-        """Whether the file has a boundary alone."""
-        return self.path.lower().endswith(FILLED_FILES)
-
-    @model_validator(mode="after")
-    def _sized(self) -> "ProngFile":
-        if self.filled and self.size is None:
-            raise refuse(
-                "the key is missing (the edge of the tetrahedra that fill an STL or STEP file)", "size"
-            )
-        if self.size is not None and not self.filled:
-            raise refuse("this file has tetrahedra of its own; leave the size out", "size")
-        return self
-
-    @model_validator(mode="after")
-    def _no_ends(self) -> "ProngFile":
-        for key in ("clamped", "contact"):
-            for i, region in enumerate(getattr(self, key)):
-                if region.end is not None:
-                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
-        return self
-
-
-class PlugFile(SurfaceFile):
-    """The plug: a closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file, or a STEP file."""
-
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
-    size: PositiveLength | None = Field(
-        None, description="Edge of the triangles that Gmsh lays on a STEP file's faces."
-    )
-    grow: Length = Field(
-        0.0, description="How far all faces stand out from the file's: a tolerance of the interference."
-    )
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, (*SURFACE_FILES, *CAD_FILES))
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the file has faces that are no triangles yet."""
-        return self.path.lower().endswith(CAD_FILES)
-
-    @model_validator(mode="after")
-    def _sized(self) -> "PlugFile":
-        if self.drawn and self.size is None:
-            raise refuse("the key is missing (the edge of the triangles on a STEP file's faces)", "size")
-        if self.size is not None and not self.drawn:
-            raise refuse("this file has triangles of its own; leave the size out", "size")
-        return self
-
-
-class FilesConnector(Spec):
-    """A pair of one's own: meshes in one frame, the plug clear of the socket where its push begins."""
-
-    kind: Literal["files"]
-    prongs: tuple[ProngFile, ...] = Field(min_length=1, description="The parts of the socket, each a model.")
-    plug: PlugFile = Field(description="A closed surface.")
-    push: Direction = Field((0.0, -1.0, 0.0), description="Direction of the insertion.")
-    stroke: PositiveLength = Field(description="Way along it to where the plug is latched.")
-
-
-Connector = Annotated[
-    TwoProngConnector | LanConnector | CapConnector | BuckleConnector | FilesConnector,
-    Field(discriminator="kind"),
-    Kinds(),
-]
 
 
 class Rayleigh(Spec):

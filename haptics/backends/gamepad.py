@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.rate import Deflection
+from palpo.haptics.rate import Deflection, can_open
 
 EVENT = struct.Struct("<IhBB")
 BUTTON, AXIS, INITIAL = 1, 2, 0x80
@@ -84,9 +84,4 @@ class Gamepad:
 
 def find() -> tuple[bool, str]:
     """Whether one can be used now, and which it is or why not; never raises."""
-    try:
-        source = Gamepad()
-    except HapticsError as missing:
-        return False, str(missing)
-    source.close()
-    return True, f"ready: {source.title}"
+    return can_open(Gamepad)

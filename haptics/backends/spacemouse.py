@@ -9,7 +9,7 @@ import importlib.util
 from typing import Any
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.rate import Deflection
+from palpo.haptics.rate import Deflection, can_open
 
 FULL = 350.0
 """Number that an axis reports at full deflection."""
@@ -104,9 +104,4 @@ class SpaceMouse:
 
 def find() -> tuple[bool, str]:
     """Whether one can be used now, and which it is or why not; never raises."""
-    try:
-        source = SpaceMouse()
-    except HapticsError as missing:
-        return False, str(missing)
-    source.close()
-    return True, f"ready: {source.title}"
+    return can_open(SpaceMouse)

@@ -2,17 +2,12 @@
 
 import ctypes
 import functools
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from tests.stand_in_library import StandInLibrary, loaded
 
 SOURCE = Path(__file__).with_name("stand_in.c")
 SIGMA, FALCON = 0, 1
@@ -36,59 +31,24 @@ _SIGNATURES = {
 
 @functools.cache
 def _loaded() -> ctypes.CDLL:
-    """The stand-in in this process, where the loader knows it by its SONAME."""
-    compiler = shutil.which("cc")
-    if sys.platform != "linux" or compiler is None:
-        pytest.skip("the stand-in libdhd needs Linux and a C compiler named cc")
-    flags = [
-        "-std=gnu11",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-shared",
-        "-Wl,-Bsymbolic",
-        "-fPIC",
-        "-Wl,-soname,libdrd.so.3",
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "libdrd.so.3"
-        subprocess.run([compiler, *flags, "-o", library, SOURCE, "-lpthread", "-lm"], check=True)
-        loaded = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-    for name, arguments in _SIGNATURES.items():
-        getattr(loaded, f"standin_{name}").argtypes = arguments
-    loaded.standin_log.restype = loaded.standin_illegal.restype = ctypes.c_long
-    return loaded
+    library = loaded(SOURCE, "libdrd.so.3", _SIGNATURES)
+    library.standin_illegal.restype = ctypes.c_long
+    return library
 
 
-@dataclass
-class StandIn:
+class StandIn(StandInLibrary):
     """Sets the scene of the stand-in library and reads what it saw."""
 
-    library: ctypes.CDLL
-    scripts: list[NDArray[np.float64]] = field(default_factory=list)
-
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        """The C function standin_`name`."""
-        return getattr(self.library, f"standin_{name}")
+    READING = READING
 
     def disconnect(self) -> None:
         """Take the devices away: the library stays loaded, and no other test may find one in it."""
         for device in (SIGMA, FALCON):
             self.library.standin_there(device, 0)
 
-    def script(self, device: int, readings: ArrayLike) -> None:
-        """Readings, shape (n, READING), one a tick, the last one held."""
-        table = np.ascontiguousarray(readings, dtype=np.float64)
-        assert table.shape[1] == READING
-        self.scripts.append(table)
-        self.library.standin_script(device, table.ctypes.data, len(table))
-
     def sent(self, device: int) -> NDArray[np.float64]:
         """Forces [N] and torques [N m] that were set, libdhd's axes, shape (n, 6)."""
-        out = np.empty((100_000, 6))
-        n = self.library.standin_log(device, out.ctypes.data, len(out))
-        return out[:n].copy()
+        return self.log(device, 6)
 
 
 def fresh_stand_in() -> StandIn:

@@ -3,19 +3,16 @@
 import ctypes
 import functools
 import importlib.util
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+
+from tests.stand_in_library import StandInLibrary, loaded
 
 SOURCE = Path(__file__).with_name("stand_in.c")
+NAME = "libHD.so"
 DEFAULT, LEFT = 0, 1
 NAMES = (None, "Left Hand")
 READING = 23
@@ -46,52 +43,20 @@ _SIGNATURES = {
 }
 
 
-def build(folder: Path) -> Path:
-    """Compile the stand-in to libHD.so; skips the test, with the reason, where that cannot be done."""
-    compiler = shutil.which("cc")
-    if sys.platform != "linux" or compiler is None:
-        pytest.skip("the stand-in libHD needs Linux and a C compiler named cc")
-    library = folder / "libHD.so"
-    # its own names are its own, also beside another stand-in
-    flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    flags += ["-Wl,-Bsymbolic", "-Wl,-soname,libHD.so"]
-    subprocess.run([compiler, *flags, "-o", library, SOURCE, "-lpthread", "-lm"], check=True)
-    return library
-
-
 @functools.cache
 def _loaded() -> ctypes.CDLL:
-    """The stand-in in this process, where the loader knows it by its SONAME: CDLL("libHD.so") finds it."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = ctypes.CDLL(str(build(Path(folder))), mode=ctypes.RTLD_GLOBAL)
-    for name, arguments in _SIGNATURES.items():
-        getattr(library, f"standin_{name}").argtypes = arguments
-    library.standin_log.restype = ctypes.c_long
-    return library
+    return loaded(SOURCE, NAME, _SIGNATURES)
 
 
-@dataclass
-class StandIn:
+class StandIn(StandInLibrary):
     """Sets the scene of the stand-in library and reads what it saw."""
 
-    library: ctypes.CDLL
-    scripts: list[NDArray[np.float64]] = field(default_factory=list)
-
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        """The C function standin_`name`."""
-        return getattr(self.library, f"standin_{name}")
+    READING = READING
 
     def disconnect(self) -> None:
         """Take the devices away: the library stays loaded, and no other test may find a Touch in it."""
         for device in range(len(NAMES)):
             self.library.standin_connect(device, 0)
-
-    def script(self, device: int, readings: ArrayLike) -> None:
-        """Readings, shape (n, READING), one a frame, the last one held."""
-        table = np.ascontiguousarray(readings, dtype=np.float64)
-        assert table.shape[1] == READING
-        self.scripts.append(table)
-        self.library.standin_script(device, table.ctypes.data, len(table))
 
     def fault(self, device: int, code: int, start: int, stop: int, internal: int = 0) -> None:
         """Raise an error at the end of frames [start, stop)."""
@@ -99,9 +64,7 @@ class StandIn:
 
     def forces(self, device: int) -> NDArray[np.float64]:
         """Forces [N] that the device applied, one a frame, shape (n, 3)."""
-        out = np.empty((200_000, 3))
-        n = self.library.standin_log(device, out.ctypes.data, len(out))
-        return out[:n].copy()
+        return self.log(device, 3)
 
     @property
     def counts(self) -> dict[str, int]:

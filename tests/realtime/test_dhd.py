@@ -30,6 +30,7 @@ from palpo.physics.exchange.port import make_port
 from tests.libdhd.stand_in import FALCON, READING, SIGMA, fresh_stand_in
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
 from tests.realtime.busy import busy_python
+from tests.realtime.drawn_poses import quaternions, unit
 from tests.servo.wall import make_wall
 
 ROUNDING = 1e-14
@@ -75,14 +76,6 @@ def until(thread, condition, seconds=20.0):
 
 
 # ---- axes
-
-unit = st.floats(-1.0, 1.0, allow_subnormal=False)
-quaternions = (
-    st.tuples(unit, unit, unit, unit)
-    .map(np.array)
-    .filter(lambda q: np.linalg.norm(q) > 1e-3)
-    .map(lambda q: q / np.linalg.norm(q))
-)
 
 
 @given(quaternions, st.tuples(unit, unit, unit).map(np.array))

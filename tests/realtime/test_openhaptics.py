@@ -8,7 +8,6 @@ from ctypes.util import find_library
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numba import cfunc, njit, types
 
 from palpo.app.runtime.rigs import Start
@@ -41,6 +40,7 @@ from tests.libhd.bench import (
 )
 from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, fresh_stand_in
 from tests.realtime.busy import busy_python
+from tests.realtime.drawn_poses import quaternions
 
 ROUNDING = 1e-14
 """The same operations on forces of a few newtons, in two compilations [N]."""
@@ -54,14 +54,6 @@ def stand_in():
 
 
 # ---- units and axes
-
-unit = st.floats(-1.0, 1.0, allow_subnormal=False)
-quaternions = (
-    st.tuples(unit, unit, unit, unit)
-    .map(np.array)
-    .filter(lambda q: np.linalg.norm(q) > 1e-3)
-    .map(lambda q: q / np.linalg.norm(q))
-)
 
 
 def convert(matrix, velocity=(0, 0, 0), buttons=0, port=None):

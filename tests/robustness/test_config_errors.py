@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from palpo.config.load import ConfigError, load_scene, parse_scene
 from palpo.config.schema.base import Spec, kind_of
+from tests.robustness.refusals import refused
 
 SCENE = """
 title = "A ball, a block and a rod"
@@ -231,11 +232,7 @@ REFUSED_HAPCO = [
 
 @pytest.mark.parametrize(("override", "said"), REFUSED_HAPCO, ids=[override for override, _ in REFUSED_HAPCO])
 def test_a_refused_key_of_a_hapco_scene_is_told_in_the_same_way(override, said):
-    with pytest.raises(ConfigError) as refusal:
-        parse_scene(HAPCO, "punch.toml", [override])
-    sentence = str(refusal.value)
-    assert sentence.startswith("punch.toml: ") and said in sentence
-    assert "\n" not in sentence
+    assert said in refused(HAPCO, "punch.toml", override)
 
 
 def test_a_body_file_brings_its_material_and_its_clamps_and_keeps_its_axes(tmp_path):
@@ -258,11 +255,7 @@ def test_the_hapco_scene_that_refusals_start_from_is_valid():
 
 @pytest.mark.parametrize(("override", "said"), REFUSED, ids=[override for override, _ in REFUSED])
 def test_a_refused_key_is_told_with_its_path_its_value_and_what_would_be_right(override, said):
-    with pytest.raises(ConfigError) as refusal:
-        parse_scene(SCENE, "ball.toml", [override])
-    sentence = str(refusal.value)
-    assert sentence.startswith("ball.toml: ") and said in sentence
-    assert "\n" not in sentence
+    assert said in refused(SCENE, "ball.toml", override)
 
 
 def test_the_scene_that_all_refusals_start_from_is_valid():

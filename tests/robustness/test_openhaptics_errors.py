@@ -32,7 +32,8 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.reasons import STOP_DEVICE_LOST
 from palpo.haptics.recording import read_recording
 from tests.libhd.bench import DEPTH, LONG, SENT, STIFFNESS, press, readings, touch_wall, wait
-from tests.libhd.stand_in import DEFAULT, LEFT, NAMES, build, fresh_stand_in
+from tests.libhd.stand_in import DEFAULT, LEFT, NAME, NAMES, SOURCE, fresh_stand_in
+from tests.stand_in_library import build
 
 ROOT = Path(__file__).parents[2]
 PRESSED = STIFFNESS * DEPTH
@@ -385,7 +386,7 @@ with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_killed_program_s_device_is_disabled_by_another_process(tmp_path, killed):
     fresh_stand_in().disconnect()
-    build(tmp_path)
+    build(SOURCE, NAME, tmp_path)
     journal = tmp_path / "journal"
     places = {"LD_LIBRARY_PATH": str(tmp_path), "STANDIN_JOURNAL": str(journal)}
     with subprocess.Popen(

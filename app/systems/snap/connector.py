@@ -9,8 +9,9 @@ import numpy as np
 from palpo.app.build.parts import chosen_nodes, key_of
 from palpo.app.build.volume_mesh import meshed
 from palpo.app.cli.progress import Progress, Silent
-from palpo.config.schema.snap import Connector as ConnectorSpec
-from palpo.config.schema.snap import FilesConnector, ProngFile, SnapScene
+from palpo.config.schema.connector import Connector as ConnectorSpec
+from palpo.config.schema.connector import FilesConnector, ProngFile
+from palpo.config.schema.snap import SnapScene
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io

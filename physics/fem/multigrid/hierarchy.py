@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.fem.block_product import Neighbours
 from palpo.physics.fem.multigrid.lattice import COARSEST, FIRST, Coarse, coarsened, mean_edge
-from palpo.physics.kernels import fast_kernel
+from palpo.physics.kernels import fast_inlined, fast_kernel
 
 Floats = NDArray[np.float64]
 
@@ -135,26 +135,31 @@ def _both_triangles(block, mirrored, blocks, out):
                 out[e, 3 * i + j] = blocks[b, 3 * j + i] if mirrored[e] else blocks[b, 3 * i + j]
 
 
+@fast_inlined
+def _deal_out(block, weights, places, out):
+    """out += weights (4,) times a block (9,), at four places."""
+    a0, a1, a2, a3, a4 = block[0], block[1], block[2], block[3], block[4]
+    a5, a6, a7, a8 = block[5], block[6], block[7], block[8]
+    for k in range(4):
+        w = weights[k]
+        if w != 0.0:
+            q = places[k]
+            out[q, 0] += w * a0
+            out[q, 1] += w * a1
+            out[q, 2] += w * a2
+            out[q, 3] += w * a3
+            out[q, 4] += w * a4
+            out[q, 5] += w * a5
+            out[q, 6] += w * a6
+            out[q, 7] += w * a7
+            out[q, 8] += w * a8
+
+
 @fast_kernel
 def _times_interpolation(start, node, blocks, weight, half, out):
     """out += A P for A's blocks (m, 9), at the entries `half`."""
     for e in range(node.size):
-        j = node[e]
-        a0, a1, a2, a3, a4 = blocks[e, 0], blocks[e, 1], blocks[e, 2], blocks[e, 3], blocks[e, 4]
-        a5, a6, a7, a8 = blocks[e, 5], blocks[e, 6], blocks[e, 7], blocks[e, 8]
-        for k in range(4):
-            w = weight[j, k]
-            if w != 0.0:
-                q = half[e, k]
-                out[q, 0] += w * a0
-                out[q, 1] += w * a1
-                out[q, 2] += w * a2
-                out[q, 3] += w * a3
-                out[q, 4] += w * a4
-                out[q, 5] += w * a5
-                out[q, 6] += w * a6
-                out[q, 7] += w * a7
-                out[q, 8] += w * a8
+        _deal_out(blocks[e], weight[node[e]], half[e], out)
 
 
 @fast_kernel
@@ -162,18 +167,4 @@ def _gather(start, half, weight, whole, out):
     """out += P^T Q for Q's blocks `half`, at the entries `whole`."""
     for i in range(start.size - 1):
         for e in range(start[i], start[i + 1]):
-            a0, a1, a2, a3, a4 = half[e, 0], half[e, 1], half[e, 2], half[e, 3], half[e, 4]
-            a5, a6, a7, a8 = half[e, 5], half[e, 6], half[e, 7], half[e, 8]
-            for k in range(4):
-                w = weight[i, k]
-                if w != 0.0:
-                    q = whole[e, k]
-                    out[q, 0] += w * a0
-                    out[q, 1] += w * a1
-                    out[q, 2] += w * a2
-                    out[q, 3] += w * a3
-                    out[q, 4] += w * a4
-                    out[q, 5] += w * a5
-                    out[q, 6] += w * a6
-                    out[q, 7] += w * a7
-                    out[q, 8] += w * a8
+            _deal_out(half[e], weight[i], whole[e], out)
