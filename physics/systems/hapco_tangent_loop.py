@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.tracked_contacts import tell
-from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone
-from palpo.physics.contact.tangents import force_tangent
+from palpo.physics.contact.laws import SLIP, STICK, project_cone
+from palpo.physics.contact.tangents import ForceTangents
 from palpo.physics.engine.contract import DONE, END, PLACE
 from palpo.physics.engine.equilibrium import delassus, gather, push, push_all, solve, tell_statuses
 from palpo.physics.engine.rows import free_motion, set_rows
@@ -74,7 +74,9 @@ def find_ahead(low, position, orientation):
     for k in range(e.contacts.count[0]):
         e.inside[k] = True
     gather(e)
-    return delassus(e)
+    if delassus(e) != DONE:
+        return NOT_FINITE
+    return ask(e, MOBILE, PLACE, e.bodies.batch[MOBILE])
 
 
 @kernel
@@ -151,9 +153,7 @@ def settle(low, position, orientation, start):
     if _solve_whole(e) != DONE or push(e) != DONE:
         return NOT_FINITE
     tell_statuses(e)
-    if end(e) != DONE:
-        return NOT_FINITE
-    return ask(e, MOBILE, PLACE, e.bodies.batch[MOBILE])
+    return end(e)
 
 
 def make_tangent(
@@ -211,32 +211,34 @@ class TangentLoop(ContactLoop):
         self._refuse(shape_ahead(self._low, *ahead, self._foretold(*ahead)))
         self._refuse(find_ahead(self._low, *ahead))
         laps.append(perf_counter())
-        e, n = low.engine, int(low.engine.contacts.count[0])
-        pushed = np.zeros(3)
+        e, n, pushed = low.engine, int(low.engine.contacts.count[0]), np.zeros(3)
         self._refuse(solve_ahead(self._low, pushed))
-        problem = e.problem
-        w = view_square(problem.w, 3 * n) if n else np.zeros((0, 0))
-        r, u, status = problem.r[: 3 * n].copy(), problem.u[: 3 * n].copy(), problem.status[:n].copy()
-        axes = e.contacts.frame[:n].copy()
-        self._refuse(settle(self._low, *self._here, r))
         laps.append(perf_counter())
         out.count[f] = n, e.contacts.count[1]
         out.identity[f, :n] = low.tracked.found.identity[:n]
-        out.axes[f, :n], out.arm[f, :n] = axes, low.points.x[:n] - low.mobile.frame.now.position
+        out.axes[f, :n] = e.contacts.frame[:n]
+        out.arm[f, :n] = low.points.x[:n] - low.mobile.frame.now.position
         out.behind[f], out.behind_q[f] = self._here
-        out.held[f, :n] = problem.r[: 3 * n].reshape(n, 3)
         out.ahead[f], out.ahead_q[f] = ahead[0] + pushed, ahead[1]
-        out.force[f, :n] = r.reshape(n, 3)
-        self._derive(f, w, r, u, status)
-        self._last = Solution(
-            out.ahead[f].copy(), out.ahead_q[f].copy(), out.force[f, :n].copy(), out.tangent[f, :n].copy()
-        )
+        out.force[f, :n] = e.problem.r[: 3 * n].reshape(n, 3)
+        tangents = self._follow(f)
+        laps.append(perf_counter())
+        # what the tangent foretells for where the hand is saves most of the sweeps there
+        self._refuse(settle(self._low, *self._here, self._foretold(*self._here)))
+        laps.append(perf_counter())
+        out.held[f, :n] = e.problem.r[: 3 * n].reshape(n, 3)
+        out.elastic[f, :n] = out.tangent[f, :n]
+        if tangents.slides:
+            out.elastic[f, :n] = tangents.sticking(out.held[f, :n, 0] > 0.0).reshape(n, 3, 6)
         out.mobile_u[f], out.fixed_u[f] = low.mobile.u, low.fixed.u
         out.nearest[f] = low.tracked.tracker.gap[0]
         self.lost_slots = int(e.contacts.count[1])
         laps.append(perf_counter())
-        for name, spent in zip(self.times.parts, np.diff(laps), strict=True):
-            self.times.add(name, float(spent))
+        contacts, *spent = np.diff(laps).tolist()
+        for name, seconds in zip(
+            self.times.parts, (contacts, sum(spent[::2]), sum(spent[1::2])), strict=True
+        ):
+            self.times.add(name, seconds)
 
     def _ahead(self, velocity: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The pose in the middle of the frame's life, no farther than contacts are found."""
@@ -262,30 +264,25 @@ class TangentLoop(ContactLoop):
         r[:, 1:] *= np.minimum(1.0, most / np.maximum(size, np.finfo(float).tiny))[:, None]
         return r.ravel()
 
-    def _derive(
-        self, f: int, w: NDArray[np.float64], r: NDArray[np.float64], u: NDArray[np.float64],
-        status: NDArray[np.int32],
-    ) -> None:  # fmt: skip
-        """Both tangents, and the power of friction, to the writer's slot."""
-        out, n = self._followed.frame, status.size
+    def _follow(self, f: int) -> ForceTangents:
+        """The tangent where the hand is going to be, and the power of friction, to the writer's slot."""
+        out, p, n = self._followed.frame, self.side.engine.problem, int(self._followed.frame.count[f, 0])
+        w = view_square(p.w, 3 * n) if n else np.zeros((0, 0))
+        r, u, status = p.r[: 3 * n].copy(), p.u[: 3 * n], p.status[:n]
         arm, axes = out.arm[f, :n, None], out.axes[f, :n]
         motion = np.concatenate([axes, np.cross(np.broadcast_to(arm, axes.shape), axes)], axis=2)
         motion = np.ascontiguousarray(motion.reshape(3 * n, 6))
         mu = np.full(n, float(self.values["friction"][0]))
         slip = np.hypot(u[1::3], u[2::3])
         stays = (status == SLIP) & (slip <= SLIDES * self.values["collision"][0]) & (mu > 0.0)
-        status = np.where(stays, STICK, status)
-        tangent = force_tangent(w, motion, r, status, mu)
-        slides = np.repeat((status == SLIP) & (mu > 0.0), 3)
-        slides[::3] = False
-        release = np.zeros(6)
-        elastic = tangent
-        if slides.any():
-            release = ((w[slides] @ tangent + motion[slides]).T) @ r[slides]
-            bears = (status != OPEN) | (out.held[f, :n, 0] > 0.0)
-            elastic = force_tangent(w, motion, r, np.where(bears, STICK, OPEN), mu)
-        out.tangent[f, :n], out.elastic[f, :n] = tangent.reshape(n, 3, 6), elastic.reshape(n, 3, 6)
-        out.release[f] = release
+        tangents = ForceTangents(w, motion, r, np.where(stays, STICK, status), mu)
+        tangent = tangents.following()
+        out.release[f] = tangents.power(tangent)
+        out.tangent[f, :n] = tangent.reshape(n, 3, 6)
+        self._last = Solution(
+            out.ahead[f].copy(), out.ahead_q[f].copy(), out.force[f, :n].copy(), out.tangent[f, :n].copy()
+        )
+        return tangents
 
     @staticmethod
     def _refuse(code: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from palpo.benchmarks.hapco import SCENES, STAGES, time_stages, time_ticks, timed_path
-from palpo.benchmarks.hapco_bearing import TOUCH, bearing, rig_of, timed
+from palpo.benchmarks.hapco_bearing import TOUCH, bearing, rig_of, solved, timed
 from palpo.config.load import load_scene
 from palpo.haptics.clock import make_scratch
 from palpo.physics.contact.problem import ContactProblem
@@ -193,6 +193,20 @@ def test_ticks_of_each_kind_of_loops_are_timed_where_most_contacts_bear():
     # at rest all are the solution's, but for friction's way there
     np.testing.assert_allclose(forces[1:], [forces[0]] * 2, rtol=0.0, atol=0.02 * forces[0][1])
     assert set(bearing({"p50": 1.0}, counts=())) == set()
+
+
+def test_what_ticks_are_judged_by_is_a_solution_however_many_contacts_come_to_bear_at_once():
+    """Without friction an equilibrium has no history but the shapes that normals are taken from: one jump, by
+    which more contacts sink in than a tick's working set takes in, ends where small steps do. What is not
+    solved is refused."""
+    smaller = ["bodies.plate.geometry.divisions=[20,1,20]", "bodies.tissue.geometry.divisions=[8,3,8]"]
+    spec = load_scene("hapco-thousand", [*smaller, "friction.default=0"])
+    path = np.zeros((5, 3))
+    path[:, 1] = TOUCH + np.linspace(1e-3, -1e-3, 5)
+    jump, steps = solved(spec, path[[0, -1]])[-1], solved(spec, path)[-1]
+    np.testing.assert_allclose(jump, steps, rtol=0.0, atol=0.02 * steps[1])
+    with pytest.raises(RuntimeError, match="has a residual of"):
+        solved(load_scene("hapco-thousand", [*smaller, "solver.sweeps=1"]), path[[0, -1]])
 
 
 def test_a_tick_in_timed_stages_is_the_tick():

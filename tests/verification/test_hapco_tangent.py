@@ -16,7 +16,7 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.physics.contact.tangents import force_tangent
+from palpo.physics.contact.tangents import ForceTangents
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import patience_of
@@ -124,10 +124,11 @@ def test_the_tangent_is_the_limit_of_difference_quotients(seed):
     here = solved(w, b, mu)
     slides = here.status == SLIP
     assert slides.any() and (here.status == STICK).any() and (here.status == OPEN).any()
-    tangent = force_tangent(w, motion, here.r, here.status, mu)
+    tangent = ForceTangents(w, motion, here.r, here.status, mu).following()
     # b moves so that the slip of what slides stays as it was: the direction of its friction stays, too
     held = motion + _slip_held(w, tangent, motion, slides)
-    np.testing.assert_allclose(force_tangent(w, held, here.r, here.status, mu), tangent, atol=1e-9)
+    again = ForceTangents(w, held, here.r, here.status, mu).following()
+    np.testing.assert_allclose(again, tangent, atol=1e-8 * np.abs(tangent).max())
     step = 1e-6
     for m in range(2):
         there = solved(w, b + step * held[:, m], mu)
@@ -146,14 +147,40 @@ def _slip_held(w, tangent, motion, slides):
     return change
 
 
-def test_what_sticks_does_not_move_even_where_the_matrix_is_not_definite():
+@pytest.mark.parametrize("seed", range(4))
+def test_while_all_that_bears_sticks_nothing_of_it_moves(seed):
+    """W dr = -db on every row of what bears, and no force elsewhere; whatever slid, and with those beside
+    that are named. The ridge is the method's error."""
+    w, b, mu, motion = random_problem(seed)
+    here = solved(w, b, mu)
+    tangents = ForceTangents(w, motion, here.r, here.status, mu)
+    assert tangents.slides
+    more = here.status == OPEN
+    more[np.flatnonzero(more)[::2]] = False
+    for bears, beside in ((here.status != OPEN, np.zeros(12, bool)), ((here.status != OPEN) | more, more)):
+        elastic, rows = tangents.sticking(beside), np.repeat(bears, 3)
+        size = np.abs(motion).max() * np.linalg.cond(w[np.ix_(rows, rows)])
+        np.testing.assert_allclose((w @ elastic + motion)[rows], 0.0, atol=1e-9 * size)
+        assert not elastic[~rows].any() and elastic[rows].any()
+
+
+@pytest.mark.parametrize("below", [0.0, 1e-9])
+def test_what_sticks_does_not_move_even_where_the_matrix_is_not_definite(below):
     """Roundings may leave a singular W with an eigenvalue below zero, and without Cholesky's factor."""
     rng = np.random.default_rng(5)
     q = np.linalg.qr(rng.standard_normal((36, 36)))[0]
-    w = (q * np.r_[-0.5, np.linspace(1.0, 2.0, 35)]) @ q.T
-    motion = rng.standard_normal((36, 3))
-    tangent = force_tangent(0.5 * (w + w.T), motion, np.ones(36), np.full(12, STICK), np.full(12, 0.3))
-    np.testing.assert_allclose(w @ tangent, -motion, atol=1e-8)
+    w = (q * np.r_[-below, np.linspace(1.0, 2.0, 35)]) @ q.T
+    motion = w @ rng.standard_normal((36, 3))
+    sticks = np.ones(36), np.full(12, STICK), np.full(12, 0.3)
+    tangent = ForceTangents(0.5 * (w + w.T), motion, *sticks).following()
+    np.testing.assert_allclose(w @ tangent, -motion, atol=1e-6)
+
+
+def test_a_matrix_that_no_bodies_have_is_refused():
+    """With an eigenvalue of -1/2 pressing would pull."""
+    w = np.diag(np.r_[-0.5, np.ones(5)])
+    with pytest.raises(FloatingPointError, match="not positive definite"):
+        ForceTangents(w, np.ones((6, 1)), np.ones(6), np.full(2, STICK), np.full(2, 0.3))
 
 
 def test_what_sticks_is_followed_exactly():
