@@ -1,4 +1,4 @@
-"""What the README tells people to type, look at and open is there."""
+"""What the README and the pages tell people to type, look at and open is there."""
 
 import re
 import shlex
@@ -14,21 +14,43 @@ from palpo.studies.registry import STUDIES
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-# in a table and in prose between backquotes, else a line of its own, whose remark is two blanks away
-QUOTED = re.findall(r"`(palpo [^`]*)`", README)
-OWN = [re.split(r"\s{2,}", line.strip())[0] for line in re.findall(r"^    (palpo .*)$", README, re.MULTILINE)]
-COMMANDS = sorted({*QUOTED, *OWN})
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+def quoted(text: str) -> list[str]:
+    """Commands in a table and in prose, between backquotes."""
+    return re.findall(r"`(palpo [^`]*)`", text)
+
+
+def own(text: str) -> list[str]:
+    """Commands on lines of their own, whose remark is two blanks away."""
+    lines = re.findall(r"^    (palpo .*)$", text.replace("\\\n", ""), re.MULTILINE)
+    return [re.split(r"\s{2,}", re.sub(r" {2,}(?=--)", " ", line.strip()))[0] for line in lines]
+
+
+TEXTS = [page.read_text(encoding="utf-8") for page in PAGES]
+COMMANDS = sorted({command for text in TEXTS for command in [*quoted(text), *own(text)]})
+NAMED = [command for command in COMMANDS if len(command.split()) == 2]
+"""Commands that a sentence calls by their name alone."""
 
 
 def test_there_is_something_to_type():
-    assert len(QUOTED) > 10 and len(OWN) > 5
+    assert len(quoted(README)) > 10 and len(own(README)) > 5 and len(COMMANDS) > 80
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", NAMED)
+def test_every_command_that_is_named_has_help(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        _parser().parse_args([command.split()[1], "--help"])
+    assert ended.value.code == 0 and f"usage: {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if len(c.split()) > 2 and "--help" not in c])
 def test_every_command_is_one_of_the_program(command):
     options = _parser().parse_args(shlex.split(command)[1:])
     words = command.split()
-    if words[1] in ("run", "sweep"):
+    # a scene in capitals stands for any, one with an ending for a file of the reader's
+    if words[1] in ("run", "sweep") and options.scene.islower() and not Path(options.scene).suffix:
         load_scene(options.scene, options.overrides)
     if words[1:2] == ["study"]:
         assert options.name is None or options.name in STUDIES
