@@ -56,6 +56,7 @@ STUDIES: dict[str, Study] = {
     "suction-passive": _lazy("suction_passive"),
     "suction-axisymmetric": _lazy("suction_axisymmetric"),
     "suction-measured": _lazy("suction_measured"),
+    "suction-learning": _lazy("suction_learning"),
 }
 """Name -> run(out, quick): writes CSV and PNG into the folder `out`, which exists, and returns its lines."""
 
@@ -94,6 +95,7 @@ ABOUT = {
     "suction-passive": "000, section 5.2.1: force to detach flattened cups from pipes",
     "suction-axisymmetric": "what a cup holds, its rim bonded or sliding, by a model of its own",
     "suction-measured": "published measurements of cups, each with its source and our figure beside it",
+    "suction-learning": "a policy learns to set a cup so that it holds, beside one that presses blindly",
 }
 
 

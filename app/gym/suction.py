@@ -13,8 +13,9 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of, known_only, require
 from palpo.app.library.model import Model
-from palpo.app.library.scene import load
+from palpo.app.library.scene import Scene
 from palpo.app.library.state import State
+from palpo.config.load import load_scene
 from palpo.config.schema.gas import PassiveGas
 from palpo.config.schema.partner import RigidPartner
 from palpo.config.schema.suction import SuctionScene
@@ -30,21 +31,24 @@ BOX = np.array([[-20e-3, -12e-3, -20e-3], [20e-3, 40e-3, 20e-3]])
 """How far the target may go from its start [m]."""
 HIGH, LONG = 10e-3, 2.5
 """How high the cube has to hang [m], and for how long [s]."""
+DROPPED = 0.5 * HIGH
+"""Below which a cube that has hung has fallen [m]."""
 BREAKING = 8.0
 """Force at which something breaks [N]."""
-COST = 0.002
+COST = 0.0005
 """Of a newton, in a step."""
 BOUND = 10.0
 """Entries of an observation beyond it are cut off."""
-UNIT = np.repeat([10e-3, 1e-3, 1.0], 3)
-"""Of the observation's entries [m], [m], [N]."""
+UNIT = np.repeat([10e-3, 1e-3, 1.0, 10e-3], [3, 3, 3, 2])
+"""Of the observation's entries [m], [m], [N], [m]."""
 
 
 @dataclass(frozen=True)
 class Errors:
     """What differs from the scene, drawn evenly from both sides of nothing where it is not said otherwise.
 
-    position [m]: of the cup beside the middle of the cube, along x and z. mass, leak, friction: share of the
+    position [m]: of the cup beside the middle of the cube, along x and z. sight [m]: of where the middle is
+    taken to be, along both, the same for a whole episode. mass, leak, friction: share of the
     cube's mass, of the roughness that air gets through, and of the coefficient. noise: standard deviation of
     all that is measured, in the observation's units. delay [s]: of what is measured, drawn evenly from zero
     on in whole steps. variants: how many scenes are made, each with a mass, leak and friction of its own; an
@@ -54,6 +58,7 @@ class Errors:
     """
 
     position: float = 15e-3
+    sight: float = 1e-3
     mass: float = 0.3
     leak: float = 0.3
     friction: float = 0.3
@@ -74,28 +79,32 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
     **Action**, `Box(-1, 1, (3,), float32)`: velocity of the target along x, y and z, in 0.05 m/s. The target
     stays within 20 mm beside its start, 12 mm below and 40 mm above it.
 
-    **Observation**, `Box(-10, 10, (9,), float32)`:
+    **Observation**, `Box(-10, 10, (11,), float32)`:
 
     | entries | what | unit |
     |---|---|---|
     | 0-2 | target from its start | 10 mm |
     | 3-5 | cup from its target | 1 mm |
     | 6-8 | force on the gripper | 1 N |
+    | 9-10 | where the cube's middle lay at the start, from the target, along x and z | 10 mm |
 
-    Entries 3 to 8 are measured: with noise, and late.
+    Entries 3 to 8 are measured: with noise, and late. The last two are by sight: the same error in all of an
+    episode.
 
-    **Reward**: the share of 10 mm by which the cube hangs higher than ever before, less 0.002 for each
-    newton; +1 for the step at whose end it has hung 10 mm high for 2.5 s, -1 for one that breaks something.
+    **Reward**: the share of 10 mm by which the cube hangs higher than ever before; the share of 2.5 s by
+    which it has hung 10 mm high for longer than ever before; less 0.0005 for each newton; -1 for the step
+    that breaks something.
 
     **Episode**: it starts at rest above the cube, off its middle. `errors` says what is drawn, and
-    `reset(options={...})` gives some of it instead: `position` (x, z) [m], `delay` [s], `variant`. It is
-    terminated when the cube was held, or the force exceeds 8 N; `gymnasium.make` truncates it after 500
-    steps. `info` has `height_m` of the cube, `force_N` and `held`, without error or delay.
+    `reset(options={...})` gives some of it instead: `position`, `sight` (x, z) [m], `delay` [s], `variant`.
+    It is terminated when the cube has hung 10 mm high for 2.5 s, when it has hung so high and fallen below
+    5 mm, or when the force exceeds 8 N; `gymnasium.make` truncates it after 500 steps. `info` has `height_m`
+    of the cube, `force_N` and `held`, without error or delay, and after a reset what was drawn.
 
-    scene: name or file of a suction scene with one cup in the hand's drive, passive gas and a rigid partner
-    of a given mass. errors: an `Errors`, or a table of some of its entries. The same seed and actions give
-    the same episode, bit for bit. A step takes some 10 ms of a processor, as long as it lasts: several
-    environments go by `gymnasium.make_vec` in processes, `vectorization_mode="async"`.
+    scene: name or file of a suction scene with one cup that the hand holds, passive gas and a rigid partner
+    of a given mass; overrides: "key=value" as `--set` takes them. errors: an `Errors`, or a table of some of
+    its entries. The same seed and actions give the same episode, bit for bit. A step takes some 10 ms of a
+    processor; several environments go by `gymnasium.make_vec` in processes, `vectorization_mode="async"`.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 100}  # noqa: RUF012
@@ -103,11 +112,12 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
     def __init__(
         self,
         scene: str = "suction-cube",
+        overrides: tuple[str, ...] = (),
         errors: Errors | dict[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """Raises Refusal for what cannot be built."""
-        self.scene, self.render_mode = load(scene), render_mode
+        """Raises ConfigError and Refusal for what cannot be built."""
+        self.scene, self.render_mode = Scene(load_scene(scene, overrides), scene), render_mode
         self.errors = errors_of(Errors, errors)
         spec = self.scene.spec
         if not _usable(spec):
@@ -121,9 +131,10 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         self._state: State | None = None
         self._late: deque[Floats] = deque(maxlen=1)
         self._target, self._start, self._away = np.zeros(3), np.zeros(3), np.zeros(3)
-        self._rest = self._best = self._hung = 0.0
+        self._sight = np.zeros(2)
+        self._rest = self._best = self._hung = self._longest = 0.0
         self.action_space = Box(-1.0, 1.0, (3,), np.float32)
-        self.observation_space = Box(-BOUND, BOUND, (9,), np.float32)
+        self.observation_space = Box(-BOUND, BOUND, (11,), np.float32)
         self._artist = Artist()
 
     def _model(self, variant: int) -> Model:
@@ -153,6 +164,7 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         e, rng = self.errors, self.np_random
         drew: dict[str, Any] = {
             "position": e.position * rng.uniform(-1.0, 1.0, 2),
+            "sight": e.sight * rng.uniform(-1.0, 1.0, 2),
             "delay": PERIOD * int(rng.integers(round(e.delay / PERIOD) + 1)),
             "variant": int(rng.integers(e.variants)),
         }
@@ -163,11 +175,12 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         self._state = model.start()
         x, z = np.asarray(drew["position"], float)
         self._away[:] = x, 0.0, z
+        self._sight[:] = drew["sight"]
         self._start[:] = model.held
         self._target[:] = 0.0
         self._state.step(hand=self._start + self._away, ticks=1)
         self._rest = self._height()
-        self._best, self._hung = 0.0, 0.0
+        self._best = self._hung = self._longest = 0.0
         self._late = deque(maxlen=1 + round(float(drew["delay"]) / PERIOD))
         return self._observe(), {**self._told(), **drew}
 
@@ -182,13 +195,16 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         except (FloatingPointError, RuntimeError):
             well = False
         told = self._told()
-        self._hung = self._hung + PERIOD if told["height_m"] >= HIGH else 0.0
+        height, force = told["height_m"], told["force_N"]
+        self._hung = self._hung + PERIOD if height >= HIGH else 0.0
         told["held"] = self._hung >= LONG - 0.5 * PERIOD
-        broken = not well or told["force_N"] > BREAKING
-        share = min(1.0, told["height_m"] / HIGH)
-        reward = max(0.0, share - self._best) - COST * min(told["force_N"], BREAKING) + told["held"] - broken
-        self._best = max(self._best, share)
-        return self._observe(), float(reward), bool(told["held"] or broken), False, told
+        broken = not well or force > BREAKING
+        dropped = self._best >= 1.0 and height < DROPPED
+        high, long = min(1.0, height / HIGH), min(1.0, self._hung / LONG)
+        reward = max(0.0, high - self._best) + max(0.0, long - self._longest)
+        reward -= COST * min(force, BREAKING) + broken
+        self._best, self._longest = max(self._best, high), max(self._longest, long)
+        return self._observe(), float(reward), bool(told["held"] or dropped or broken), False, told
 
     def _height(self) -> float:
         assert self._state is not None
@@ -204,8 +220,9 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         assert self._state is not None
         lag = self._state.tool.position - (self._start + self._away + self._target)
         self._late.append(np.concatenate([lag, self._state.force]))
-        seen = np.concatenate([self._target, self._late[0]]) / UNIT
-        seen[3:] += self.errors.noise * self.np_random.standard_normal(6)
+        sight = self._sight - (self._away + self._target)[[0, 2]]
+        seen = np.concatenate([self._target, self._late[0], sight]) / UNIT
+        seen[3:9] += self.errors.noise * self.np_random.standard_normal(6)
         return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
 
     def render(self) -> Any:

@@ -13,7 +13,7 @@ from tests.scenes.episodes import episode  # noqa: E402
 
 SCENE = {"errors": {"variants": 1, "noise": 0.0}}
 DOWN, UP, STAY = (np.array([0.0, y, 0.0], np.float32) for y in (-1.0, 1.0, 0.0))
-MIDDLE = {"position": (0.0, 0.0), "delay": 0.0}
+MIDDLE = {"position": (0.0, 0.0), "sight": (0.0, 0.0), "delay": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,37 @@ def test_a_cup_that_was_pressed_lifts_the_cube_and_holds_it_and_one_that_stayed_
     assert pressed[0][-1, 7] < missed[0][-1, 7]
 
 
+def test_a_cube_that_falls_ends_the_episode_and_was_worth_the_time_that_it_hung(env):
+    told = episode(env, [*(22 * [DOWN]), *(60 * [UP]), *(10 * [STAY]), *(90 * [DOWN])], options=MIDDLE)
+    assert told[2] and not told[3] and not told[4]["held"] and told[4]["height_m"] < 5e-3
+    # lifted all of the way, and held for a share of the time
+    assert 1.0 < sum(told[1]) < 1.9
+
+
+def test_sight_tells_where_the_middle_is_with_an_error_of_its_own(env):
+    own = {"position": (7e-3, -4e-3), "sight": (1e-3, -0.5e-3), "delay": 0.0}
+    aside = np.array([1.0, 0.0, -1.0], np.float32)
+    seen = episode(env, 10 * [aside], options=own)[0]
+    np.testing.assert_allclose(1e-2 * seen[0, 9:], [-6e-3, 3.5e-3], rtol=1e-5)
+    # ten steps of 10 ms at 0.05 m/s
+    np.testing.assert_allclose(1e-2 * seen[-1, 9:], [-11e-3, 8.5e-3], rtol=1e-5)
+
+
+def test_environments_in_processes_are_bit_for_bit_what_one_is(env):
+    batch = gymnasium.make_vec("palpo/Suction-v1", num_envs=2, vectorization_mode="async", **SCENE)
+    try:
+        seen = [batch.reset(seed=3)[0][1]]
+        seen += [batch.step(np.tile(DOWN, (2, 1)))[0][1] for _ in range(20)]
+    finally:
+        batch.close()
+    assert np.array_equal(seen, episode(env, 20 * [DOWN], seed=4)[0])
+
+
 def test_what_is_measured_comes_as_late_as_was_drawn(env):
     now, then = (episode(env, 25 * [DOWN], seed=0, options={**MIDDLE, "delay": d})[0] for d in (0.0, 0.02))
     assert np.array_equal(now[:, :3], then[:, :3]), "the target is known at once"
-    assert np.array_equal(now[:-2, 3:], then[2:, 3:])
-    assert np.abs(now[2:, 3:] - then[2:, 3:]).max() > 0.1
+    assert np.array_equal(now[:-2, 3:9], then[2:, 3:9])
+    assert np.abs(now[2:, 3:9] - then[2:, 3:9]).max() > 0.1
 
 
 def test_a_scene_without_a_cup_in_the_hand_is_refused():

@@ -1,32 +1,32 @@
-"""A batch of snap connections as Stable-Baselines3 wants it."""
+"""A batch of environments of Gymnasium as Stable-Baselines3 wants it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
-
-from palpo.app.gym.snap_batch import SnapVectorEnv
 
 TRAINED_FROM = 1
 """Seed of the first environment."""
 
 
 class Batch(VecEnv):
-    """`SnapVectorEnv` with the other's manners; actions are added to the blind push.
+    """A vector environment that begins anew in the same step, with the other's manners.
 
-    blind: straight on at full speed, (6,).
+    sent: what the environments are told for an agent's actions (n, k). done: the entry of `info` that says
+    whether an episode ended well.
+
     ends: of each episode that has ended, the steps of all environments so far, its return, and whether it
-    latched.
+    ended well.
     """
 
-    def __init__(self, n: int, most: int) -> None:
-        self.env = SnapVectorEnv(n, max_episode_steps=most, autoreset_mode=AutoresetMode.SAME_STEP)
-        super().__init__(n, self.env.single_observation_space, self.env.single_action_space)
+    def __init__(self, env: VectorEnv[Any, Any, Any], sent: Callable[[Any], Any], done: str) -> None:
+        n = env.num_envs
+        self.env, self.sent, self.done = env, sent, done
+        super().__init__(n, env.single_observation_space, env.single_action_space)
         self.ends: list[tuple[int, float, bool]] = []
-        self.blind = np.r_[self.env.plant.nominal.push, np.zeros(3)].astype(np.float32)
         self._returns, self._steps = np.zeros(n), 0
         self._actions: Any = None
 
@@ -38,10 +38,6 @@ class Batch(VecEnv):
         """Keep the actions."""
         self._actions = self.sent(actions)
 
-    def sent(self, actions: NDArray[Any]) -> NDArray[np.float32]:
-        """What the environments are told for actions (n, 6)."""
-        return np.clip(self.blind + actions, -1.0, 1.0).astype(np.float32)
-
     def step_wait(self) -> Any:
         """A step; what an episode ended with is in its own info."""
         seen, rewards, terminated, truncated, told = self.env.step(self._actions)
@@ -51,13 +47,13 @@ class Batch(VecEnv):
         for i in np.flatnonzero(over).tolist():
             infos[i]["terminal_observation"] = told["final_obs"][i]
             infos[i]["TimeLimit.truncated"] = bool(truncated[i] and not terminated[i])
-            latched = bool(told["final_info"]["latched"][i])
-            self.ends.append((self._steps, float(self._returns[i]), latched))
+            well = bool(told["final_info"][self.done][i])
+            self.ends.append((self._steps, float(self._returns[i]), well))
             self._returns[i] = 0.0
         return seen, rewards.astype(np.float32), over, infos
 
     def close(self) -> None:
-        """Give threads back."""
+        """Give threads and processes back."""
         self.env.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
