@@ -84,11 +84,11 @@ def replay_ticks(frame, f, state, led, log, first, until, h, work):
     mask = log.tick.shape[0] - 1
     for tick in range(first, until):
         replay(frame, f, state, led, log, tick & mask, h)
-        _add_work(frame, f, state, h, work)
+        add_work(frame, f, state, h, work)
 
 
 @kernel
-def _add_work(frame, f, state, h, work):
+def add_work(frame, f, state, h, work):
     """work (bodies,) += what the tick's forces did."""
     for b in range(work.size):
         for k in range(frame.mode_body[f, b], frame.mode_body[f, b + 1]):

@@ -24,6 +24,7 @@ from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.constraint_frame import make_frame
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.model_log import make_model_log
 from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
@@ -48,6 +49,9 @@ TOOL = 0
 
 LOG_TICKS = 2048
 """Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
+
+MODEL_TICKS = 256
+"""Ticks of the models' states: a scene whose low loop takes them waits for its frames long before."""
 
 LOG_POINTS = 256
 """Low-rate points under load in one tick."""
@@ -173,10 +177,17 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
     adopted = np.zeros(1, ADOPTED)
     adopted["patience"] = PATIENCE_PERIODS * loop.ratio
     modes = scene.capacity.modes if len(loops) > 1 else 0
+    models = make_model_log(MODEL_TICKS if _takes_states(scene) else 0, loop.capacity)
     return Link(
-        modal.frame, modal.control, modal.log, _tool_state(scene, loops, modes, moving=True), make_control(),
+        modal.frame, modal.control, modal.log, models, _tool_state(scene, loops, modes, moving=True), make_control(),
         np.array([body], np.int64), built.batches[body], modal.now, adopted, np.zeros(2, np.int64),
     )  # fmt: skip
+
+
+def _takes_states(scene: Scene) -> bool:
+    """Whether low loops begin from the servo's own states: where air holds bodies together."""
+    import os
+    return scene.air is not None or bool(os.environ.get("CL_ALL"))
 
 
 def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:

@@ -22,7 +22,7 @@ from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import FELT_BITS, NOT_FINITE, OK, SLIDES, TOUCHES, end_tick
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.systems.high_state import HOLD_REACTION, TAKEN_CALL, TAKEN_ID
-from palpo.physics.systems.state_report import held_of, link_of, publish_state
+from palpo.physics.systems.state_report import held_of, link_of, log_model, publish_state
 
 
 @kernel
@@ -108,6 +108,7 @@ def h6_correct(s):
         return NOT_FINITE
     for j in range(s.links.shape[0]):
         link = link_of(s, j)
+        log_model(link, s.counts.tick[0] - 1, s.engine.step[0])
         log_forces(s.engine, link.body[0], link.log)
     keep_yield(s.engine)
     return OK

@@ -15,6 +15,7 @@ from palpo.physics.engine.pair_points import PairSearch
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.model_log import ModelLog
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.reduction.interface_model import InterfaceState
@@ -48,6 +49,7 @@ class Link(NamedTuple):
     frame: ConstraintFrame
     frame_control: NDArray[np.int64]
     log: ForceLog
+    models: ModelLog
     state: ToolState
     state_control: NDArray[np.int64]
     body: NDArray[np.int64]  # (1,) the loop's bodies, one of the engine

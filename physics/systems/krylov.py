@@ -16,9 +16,11 @@ from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
+from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.reduction.interface_model import InterfaceState, adopt, make_interface_state, store
 from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.candidates import by_turns, expected_arrival, points_by, shared_out
+from palpo.physics.systems.handing_on import BodyModel, hand_on, sweep_fields
 from palpo.physics.systems.high_state import HighRate, Link
 from palpo.physics.systems.low_rate import LowRate
 from palpo.physics.systems.reduced_frame import Page
@@ -91,6 +93,12 @@ class Krylov(LowRate):
         """Slot of the frame that `state` belongs to; it is not written before the next."""
         self._at_base: tuple[NDArray[np.float64], ...] = ()
         """The state that frame was made with, at `tick`."""
+        self._then, self._now = (make_interface_state(self.loop.capacity) for _ in range(2))
+        """The servo's states at the tick that the full bodies are brought to, and at a later one."""
+        self._followed, self._worked = 0, np.zeros(len(self.members))
+        """Id of the frame whose model the former is of, 0 where that is not known; the work by then [J]."""
+        self._last: list[BodyModel] = []
+        """The bodies' models in that frame, while the next one's are made."""
         self._released = 0
         self._takes = self.DT
         """How long a step is expected to take [s]."""
@@ -144,6 +152,7 @@ class Krylov(LowRate):
             frame, of_members = self.link.frame, list(self.member_slots(chosen))
             needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
             shares = shared_out(needs, self.loop.capacity.modes)
+            self._last = [reduction.model for reduction in self.reductions]
             for low, (slots, local) in enumerate(of_members):
                 limit = int(frame.head[f, N_MODES]) + shares[low]
                 page = Page(frame, f, low, slots, local, self.near, self.dt, limit)
@@ -157,18 +166,21 @@ class Krylov(LowRate):
 
     def _follow(self, until: int) -> None:
         """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
+        self._followed = 0
         if until > self.tick:
             start = max(self.tick, until - self._tail)
-            if self._at_base:
-                for now, then in zip(self.state, self._at_base, strict=True):
-                    now[:] = then
-            self._work[:] = 0.0
-            self._replay(self._published, self.tick, start)
-            ended = InterfaceState(*(part.copy() for part in self.state))
-            # the last ticks too, for their work
-            self._replay(self._published, start, until)
+            if self._read(until, self.frame_id, self._then):
+                self._followed = self.frame_id
+            if self._followed and self._read(start, self._followed, self._now):
+                ended = self._now
+                self._work[:] = self._work_by(until) - self._worked
+            else:
+                ended = self._made_again(start, until)
+            self._worked = self._work_by(until)
+            self._require_numbers(ended)
             points, forces = self.drain(until)
-            heard = self.link.frame.slot_of[self._published, points] >= 0
+            # whatever moved the servo's own model is in its state
+            heard = (self.link.frame.slot_of[self._published, points] >= 0) | (self._followed > 0)
             for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
@@ -178,6 +190,43 @@ class Krylov(LowRate):
         if self.invalid():
             raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
         self.tick = until
+
+    def _made_again(self, start: int, until: int) -> InterfaceState:
+        """The last frame's model at `start`, by its own ticks; their work up to `until` is booked."""
+        if self._at_base:
+            for now, then in zip(self.state, self._at_base, strict=True):
+                now[:] = then
+        self._work[:] = 0.0
+        self._replay(self._published, self.tick, start)
+        ended = InterfaceState(*(part.copy() for part in self.state))
+        # the last ticks too, for their work
+        self._replay(self._published, start, until)
+        return ended
+
+    def _require_numbers(self, state: InterfaceState) -> None:
+        """FloatingPointError where a state that a full body is to be set to is none."""
+        if not all(np.isfinite(part).all() for part in (state.z, state.rate, state.centre, state.q)):
+            raise FloatingPointError("the state of the soft bodies' model is no longer finite")
+
+    def _work_by(self, tick: int) -> NDArray[np.float64]:
+        """What forces have done to each body [J] in so many ticks, 0 where nobody counts it."""
+        log = self.link.models
+        if not len(log.tick):
+            return np.zeros(len(self.members))
+        return log.work[(tick - 1) & (len(log.tick) - 1)].copy()
+
+    def _read(self, tick: int, frame: int, out: InterfaceState) -> bool:
+        """The servo's state after so many ticks, where it is known and of that frame's model."""
+        log = self.link.models
+        row = (tick - 1) & (len(log.tick) - 1)
+        if not len(log.tick) or frame == 0 or log.tick[row] != tick - 1 or log.frame[row] != frame:
+            return False
+        out.z[:], out.rate[:] = log.z[row], log.rate[row]
+        out.centre[:], out.q[:] = log.centre[row], log.q[row]
+        out.velocity[:], out.spin[:] = log.velocity[row], log.spin[row]
+        for low in range(len(out.q)):
+            quat_to_matrix(out.q[low], out.axes[low])
+        return True
 
     def _replay(self, f: int, first: int, until: int) -> None:
         """Those ticks on the model of slot f, their work added to that of each body."""
@@ -249,7 +298,12 @@ class Krylov(LowRate):
         self._led.count[0] = -1
         self._at_base = tuple(part.copy() for part in self.state)
         if self.present > self.tick:
-            self._replay(f, self.tick, self.present)
+            if self._followed and self._read(self.present, self._followed, self._now):
+                for low, (last, source) in enumerate(zip(self._last, self.reductions, strict=True)):
+                    hand_on(last, source, low, self._then, self._now, self.state)
+                sweep_fields(self.link.frame, f, InterfaceState(*self._at_base), self.state)
+            else:
+                self._replay(f, self.tick, self.present)
             store(self.frame, f, self.model, self.present)
         if self.read_at >= 0:
             # the first frame is made before there are ticks to count

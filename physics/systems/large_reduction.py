@@ -75,7 +75,7 @@ class LargeReduction(TetReduction):
         super().__init__(member, shifts, [0], 0)
         self._widest = columns
         self.afford(shifts, columns)
-        self._rooms = np.zeros((3, member.body.n_dof * (self._first + self.width + 2 * PATCHES)))
+        self._rooms = np.zeros((4, member.body.n_dof * (self._first + self.width + 2 * PATCHES)))
         self.window: Window = window_around(self.large.neighbours, np.zeros(0, np.intp), 0)
         """Where the columns at the servo's step are."""
         self._points = np.zeros((0, 0), np.float32)
@@ -188,7 +188,7 @@ class LargeReduction(TetReduction):
             whole[inside] = points
             inside, points = np.arange(len(tail)), whole
         parts: list[NDArray[Any]] = [self._turned_slow, tail, *self._patches]
-        wide = self._rooms[2, : len(tail) * sum(part.shape[1] for part in parts)].reshape(len(tail), -1)
+        wide = self._rooms[3, : len(tail) * sum(part.shape[1] for part in parts)].reshape(len(tail), -1)
         np.concatenate(parts, axis=1, out=wide)
         if rigid is not None:
             heavy = self.mass[:, None] * rigid
@@ -196,7 +196,7 @@ class LargeReduction(TetReduction):
                 part -= rigid @ np.linalg.solve(rigid.T @ heavy, heavy.T @ part)
         k = wide.shape[1]
         most = k + points.shape[1]
-        basis = self._rooms[0, : len(tail) * most].reshape(len(tail), most)
+        basis = self._basis_room(most)
         root = np.sqrt(self.mass)[:, None]
 
         def fill(rows: slice) -> Floats:
@@ -215,7 +215,7 @@ class LargeReduction(TetReduction):
     def _pulled(self, blocks: Floats, basis: Floats) -> tuple[Floats, Floats]:
         """None of K B: no freedoms of single points are added to the basis."""
         wide, local = self._wide, self._local
-        pulled = self._times(blocks, wide, self._rooms[1, : wide.size].reshape(wide.shape))
+        pulled = self._times(blocks, wide, self._rooms[2, : wide.size].reshape(wide.shape))
         upper, lower = self._both(lambda rows: symmetric_product(wide[rows], pulled[rows]))
         if len(local) < len(wide):
             own = np.empty_like(local)

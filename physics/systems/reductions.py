@@ -11,6 +11,7 @@ from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.drawn_model import DrawnModel
+from palpo.physics.systems.handing_on import BodyModel
 from palpo.physics.systems.large_reduction import LargeReduction
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
 from palpo.physics.systems.reduced_frame import (
@@ -44,6 +45,15 @@ class Reduction(Protocol):
 
     def write(self, page: Page, pool: Executor) -> None:
         """L7: the model about the present state into its page of a frame."""
+        ...
+
+    @property
+    def model(self) -> BodyModel:
+        """The last one."""
+        ...
+
+    def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A field (n_dof, m) times the matrix in which its modes are orthogonal."""
         ...
 
     def drawn(self) -> DrawnModel:
@@ -115,6 +125,15 @@ class RigidReduction:
         page.frame.slot_rest[page.f, page.run] = 0.0
         write_compliance(page, np.zeros((3 * len(page.slots), 0)))
 
+    @property
+    def model(self) -> BodyModel:
+        """Rigid motions alone."""
+        return BodyModel(np.zeros((0, 0)), None, slice(0, 0), np.zeros((0, 6)), np.zeros((6, 0)))
+
+    def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
+        """There are no modes."""
+        return field
+
     def drawn(self) -> DrawnModel:
         """The surface in body axes, without modes."""
         points = np.vstack([self.member.points, np.zeros((1, 3))])
@@ -149,7 +168,9 @@ class BeamReduction:
         self.afford(shifts, columns)
         self.columns = np.zeros((member.body.n_dof, 0))
         self.factors: list[Factor] = []
-        self._drawn: DrawnModel | None = None
+        none = np.zeros((member.body.n_dof, 0))
+        self._model = BodyModel(none, None, slice(0, 0), none, none.T)
+        self._places = member.positions()
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """Columns of so many points."""
@@ -183,12 +204,27 @@ class BeamReduction:
         velocity = self.columns.shape[1]
         grams = Grams(basis, basis.T @ body.M @ basis, basis.T @ tangent @ basis, force, velocity, diagonal)
         modes, span = write_modes(page, member, grams)
-        self._drawn = DrawnModel(member, member.positions(), basis, modes.transform, span)
+        none = np.zeros((body.n_dof, 0))
+        self._model, self._places = BodyModel(basis, modes, span, none, none.T), member.positions()
+
+    @property
+    def model(self) -> BodyModel:
+        """The last one."""
+        return self._model
+
+    def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See Reduction."""
+        body, h, (alpha, beta) = self.member.body, self.shifts[0], self.member.damping
+        heavy = body.M @ field
+        if self._model.modes is not None and not self._model.modes.triangular:
+            return heavy
+        return (1.0 + h * alpha) * heavy + h * (beta + h) * (body.tangent() @ field)
 
     def drawn(self) -> DrawnModel:
         """The last model."""
-        assert self._drawn is not None
-        return self._drawn
+        basis, modes, span = self._model[:3]
+        assert modes is not None
+        return DrawnModel(self.member, self._places, basis, modes.transform, span)
 
     def follow(
         self,
@@ -204,9 +240,8 @@ class BeamReduction:
         if tail:
             self.member.integrate(self.shifts[0], forces, local)
             return
-        last, body = self.drawn(), self.member.body
-        coordinates = np.column_stack([model.z[last.modes], model.rate[last.modes]])
-        moved, rate = (last.basis @ (last.transform @ coordinates)).T
+        body = self.member.body
+        moved, rate = self._model.field(model.z, model.rate).T
         body.x[body.free] += moved.reshape(-1, 6)[:, :3]
         turns = Rotation.from_rotvec(moved.reshape(-1, 6)[:, 3:])
         before = Rotation.from_quat(body.q[body.free], scalar_first=True)

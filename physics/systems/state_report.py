@@ -1,9 +1,11 @@
 """What a tick tells of itself: the tool for the low-rate loop, and all that a picture needs."""
 
 from palpo.physics.engine.points import batch_of
-from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.exchange.buffer import publish, reader_slot, writer_slot
+from palpo.physics.exchange.constraint_frame import ID, N_MODES
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
+from palpo.physics.reduction.replay import add_work
 
 
 @kernel
@@ -74,6 +76,26 @@ def held_of(s, t):
 def link_of(s, j):
     """What low loop j and the servo exchange."""
     return handle_like(s.link, s.links[j])
+
+
+@kernel
+def log_model(link, tick, h):
+    """The reduced model of a loop's bodies at the end of a tick, and what forces have done to them."""
+    log, state, frame = link.models, link.interface, link.frame
+    if log.tick.shape[0] == 0:
+        return
+    f, row = reader_slot(link.frame_control), tick & (log.tick.shape[0] - 1)
+    add_work(frame, f, state, h, log.total)
+    log.tick[row], log.frame[row] = tick, frame.head[f, ID]
+    for k in range(frame.head[f, N_MODES]):
+        log.z[row, k], log.rate[row, k] = state.z[k], state.rate[k]
+    for b in range(log.total.shape[0]):
+        log.work[row, b] = log.total[b]
+        for i in range(3):
+            log.centre[row, b, i] = state.centre[b, i]
+            log.velocity[row, b, i], log.spin[row, b, i] = state.velocity[b, i], state.spin[b, i]
+        for i in range(4):
+            log.q[row, b, i] = state.q[b, i]
 
 
 @kernel

@@ -26,6 +26,7 @@ from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
 from palpo.physics.systems.energy_law import keep_energy, spin_as
 from palpo.physics.systems.fielded_member import FieldedMember
+from palpo.physics.systems.handing_on import BodyModel
 from palpo.physics.systems.members import TetMember, take
 from palpo.physics.systems.model_columns import slow_modes, symmetric_product, turned, worst_residual
 from palpo.physics.systems.point_share import LEAST_POINTS, PointShare, among
@@ -96,7 +97,7 @@ class TetReduction:
         """Worst residual of the columns that were tested with the last model."""
         self.kept = 1.0
         """Share of the model's last state that the body could keep."""
-        self._turn = 0
+        self._turn = self._turn_of_room = 0
         self._wanted = np.zeros(0, np.int64)
         """Freedoms that columns were asked for, the likeliest first."""
         self.points = PointShare(member.count)
@@ -106,10 +107,13 @@ class TetReduction:
         self._basis = RecycledBasis(self.mass, most)
         self._independent = self._chosen = np.zeros(0, np.intp)
         """Columns that do not depend on others, or that every model has anew; those of the last model."""
-        self._rooms = np.zeros((2, body.n_dof * most))
-        self._used = np.zeros((body.n_dof, 0))
-        self._modes: Modes | None = None
-        self._span = slice(0, 0)
+        self._rooms = np.zeros((3, body.n_dof * most))
+        """Of the present basis and the one before by turns, and of what is made of it."""
+        self._model = BodyModel(
+            np.zeros((body.n_dof, 0)), None, slice(0, 0), np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof)),
+        )  # fmt: skip
+        self._blocks = np.zeros((0, 9))
+        """Of its tangent, in its axes."""
         self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
 
     def _centred(self) -> NDArray[np.float64]:
@@ -200,9 +204,14 @@ class TetReduction:
         self._independent = np.arange(count)
 
     @property
+    def model(self) -> BodyModel:
+        """The last one."""
+        return self._model
+
+    @property
     def modes(self) -> int:
         """Of the last model."""
-        return self._span.stop - self._span.start
+        return self._model.span.stop - self._model.span.start
 
     def need(self, points: int) -> int:
         """Columns of a model of which so many points may touch something."""
@@ -273,8 +282,8 @@ class TetReduction:
                 basis, mass, stiffness, pulled, alone, along, self.mass, near, part
             )
         grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
-        modes, self._span = write_modes(page, member, grams)
-        self._used, self._modes, self._base = basis, modes, x
+        modes, span = write_modes(page, member, grams)
+        self._model, self._base, self._blocks = BodyModel(basis, modes, span, rigid, share), x, blocks
         self._forget_dependent(modes)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
@@ -297,12 +306,22 @@ class TetReduction:
         if dependent.any():
             self._independent = np.setdiff1d(self._independent, self._chosen[dependent])
 
+    def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See Reduction."""
+        heavy = self.mass[:, None] * field
+        if self._model.modes is not None and not self._model.modes.triangular:
+            return heavy
+        h, (alpha, beta) = self.shifts[0], self.member.damping
+        pulled = self._times(self._blocks, field, np.empty_like(field))
+        return (1.0 + h * alpha) * heavy + h * (beta + h) * pulled
+
     def drawn(self) -> DrawnModel:
         """The last model; the basis is copied, since its room is used again."""
-        assert self._modes is not None
         places = self.member.positions().copy()
         places[self.member.body.free] = self._base
-        return DrawnModel(self.member, places, self._used.copy(), self._modes.transform, self._span)
+        used, modes, span = self._model[:3]
+        assert modes is not None
+        return DrawnModel(self.member, places, used.copy(), modes.transform, span)
 
     def _accelerations(self, residual: NDArray[np.float64], pool: Executor) -> list[NDArray[np.float64]]:
         """Free accelerations under the remaining force (n_dof,), at the servo's step and the low step."""
@@ -315,10 +334,16 @@ class TetReduction:
         self._basis.put(np.arange(self._first - self.tail, self._first), tail)
         self._basis.settle(rigid)
         chosen = self._chosen = self._likeliest(most)
-        room = self._rooms[0, : len(tail) * len(chosen)].reshape(len(tail), len(chosen))
+        room = self._basis_room(len(chosen))
         # a copy: while the last model's basis is still needed, the next one's columns come in
         take(self._basis.whole, np.arange(len(tail)), chosen, room)
         return room, self._basis.gram[np.ix_(chosen, chosen)]
+
+    def _basis_room(self, columns: int) -> NDArray[np.float64]:
+        """Room for a basis, beside the one of the last model, which is still needed."""
+        self._turn_of_room = 1 - self._turn_of_room
+        n = self.member.body.n_dof
+        return self._rooms[self._turn_of_room, : n * columns].reshape(n, columns)
 
     def _likeliest(self, most: int) -> NDArray[np.intp]:
         """At most so many of the independent columns, ascending: those of the likeliest contacts."""
@@ -340,7 +365,7 @@ class TetReduction:
         self, blocks: NDArray[np.float64], basis: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """K B and B^T K B."""
-        pulled = self._times(blocks, basis, self._rooms[1, : basis.size].reshape(basis.shape))
+        pulled = self._times(blocks, basis, self._rooms[2, : basis.size].reshape(basis.shape))
         return pulled, symmetric_product(basis, pulled)
 
     def _worst_residual(self, warped: NDArray[np.float64]) -> float:
@@ -369,12 +394,11 @@ class TetReduction:
         Forces on points without a slot, which the model has not heard, act in these steps. Of that state the
         body keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body, span = self.member.body, self._span
+        body = self.member.body
         allowed, before = body.energy() + work, body.x.copy()
-        assert self._modes is not None
         nodes = local < len(body.x)
         self.points.bearing, self.points.load = local[nodes], forces[:, nodes].sum(axis=0)
-        field = self._used @ self._modes.expand(np.column_stack([model.z[span], model.rate[span]]))
+        field = self.model.field(model.z, model.rate)
         moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
         if self.member.floating:
             arm = (self._base + moved) @ model.axes[low].T
