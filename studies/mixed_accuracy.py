@@ -59,7 +59,7 @@ CASES = (
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
     Case("two-hands", 0.9, short=True, hangs=(3.2, 3.6)),
-    Case("mixed-cup", None, ((), ("rates.low_hz=200",))),
+    Case("mixed-cup", None, ((), ("rates.low_hz=100",))),
     Case(
         "mixed-snap",
         1.65,

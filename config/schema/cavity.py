@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from palpo.config.schema.base import Count, Spec, refuse
 from palpo.config.schema.units import Length, Number, Pressure, Time
 
-SLOWEST_HZ = 100.0
+SLOWEST_HZ = 50.0
 """Low rate below which what air holds together may be torn apart by the length of a frame."""
 
 

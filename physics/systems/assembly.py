@@ -178,16 +178,16 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
     adopted["patience"] = PATIENCE_PERIODS * loop.ratio
     modes = scene.capacity.modes if len(loops) > 1 else 0
     models = make_model_log(MODEL_TICKS if _takes_states(scene) else 0, loop.capacity)
+    state = _tool_state(scene, loops, modes, moving=True)
     return Link(
-        modal.frame, modal.control, modal.log, models, _tool_state(scene, loops, modes, moving=True), make_control(),
+        modal.frame, modal.control, modal.log, models, state, make_control(),
         np.array([body], np.int64), built.batches[body], modal.now, adopted, np.zeros(2, np.int64),
     )  # fmt: skip
 
 
 def _takes_states(scene: Scene) -> bool:
-    """Whether low loops begin from the servo's own states: where air holds bodies together."""
-    import os
-    return scene.air is not None or bool(os.environ.get("CL_ALL"))
+    """Whether the low loop begins from the servo's own states: where air holds bodies together."""
+    return scene.air is not None
 
 
 def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:

@@ -52,6 +52,13 @@ class BodyModel(NamedTuple):
         return self.modes.weight[:, None] * (self.modes.factor.T @ along)
 
 
+def no_model(n_dof: int, floats: bool) -> BodyModel:
+    """Of a body that has none yet, or moves as a whole."""
+    none = np.zeros((n_dof, 0))
+    rigid = np.zeros((n_dof, 6)) if floats else none
+    return BodyModel(none, None, slice(0, 0), rigid, rigid.T)
+
+
 class Weighing(Protocol):
     """What has a new model."""
 
@@ -66,7 +73,12 @@ class Weighing(Protocol):
 
 
 def hand_on(
-    last: BodyModel, source: Weighing, low: int, then: InterfaceState, now: InterfaceState, out: InterfaceState
+    last: BodyModel,
+    source: Weighing,
+    low: int,
+    then: InterfaceState,
+    now: InterfaceState,
+    out: InterfaceState,
 ) -> None:
     """Body number `low` of `out`, in the new model of `source` at T, is brought to the present.
 

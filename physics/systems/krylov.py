@@ -2,7 +2,12 @@
 
 The full bodies follow the forces that the servo recorded, so that action equals reaction over every period:
 the low loop replays them on its own copy of the model that the servo had, and sets the full bodies to it.
-Then it hands down their next Galerkin model, on the columns that L5 computes anyway.
+Then it hands down their next Galerkin model, on the columns that L5 computes anyway, brought to the present
+by another replay.
+
+Where air holds bodies together no tick is made again: nothing would answer to its forces. There the servo
+tells the state that its model has at each tick. The full bodies are set to that, and the next model begins
+where the servo is (palpo.physics.systems.handing_on).
 """
 
 from collections.abc import Sequence
@@ -48,11 +53,9 @@ at once, since a tangent of before the impact serves badly after it."""
 EXPECTED = 5
 """Points that are expected to touch, for each that only may."""
 
-AIR_PATIENCE = (0.03, 2)
-"""Seconds and periods where air holds bodies together: forces of newtons that cancel act on a
-cup of a gram. In the ticks that are made again nothing answers to them but the points that are led, so that
-it falls over like a balanced rod, by e in 3 ms: with frames 50 ms late the grip was lost, with frames 100 ms
-late all numbers were."""
+AIR_PATIENCE = (0.06, 2)
+"""Seconds and periods where air holds bodies together: the cavity that a frame has is served with the shape
+that it was found at. With every frame 50 ms late a cup is still lifted, with 100 ms it lets go."""
 
 SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
 """By the number of shifts, which of the steps dt, DT and sqrt(dt DT) the basis has columns at. What a step
@@ -84,7 +87,8 @@ class Krylov(LowRate):
         own = min((reduction.own_ticks for reduction in self.reductions), default=0)
         if scene.air is not None:
             self.least_patience, self.patience_periods = AIR_PATIENCE
-            # frames of 20 ms tear off a cup that hangs, and with a quarter of the columns it is not lifted
+            # a late step is followed at once: a lower rate would make all frames later; and with a quarter of
+            # the columns a cup is not lifted
             self.slowest_hz, self.spares = np.inf, ()
         # joints are known to the model alone
         self._tail = 0 if _hold_on_to_each_other(scene) else own

@@ -11,7 +11,7 @@ from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.drawn_model import DrawnModel
-from palpo.physics.systems.handing_on import BodyModel
+from palpo.physics.systems.handing_on import BodyModel, no_model
 from palpo.physics.systems.large_reduction import LargeReduction
 from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
 from palpo.physics.systems.reduced_frame import (
@@ -128,7 +128,7 @@ class RigidReduction:
     @property
     def model(self) -> BodyModel:
         """Rigid motions alone."""
-        return BodyModel(np.zeros((0, 0)), None, slice(0, 0), np.zeros((0, 6)), np.zeros((6, 0)))
+        return no_model(0, floats=True)
 
     def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
         """There are no modes."""
@@ -168,8 +168,7 @@ class BeamReduction:
         self.afford(shifts, columns)
         self.columns = np.zeros((member.body.n_dof, 0))
         self.factors: list[Factor] = []
-        none = np.zeros((member.body.n_dof, 0))
-        self._model = BodyModel(none, None, slice(0, 0), none, none.T)
+        self._model = no_model(member.body.n_dof, floats=False)
         self._places = member.positions()
 
     def afford(self, shifts: list[float], columns: int) -> None:

@@ -26,7 +26,7 @@ from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.systems.drawn_model import DrawnModel
 from palpo.physics.systems.energy_law import keep_energy, spin_as
 from palpo.physics.systems.fielded_member import FieldedMember
-from palpo.physics.systems.handing_on import BodyModel
+from palpo.physics.systems.handing_on import BodyModel, no_model
 from palpo.physics.systems.members import TetMember, take
 from palpo.physics.systems.model_columns import slow_modes, symmetric_product, turned, worst_residual
 from palpo.physics.systems.point_share import LEAST_POINTS, PointShare, among
@@ -109,9 +109,7 @@ class TetReduction:
         """Columns that do not depend on others, or that every model has anew; those of the last model."""
         self._rooms = np.zeros((3, body.n_dof * most))
         """Of the present basis and the one before by turns, and of what is made of it."""
-        self._model = BodyModel(
-            np.zeros((body.n_dof, 0)), None, slice(0, 0), np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof)),
-        )  # fmt: skip
+        self._model = no_model(body.n_dof, member.floating)
         self._blocks = np.zeros((0, 9))
         """Of its tangent, in its axes."""
         self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
