@@ -64,7 +64,7 @@ def test_without_contact_a_frame_handed_on_is_where_its_own_ticks_would_bring_it
 
 @pytest.mark.parametrize("durations", [(0.5, 1.5), (0.5, 2.5), (1.5, 0.7)])
 def test_a_cup_lifts_a_soft_body_however_the_lateness_of_frames_changes(durations):
-    """Gripped, its centre goes where the hand goes, but for the spring of the hold; what has been let go stays
+    """Gripped, its centre goes where the hand goes, but for the spring of the hold: what is let go stays
     behind by the whole way."""
     with Drive("mixed-cup", ("rates.low_hz=100",), durations=durations) as run:
         names, members = run.lock.scene.names, run.lock.scene.members
