@@ -328,7 +328,7 @@ def solve(problem: ContactProblem, stop: Stop, *, middle: bool = True) -> Contac
             left = stop.max_iterations - done - walk.factors - spent
             if error < 0.1 and walk.t < SINCE * tried and least > stop.tolerance and left > 0:
                 tried = walk.t
-                found, error, steps = _polish(problem, w, r, stop.tolerance, bound, min(POLISH, left), newton)
+                found, error, steps = polish(problem, w, r, stop.tolerance, bound, min(POLISH, left), newton)
                 spent += steps
                 if error < least:
                     least, best = error, found
@@ -340,7 +340,7 @@ def solve(problem: ContactProblem, stop: Stop, *, middle: bool = True) -> Contac
     return judge(problem, stop, best, done, "stalled", started)
 
 
-def _polish(
+def polish(
     problem: ContactProblem,
     w: Array,
     r: Array,

@@ -9,8 +9,9 @@ sweeps go on for as long as they have cost less than that and have prospects.
 Then the interior point, first from near the best force, which leaves the end to Newton. What it leaves
 unsolved, a singular W without a centred path or a coupling of normal and tangent that is not monotone, goes
 round between alternating directions, sweeps on the problem scaled to equal diagonal blocks, and Newton, each
-from the best force so far and for longer each time; after each round the central path is walked round its
-folds (`homotopy`), which is slow and gets where no descent does, the first time from its middle too.
+from the best force so far and for longer each time. Each round ends with what is slow and gets where no
+descent does: the solution is followed from where nothing touches (`lifting`), which is sure where W is
+regular, and the central path round its folds (`homotopy`), the first time from its middle too.
 
 Every choice depends on residuals, statuses and counts alone, in work units: a unit is a product with W. So a
 replay repeats it bit for bit, and a larger budget, from eight sweeps on, gives a result that is no worse.
@@ -37,6 +38,7 @@ from palpo.physics.contact.solvers import (
     anderson,
     homotopy,
     interior_point,
+    lifting,
     semi_smooth_newton,
     sparse_admm,
     sparse_anderson,
@@ -87,6 +89,9 @@ try's at which it is tried again: once the statuses are right, one or two of its
 SPARSE_SWEEPS, SPARSE_SHARE = 2000, 8
 """Sweeps over a sparse W before it is factored: about what an interior-point solve costs there. Each further
 round has twice as many, and a share of one to so many in alternations."""
+
+LIFTED = 40
+"""Factorisations of a walk by `lifting` in the first round, per contact: twice what most need."""
 
 ROUND, CHUNK = 400, 80
 """Sweeps, and alternations, of the first round; each further one has twice as many. Sweeps between looks."""
@@ -290,6 +295,7 @@ def _try_all(run: _Run) -> None:
         _newton(run, POLISH)
         _interior(run, *first, near=True)
         _newton(run, POLISH)
+        _lift(run, length // ROUND)
         _walk(run, length == ROUND)
         length *= 2
 
@@ -445,6 +451,17 @@ def _interior(run: _Run, ridge: float, lags: bool, near: bool = False) -> None:
             aim, code = FURTHER * least, s.CONTINUE
             if run.least == least:
                 _newton(run, POLISH)
+
+
+def _lift(run: _Run, turn: int) -> None:
+    """The solution followed from where nothing touches, by another lift in each round."""
+    if run.over:
+        return
+    seconds = run.stop.seconds - (perf_counter() - run.started)
+    most = min(LIFTED * turn * run.problem.n_contacts, run.left)
+    part = replace(run.stop, max_iterations=most, seconds=seconds)
+    found = lifting.solve(replace(run.problem, warm=run.best), part, first=turn - 1, walks=1)
+    run.spend(found.iterations, found.residual, found.r)
 
 
 def _walk(run: _Run, middle: bool) -> None:

@@ -146,6 +146,12 @@ register(
         sparse=f"{_HERE}.sparse_admm:solve",
     ),
     Solver(
+        "lifting",
+        "the solution followed from where nothing touches, by changes of status (Allgower & Georg 2003)",
+        f"{_HERE}.lifting:solve",
+        sure=False,
+    ),
+    Solver(
         "homotopy",
         "the central path by its arc length, round its folds (Allgower & Georg 2003)",
         f"{_HERE}.homotopy:solve",

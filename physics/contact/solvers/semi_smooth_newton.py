@@ -116,7 +116,7 @@ def advance(w, b, mu, tolerance, bound, steps, a):
     for _ in range(steps):
         _classify(mu, a)
         _leave(w, a)
-        _assemble(w, mu, a)
+        assemble(w, mu, a)
         a.count[STEPS] += 1
         if lu_factor(a.matrix, 3 * a.count[BEARING], a.words) and _search(w, b, mu, bound, a):
             if a.state[LEAST] <= tolerance:
@@ -144,7 +144,7 @@ def advance_freely(w, b, mu, tolerance, bound, steps, best, a):
     for _ in range(steps):
         _classify(mu, a)
         _leave(w, a)
-        _assemble(w, mu, a)
+        assemble(w, mu, a)
         a.count[STEPS] += 1
         if not lu_factor(a.matrix, 3 * a.count[BEARING], a.words):
             return STALLED
@@ -208,8 +208,11 @@ def _leave(w, a):
 
 
 @inlined
-def _assemble(w, mu, a):
-    """matrix change = right over the rows of the contacts that bear, all in metres."""
+def assemble(w, mu, a):
+    """matrix change = right over the rows of the contacts that bear, all in metres, at a.r and a.u.
+
+    a.ahead is u after the open contacts have been left; a.status and a.bearing are not asked anew.
+    """
     for p in range(a.count[BEARING]):
         k, q = a.bearing[p], 3 * p
         i = 3 * k
@@ -225,7 +228,7 @@ def _assemble(w, mu, a):
             s1, s2 = a.r[i + 1] - rho_t * a.u[i + 1], a.r[i + 2] - rho_t * a.u[i + 2]
             length = (s1 * s1 + s2 * s2) ** 0.5
             share = 0.0
-            if pressed > 0.0:
+            if length > 0.0:
                 e1, e2, share = s1 / length, s2 / length, pressed / length
             p11, p12, p22 = share * e2 * e2, -share * e1 * e2, share * e1 * e1
             g1, g2 = mu[k] * rho_n * unit * e1, mu[k] * rho_n * unit * e2
