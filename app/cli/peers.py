@@ -3,13 +3,16 @@
 Pinocchio (`pip install pin`, version 4): its ADMM and projected Gauss-Seidel on a dense W. Siconos (no wheel
 on PyPI; its Python interface comes with a build of its own): its nonsmooth Gauss-Seidel, by its manual
 and not run yet. Their tolerances are not ours: each is called with tighter ones, WITHIN apart, until our
-residual is met or gets no better. Only the last call is timed, and only the call itself.
+residual is met or gets no better. Only the last call is timed, and only the call itself. Each is called in a
+process of its own: one that crashes on a problem has not solved it, and takes nothing else with it.
 """
 
+import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -65,25 +68,81 @@ class Peer:
         return best
 
 
+class Apart:
+    """A peer's calls, made in a process of its own, which starts at the first of them.
+
+    make: a function of a module that gives the call in that process. The call raises InputError where the
+    process has ended under it; the next one starts another.
+    """
+
+    def __init__(self, name: str, make: Callable[..., Call], *given: Any) -> None:
+        self.name, self.make, self.given = name, make, given
+        self.process: Any = None
+
+    def __call__(
+        self, w: Array, b: Array, mu: Array, tolerance: float, most: int
+    ) -> tuple[Array, int, float]:
+        if self.process is None:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=_serve, args=(theirs, self.make, self.given), daemon=True)
+            self.process.start()
+            theirs.close()
+        try:
+            self.pipe.send((w, b, mu, tolerance, most))
+            answer: tuple[Array, int, float] | str = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            code, self.process = self.process.exitcode, None
+            how = f"signal {-code}" if code < 0 else f"code {code}"
+            raise InputError(f"{self.name} crashed on this problem: its process ended with {how}") from None
+        if isinstance(answer, str):
+            raise InputError(f"{self.name} failed on this problem: {answer}")
+        return answer
+
+
+def _serve(pipe: Connection, make: Callable[..., Call], given: tuple[Any, ...]) -> None:
+    call = make(*given)
+    while True:
+        try:
+            asked = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(call(*asked))
+        except Exception as error:  # somebody else's code: any
+            pipe.send(f"{type(error).__name__}: {error}")
+
+
+PINOCCHIO = {"pinocchio-admm": "ADMM", "pinocchio-pgs": "PGS"}
+"""Names here, and how those of its classes begin."""
+
+
 def peers() -> list[Peer]:
     """Those that are installed here."""
-    return [*_pinocchio(), *_siconos()]
+    found = []
+    if _has("pinocchio", *(f"{kind}ConstraintSolver" for kind in PINOCCHIO.values())):
+        found += [Peer(name, Apart(name, pinocchio_call, kind)) for name, kind in PINOCCHIO.items()]
+    if _has("siconos.numerics", "SICONOS_FRICTION_3D_NSGS"):
+        found.append(Peer("siconos-nsgs", Apart("siconos-nsgs", siconos_call)))
+    return found
 
 
-def _pinocchio() -> Iterator[Peer]:
+def _has(module: str, *names: str) -> bool:
     try:
-        pin: Any = import_module("pinocchio")
-        kinds = {
-            "pinocchio-admm": (pin.ADMMConstraintSolver, pin.ADMMSolverSettings, pin.ADMMSolverResult),
-            "pinocchio-pgs": (pin.PGSConstraintSolver, pin.PGSSolverSettings, pin.PGSSolverResult),
-        }
-    except (ImportError, AttributeError):
-        return
-    for name, kind in kinds.items():
-        yield Peer(name, _pinocchio_call(pin, *kind))
+        found = import_module(module)
+    except ImportError:
+        return False
+    return all(hasattr(found, name) for name in names)
 
 
-def _pinocchio_call(pin: Any, solver: Any, settings: Any, result: Any) -> Call:
+def pinocchio_call(kind: str) -> Call:
+    """Pinocchio's solver of that kind, as its classes' names begin."""
+    pin: Any = import_module("pinocchio")
+    solver, settings, result = (
+        getattr(pin, kind + what) for what in ("ConstraintSolver", "SolverSettings", "SolverResult")
+    )
+
     def call(w: Array, b: Array, mu: Array, tolerance: float, most: int) -> tuple[Array, int, float]:
         # its rows are (t1, t2, n)
         order = np.arange(len(b)).reshape(-1, 3)[:, [1, 2, 0]].ravel()
@@ -111,12 +170,10 @@ def _pinocchio_call(pin: Any, solver: Any, settings: Any, result: Any) -> Call:
     return call
 
 
-def _siconos() -> Iterator[Peer]:
-    try:
-        numerics: Any = import_module("siconos.numerics")
-        kind = numerics.SICONOS_FRICTION_3D_NSGS
-    except (ImportError, AttributeError):
-        return
+def siconos_call() -> Call:
+    """Siconos' nonsmooth Gauss-Seidel."""
+    numerics: Any = import_module("siconos.numerics")
+    kind = numerics.SICONOS_FRICTION_3D_NSGS
 
     def call(w: Array, b: Array, mu: Array, tolerance: float, most: int) -> tuple[Array, int, float]:
         problem = numerics.FrictionContactProblem(3, len(mu), np.asfortranarray(w), b, mu)
@@ -129,4 +186,4 @@ def _siconos() -> Iterator[Peer]:
         seconds = time.thread_time() - begun
         return r, int(options.iparam[numerics.SICONOS_IPARAM_ITER_DONE]), seconds
 
-    yield Peer("siconos-nsgs", call)
+    return call
