@@ -60,11 +60,11 @@ def run(out: Path, quick: bool) -> list[Line]:
     solvers = [(find_solver(OURS), STOP), *((find_solver(name), RIVALS_STOP) for name in RIVALS)]
     rows = read_rows(out / "solves.json")
     solved = {row["problem"] for row in rows}
-    for file in sorted(folder.glob("*.npz")):
-        if file.stem not in solved:
-            with progress.stage(file.stem):
-                rows += solve_in_turns(file.stem, read_problem(file), solvers, {})
-            write_json(out / "solves.json", rows)
+    files = [file for file in sorted(folder.glob("*.npz")) if file.stem not in solved]
+    for k, file in enumerate(files, 1):
+        with progress.stage(f"{file.stem}, {k} of {len(files)}"):
+            rows += solve_in_turns(file.stem, read_problem(file), solvers, {})
+        write_json(out / "solves.json", rows)
     write_profile(out, rows)
     for title, chosen in parted(rows).items():
         if chosen:

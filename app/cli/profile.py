@@ -54,10 +54,10 @@ def profile_folder(
     if not files:
         raise InputError(f"{folder}: no file below it ends in {', '.join(SUFFIXES)}")
     rows: list[Row] = []
-    for file in files:
+    for k, file in enumerate(files, 1):
         problem = read_problem(file)
         name = str(file.relative_to(folder))
-        with progress.stage(name):
+        with progress.stage(f"{name}, {k} of {len(files)}"):
             stopped = [(solver, stop) for solver in (*solvers, *peers())]
             rows += solve_in_turns(name, problem, stopped, options)
     return rows
