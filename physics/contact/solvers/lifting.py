@@ -124,7 +124,7 @@ class Walk:
         if not (np.isfinite(diagonal).all() and (diagonal != 0.0).all()):
             return 0
         crossed = np.count_nonzero(self.lu[1] != np.arange(size)) + np.count_nonzero(diagonal < 0.0)
-        return 1 - 2 * (crossed % 2)
+        return -1 if crossed % 2 else 1
 
     def _solve(self, which: int) -> Array:
         """The force's slope by s (0), or Newton's correction (1), shape (3 n,)."""
@@ -291,7 +291,8 @@ def first_rise(a: Array, b: Array, c: Array) -> Array:
 
 def lift_of(n_contacts: int, walk: int) -> Array:
     """The lift of a walk, by number: shape (n,), from 1 to 1 + SPREAD."""
-    return 1.0 + SPREAD * (GOLDEN * (1.0 + walk * n_contacts + np.arange(n_contacts)) % 1.0)
+    numbers = np.arange(1, n_contacts + 1) + float(walk * n_contacts)
+    return np.asarray(1.0 + SPREAD * (GOLDEN * numbers % 1.0), dtype=np.float64)
 
 
 def solve(problem: ContactProblem, stop: Stop, *, first: int = 0, walks: int = WALKS) -> ContactResult:
