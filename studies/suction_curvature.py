@@ -127,7 +127,8 @@ def half_cylinder(flatness: float) -> str:
     """One on the ground, its top at y = 0 and that part of its radius high, as a TOML table."""
     top = flatness * RADIUS
     return (
-        f'{{kind="rigid", mass={MASS!r}, ground={-top - 1e-4!r}, placement={{position=[0, {-top!r}, 0]}}, '
+        f'{{name="partner", kind="rigid", mass={MASS!r}, ground={-top - 1e-4!r}, '
+        f"placement={{position=[0, {-top!r}, 0]}}, "
         f'geometry={{kind="half-cylinder", flatness={flatness!r}}}}}'
     )
 

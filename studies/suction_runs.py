@@ -104,7 +104,7 @@ def press_and_lift(
 def rigid_cube(mass: float, geometry: str = BLOCK) -> str:
     """A rigid cube of 115 mm on the ground, its top at y = 0; mass [kg], geometry as a TOML table."""
     return (
-        f'{{kind="rigid", mass={mass!r}, ground={GROUND!r}, geometry={geometry}, '
+        f'{{name="partner", kind="rigid", mass={mass!r}, ground={GROUND!r}, geometry={geometry}, '
         f"placement={{position=[0, {-0.5 * SIDE!r}, 0]}}}}"
     )
 
