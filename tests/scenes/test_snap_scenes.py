@@ -24,7 +24,8 @@ from palpo.app.systems.snap.build import (
 )
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene, parse_scene
-from palpo.config.schema import snap as schema
+from palpo.config.schema import connector as schema
+from palpo.config.schema.snap import LearnedDistance
 from palpo.haptics.control import tick_count
 from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.recording import read_recording
@@ -235,7 +236,7 @@ def test_each_plug_has_its_network_with_errors_far_below_its_interference():
     assert sorted(path.stem for path in shipped_networks()) == sorted(KINDS)
     for path in shipped_networks():
         _, errors = read_network(path, plugs[path.stem].plug)
-        assert errors.percentile_99 < schema.LearnedDistance(kind="learned").accuracy
+        assert errors.percentile_99 < LearnedDistance(kind="learned").accuracy
         assert errors.percentile_99 < 0.3 * plugs[path.stem].interference
 
 
