@@ -12,21 +12,30 @@ so that a single volume falls as p = p_end + (P - p_end) exp(-S t / V).
 A step is backward Euler on the amounts, each pressure positive whatever the step; what leaves one node
 arrives at another to the last bit but one, since both take the same flow.
 
-`PumpedCups` is the network of a gripper: a manifold with the pump, and a line with a valve to each cup. It
-takes its turn with the cups' own step (palpo.physics.systems.suction), which moves the walls with the amounts
-held, while here air moves with the volumes held: of first order in h, as both steps are.
+`PumpedCups` is the network of a gripper: a manifold with the pump, and a line with a valve to each cup. Walls
+and air move together, in the solution of the cups' step (palpo.physics.systems.suction): in turns, a vented
+cup that is pulled would grow in a step by no more than thins its air by the pull, and its load would fall
+after some thirty steps, however long. The lines there are flow between cavities and to the outside, as what
+gets by under rims is (`couple`), and the manifold is eliminated. With s = h G and q = p^2 of a cup's line,
+s_o of all that leads from the manifold to the outside, and its own p about a p* that is foretold,
+
+    (V + h S) p + sum s_i (q - q_i) + s_o (q - P^2) = held + h S p_end,    p = p* / 2 + q / (2 p*)
+
+is linear in q: the flow s_i (q_i - q) is one between cups, s_i s_j / D, one to the outside, and an amount.
+What the cups took is then taken from the manifold, with its own law solved as it stands (`settle`).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
 from palpo.physics.suction.flow import VISCOSITY
-from palpo.physics.suction.gas import STANDARD_ATMOSPHERE
+from palpo.physics.suction.gas import STANDARD_ATMOSPHERE, pressure_root
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +115,11 @@ class Network:
         """(n,) [Pa]."""
         return self.held / self.volume
 
+    @property
+    def open_conductance(self) -> Floats:
+        """(lines,) G [m3/(Pa s)], 0 where a valve is shut."""
+        return self._conductance * self.open
+
     def step(self, h: float) -> None:
         """One step of h [s]."""
         p, held = self.pressure, self.held
@@ -134,7 +148,7 @@ class Network:
         """Flow of lines and pumps [W] at pressures p [Pa]; what each node gains, by each pressure (n, n)."""
         n = len(p)
         all_p = np.append(p, self.atmosphere)
-        g = self._conductance * self.open
+        g = self.open_conductance
         a, b = self._ends.T
         flow = g * (all_p[a] ** 2 - all_p[b] ** 2)
         slope = np.zeros((n + 1, n + 1))
@@ -198,18 +212,67 @@ class PumpedCups:
         network.step(h)
         return np.where(attached, network.held[1:], 0.0)
 
-    def draw(self, cup: NDArray[np.int64], pressure: Floats, volume: Floats, h: float) -> NDArray[np.int64]:
-        """Let air flow for h [s] between k cavities and the pump, each cup by its roomiest; which these are.
+    def couple(self, cup: NDArray[np.int64], pressure: Floats, volume: Floats, h: float) -> "Lines":
+        """What the lines do in a step of h [s] to k cavities, each cup's by its roomiest.
 
-        cup (k,): whose each is; volume (k,) [m3]. pressure (k,) [Pa] becomes that of the end.
+        cup (k,): whose each is; pressure [Pa], volume [m3] (k,) at the step's start.
         """
+        k, network = len(cup), self.network
         mouth = np.full(self.cups, -1)
         for j in np.argsort(volume, kind="stable"):
             if volume[j] > 0.0:
                 mouth[cup[j]] = j
         attached = mouth >= 0
         its = mouth[attached]
-        held, room = np.zeros(self.cups), np.zeros(self.cups)
-        held[attached], room[attached] = pressure[its], volume[its]
-        pressure[its] = self.step(held, room, attached, h)[attached] / volume[its]
-        return its
+        room, thin = np.ones(self.cups), np.ones(self.cups)
+        room[attached], thin[attached] = volume[its], pressure[its]
+        kept = network.held[0]
+        self.step(thin, room, attached, h)
+        foretold = network.pressure[0]
+        network.held[0] = kept
+
+        s = h * network.open_conductance
+        own = s[: self.cups][attached]
+        outside = float(s[self.cups :].sum())
+        taken, end = self._pumping(foretold, h)
+        give = (network.volume[0] + taken) / (2.0 * foretold)
+        given = kept + end - (network.volume[0] + taken) * 0.5 * foretold
+        share = own / (give + outside + own.sum())
+        seeping, amount = np.zeros((k + 1, k + 1)), np.zeros(k)
+        between = np.outer(share, own)
+        np.fill_diagonal(between, 0.0)
+        seeping[np.ix_(its, its)] = between
+        seeping[its, k] = seeping[k, its] = share * (give + outside)
+        amount[its] = share * (given - give * network.atmosphere**2)
+        return Lines(its, seeping, amount)
+
+    def settle(self, gained: float, h: float) -> None:
+        """End a step of h [s] in which the cups gained so much p V [J] from the manifold."""
+        network = self.network
+        kept, volume = network.held[0] - gained, network.volume[0]
+        s = h * network.open_conductance
+        outside = float(s[self.cups :].sum())
+        for taken, end in (self._pumping(np.inf, h), (0.0, 0.0)):
+            come = max(0.0, kept + end + outside * network.atmosphere**2)
+            p = pressure_root(outside, volume + taken, come)
+            if not taken or p > self.network.pumps[0].lowest:
+                break
+        network.held[0] = p * volume
+
+    def _pumping(self, pressure: float, h: float) -> tuple[float, float]:
+        """h S [m3] and h S p_end [J] of the pump at that pressure [Pa]."""
+        pump = self.network.pumps[0]
+        if not self.network.running[0] or pressure <= pump.lowest:
+            return 0.0, 0.0
+        return h * pump.speed, h * pump.speed * pump.lowest
+
+
+class Lines(NamedTuple):
+    """What lines do to k cavities in a step, as palpo.physics.suction.pressure takes flow under rims."""
+
+    mouths: NDArray[np.int64]
+    """(m,) cavities that have one."""
+    seeping: Floats
+    """(k + 1, k + 1) s = h G [m3/Pa] between the cavities and, last, the outside."""
+    amount: Floats
+    """(k,) p V [J] that comes besides."""

@@ -45,7 +45,7 @@ from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
-from palpo.physics.suction.network import PumpedCups
+from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
 from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 from palpo.physics.suction.tracking import FLAT
@@ -137,6 +137,7 @@ class Suction:
         self._problem = np.zeros((0, 0)), np.zeros(0)
         self._blocks: CupBlocks | None = None
         self.springs: BorderSprings | None = None
+        self._lines: Lines | None = None
         self._forget_cavities()
 
     def close(self) -> None:
@@ -242,10 +243,19 @@ class Suction:
         else:
             self.pressure = np.full(n, self.air.atmosphere + self.gauge)
         self.cavity_count = n
+        if self.pumped is not None:
+            self._lines = self.pumped.couple(self.cavity_cup, self.pressure, self.volume, self.h)
 
     def seeping(self) -> Array:
         """s = h G [m3/Pa] (k + 1, k + 1) between the present cavities and, last, the outside."""
-        return seeping(self.enclosures, self.h)
+        under_rims = seeping(self.enclosures, self.h)
+        return under_rims if self._lines is None else under_rims + self._lines.seeping
+
+    def supplied(self) -> Array:
+        """n [mol] (k,) of the present cavities with what a pump's lines bring in the step."""
+        if self._lines is None:
+            return self.amount.copy()
+        return np.asarray(self.amount + self._lines.amount / self.air.rt)
 
     def _choose_rows(self) -> None:
         """What the walls yield, and the offsets of all candidates.
@@ -359,7 +369,7 @@ class Suction:
         recall_forces(self.rows, self._memory, x)
         project_cones(mu, x[:n])
         gas = Gas(
-            np.full(self.cavity_count, self.gauge is not None), self.pressure.copy(), self.amount.copy(),
+            np.full(self.cavity_count, self.gauge is not None), self.pressure.copy(), self.supplied(),
             np.zeros(self.cavity_count), np.ones(self.cavity_count), self.seeping(), self.air.atmosphere,
             self.air.largest, self.air.rt,
         )  # fmt: skip
@@ -410,14 +420,13 @@ class Suction:
     def _finish(self) -> None:
         """Move the bodies and keep the air."""
         h = self.h
+        before = self.amount
         self.pressure, self.volume, self.amount = self._gas.pressure, self._gas.volume, self._gas.amount
         self._keep_air()
         for i, cup in enumerate(self.cups):
             self._pressing[i][:] = pressing(self.rows, self.r, i, len(self.cups), len(cup.body.x))[cup.nodes]
-        if self.pumped is not None:
-            its = self.pumped.draw(self.cavity_cup, self.pressure, self.volume, h)
-            self.amount[its] = self.pressure[its] * self.volume[its] / self.air.rt
-            self._keep_air()
+        if self.pumped is not None and self._lines is not None:
+            self.pumped.settle(self._drawn(before, self._lines.mouths), h)
         for number, side in enumerate(self.sides):
             motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():
@@ -427,6 +436,13 @@ class Suction:
                 if body.handle is not None and body.handle.driven:
                     self.hold[number] = body.holding_wrench(motion, h)
             side.finish(motion, h)
+
+    def _drawn(self, before: Array, mouths: NDArray[np.int64]) -> float:
+        """What cavities got from their lines in the step [J]: what they gained, and lost under their rims."""
+        squares = np.append(self.pressure, self.air.atmosphere) ** 2
+        lost = seeping(self.enclosures, self.h) * (squares[:, None] - squares)
+        gained = (self.amount - before) * self.air.rt
+        return float((gained + lost.sum(axis=1)[:-1])[mouths].sum())
 
     def _keep_air(self) -> None:
         """Amounts and volumes become those with which the next step begins."""

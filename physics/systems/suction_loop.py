@@ -93,7 +93,7 @@ class Hand:
             start=suction.remembered(),
             active=np.full(k, suction.gauge is not None),
             pressure=suction.pressure.copy(),
-            amount=suction.amount.copy(),
+            amount=suction.supplied(),
             seeping=suction.seeping(),
         )
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from palpo.app.systems.suction.build import build
+from palpo.config.load import load_scene
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.mesh.generate import box_surface
 from palpo.physics.suction.contact_search import Ground
@@ -132,3 +134,22 @@ def test_a_change_of_step_leaves_a_cup_at_rest_where_it_is():
         assert np.abs(system.cups[0].body.x - rest).max() <= 1e-8
         assert system.hold[0] == pytest.approx(hold, abs=1e-4 * np.abs(hold).max())
         assert system.pressure - AIR.atmosphere == pytest.approx(pressure - AIR.atmosphere, rel=1e-3)
+
+
+@pytest.mark.parametrize("h", [0.01, 0.032])
+def test_a_gripper_s_plate_falls_once_the_air_is_in_at_any_step(h):
+    """The vent opens at 3.4 s; lines and walls take some 14 ms, and it falls 25 mm in 71 ms."""
+    made = build(load_scene("suction-gripper", [f"cups.{i}.geometry.resolution=76" for i in range(4)]))
+    suction = made.suction
+    suction.take_step(h)
+    start, heights = suction.partner.body.x[0, 1], []
+    while suction.time < 3.72:
+        for drive in made.drives:
+            drive.prepare(suction.time + h)
+        suction.step()
+        heights.append((suction.time, suction.partner.body.x[0, 1] - start))
+    suction.close()
+    time, height = np.array(heights).T
+    assert height[(time > 2.8) & (time < 3.4)].min() > 0.02
+    assert abs(height[-1]) < 1e-3
+    assert height.max() < 0.03

@@ -57,8 +57,8 @@ from palpo.physics.systems.suction_drives import (
 from palpo.physics.systems.suction_loop import Gains, Hand
 
 CAPACITY, FURTHER = 640, 160
-"""Most contacts in a step, and for each further cup: of 203 nodes, flattened, one has 78. A cup of 4800 nodes
-that is pressed hard comes near with some 870; those that find no room are counted, and told."""
+"""Room for contacts in a step, and for each further cup: of 203 nodes, flattened, one has 78. Where more
+nodes of the cups may touch there is room for all; those that find none are counted, and told."""
 
 SERVO_CONTACTS, SERVO_CAVITIES = 24, 4
 """Contacts and cavities of the servo: a sweep over them takes about 10 us."""
@@ -100,8 +100,8 @@ def build(spec: SuctionScene) -> SuctionBuild:
     """Everything at rest; raises InputError."""
     soft = [_soft(spec, i) for i in range(len(spec.cups))]
     bodies = [_body(spec, told, form) for told, form in zip(spec.cups, soft, strict=True)]
-    partner, rigid = _partner(spec, bodies)
-    capacity = capacity_of(spec)
+    capacity = capacity_of(soft)
+    partner, rigid = _partner(spec, bodies, capacity)
     limits = thresholds(spec.contact.distance, spec.contact.sealing, spec.contact.alarm)
     gas, solver = spec.gas, spec.solver
     suction = Suction(
@@ -142,9 +142,10 @@ def build(spec: SuctionScene) -> SuctionBuild:
     return SuctionBuild(suction, drives, hand, gauge, soft)
 
 
-def capacity_of(spec: SuctionScene) -> int:
-    """Most contacts in a step."""
-    return CAPACITY + FURTHER * (len(spec.cups) - 1)
+def capacity_of(cups: Sequence[Soft]) -> int:
+    """Most contacts in a step: all of the cups' nodes that may touch, a quarter more for the partner's."""
+    own = sum(form.touchable.size for form in cups)
+    return max(CAPACITY + FURTHER * (len(cups) - 1), own + own // 4)
 
 
 def seal_on(spec: SuctionScene, material: Material) -> Seal | None:
@@ -281,11 +282,11 @@ def _course(rows: Sequence[tuple[float, float]]) -> Course:
     return lambda time: float(np.interp(time, times, values))
 
 
-def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody | None]:
+def _partner(spec: SuctionScene, cups: list[HeldBody], capacity: int) -> tuple[Side, RigidBody | None]:
     """The other side, and the rigid body in it."""
     told = spec.partner
     if isinstance(told, SoftPartner):
-        return SoftSide(_soft_partner(spec, told, cups), capacity_of(spec)), None
+        return SoftSide(_soft_partner(spec, told, cups), capacity), None
     surface = rigid_surface(spec)
     surface = surface.with_vertices(told.placement.scale * surface.vertices)
     rotation = quaternion_matrix(told.placement.quaternion)
@@ -303,7 +304,7 @@ def _partner(spec: SuctionScene, cups: list[HeldBody]) -> tuple[Side, RigidBody 
         told.placement.quaternion,
         spec.gravity,
     )
-    return RigidSide(body, surface.with_vertices(surface.vertices - centre), capacity_of(spec)), body
+    return RigidSide(body, surface.with_vertices(surface.vertices - centre), capacity), body
 
 
 def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -> HeldBody:
