@@ -139,7 +139,7 @@ def test_a_change_of_step_leaves_a_cup_at_rest_where_it_is():
 @pytest.mark.parametrize("h", [0.01, 0.032])
 def test_a_gripper_s_plate_falls_once_the_air_is_in_at_any_step(h):
     """The vent opens at 3.4 s; lines and walls take some 14 ms, and it falls 25 mm in 71 ms."""
-    made = build(load_scene("suction-gripper", [f"cups.{i}.geometry.resolution=76" for i in range(4)]))
+    made = build(load_scene("suction-gripper", [f"bodies.{i}.geometry.resolution=76" for i in range(4)]))
     suction = made.suction
     suction.take_step(h)
     start, heights = suction.partner.body.x[0, 1], []
