@@ -45,11 +45,14 @@ def apart(turn: float, swing: float) -> float:
 
 
 def places(low: Krylov) -> list[np.ndarray]:
-    """Where the present state of the last model has the nodes of each body."""
+    """Where the present state of the last model has the nodes of each body, and has them a tick later."""
     state, found = low.state, []
     for k, reduction in enumerate(low.reductions):
-        x = reduction.drawn().positions(state.z, state.centre[k], state.q[k])
-        found.append(x[: len(low.members[k].body.x)])
+        model, nodes = reduction.drawn(), slice(len(low.members[k].body.x))
+        x = model.positions(state.z, state.centre[k], state.q[k])
+        arms = x - state.centre[k]
+        u = model.velocities(state.rate, arms, state.q[k], state.velocity[k], state.spin[k])
+        found += [x[nodes], x[nodes] + low.dt * u[nodes]]
     return found
 
 
