@@ -14,7 +14,7 @@ from palpo.studies.learning import judge, need_stable_baselines, train, write
 
 WORKERS = 4
 """Processes, an environment each."""
-STEPS, QUICK_STEPS = 12_000, 200
+STEPS, QUICK_STEPS = 6_000, 200
 """Decisions of all of them together, in training."""
 JUDGED, QUICK_JUDGED = 100, 4
 """Episodes that judge a policy."""
@@ -37,11 +37,11 @@ def run(out: Path, quick: bool) -> list[Line]:
     batch = Batch(env, lambda actions: actions, "held")
     trained, minutes = train(
         batch, steps, out, progress, learning_starts=25 * WORKERS, batch_size=128, train_freq=1,
-        gradient_steps=WORKERS, gamma=0.98, learning_rate=1e-3, ent_coef=0.002,
+        gradient_steps=2 * WORKERS, gamma=0.98, learning_rate=1e-3, ent_coef=0.002,
         policy_kwargs={"net_arch": [64, 64]},
     )  # fmt: skip
     judged, rows = AsyncVectorEnv([led] * WORKERS, context="spawn"), []
-    for name, policy in (("blind", lambda seen: np.zeros((len(seen), 3), np.float32)), ("trained", trained)):
+    for name, policy in (("blind", lambda seen: np.zeros((len(seen), 2), np.float32)), ("trained", trained)):
         with progress.stage(f"judging: {name}"):
             rows.append(judge(name, judged, policy, episodes, "held"))
     judged.close()

@@ -1,4 +1,4 @@
-"""A suction cup that a blind plan leads, and an agent beside it."""
+"""A suction cup that a blind plan leads up and down, and an agent aside."""
 
 from typing import Any
 
@@ -26,14 +26,15 @@ DOWN, STAY, UP, HOLD = range(4)
 
 
 class Led(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A cup led by a blind plan, to whose actions an agent's are added.
+    """A cup that a blind plan leads up and down, and an agent aside.
 
     The plan looks at the target's height alone: down, stay, up, hold. The last entry of the observation is
-    its stage.
+    its stage. Actions (2,) are the environment's along x and z.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
+        self.action_space = Box(-1.0, 1.0, (2,), np.float32)
         self.observation_space = Box(-BOUND, BOUND, (UNIT.size + 1,), np.float32)
         self._stage, self._stayed = DOWN, 0
 
@@ -48,9 +49,9 @@ class Led(gymnasium.Wrapper[Any, Any, Any, Any]):
         total, over, cut = 0.0, False, False
         told: dict[str, Any] = {}
         for _ in range(REPEAT):
-            wanted = np.array(action, np.float32)
-            wanted[1] += (-SPEED, 0.0, 1.0, 0.0)[self._stage]
-            seen, reward, over, cut, told = self.env.step(np.clip(wanted, -1.0, 1.0))
+            up = (-SPEED, 0.0, 1.0, 0.0)[self._stage]
+            wanted = np.array([action[0], up, action[1]], np.float32)
+            seen, reward, over, cut, told = self.env.step(wanted)
             total += float(reward)
             self._turn(float(seen[1] * UNIT[1]))
             if over or cut:

@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import palpo.app.gym  # noqa: E402, F401
 from palpo.app.cli.refusal import Refusal  # noqa: E402
+from palpo.studies.suction_led import led  # noqa: E402
 from tests.scenes.episodes import episode  # noqa: E402
 
 SCENE = {"errors": {"variants": 1, "noise": 0.0}}
@@ -60,6 +61,21 @@ def test_sight_tells_where_the_middle_is_with_an_error_of_its_own(env):
     np.testing.assert_allclose(1e-2 * seen[0, 9:], [-6e-3, 3.5e-3], rtol=1e-5)
     # ten steps of 10 ms at 0.05 m/s
     np.testing.assert_allclose(1e-2 * seen[-1, 9:], [-11e-3, 8.5e-3], rtol=1e-5)
+
+
+def test_who_goes_by_sight_holds_what_who_presses_where_it_stands_lets_fall():
+    cup = led()
+    own = {"position": (12e-3, -8e-3), "sight": (1e-3, 1e-3), "delay": 0.0, "variant": 0}
+    held = []
+    for gain in (0.0, 1.0):
+        seen, told, over = cup.reset(seed=0, options=own)[0], {}, False
+        while not over:
+            # sight in 10 mm; an action stands for 50 ms at 0.05 m/s
+            seen, _, ended, cut, told = cup.step(np.clip(4.0 * gain * seen[9:11], -1.0, 1.0))
+            over = ended or cut
+        held.append(told["held"])
+    cup.close()
+    assert held == [False, True]
 
 
 def test_environments_in_processes_are_bit_for_bit_what_one_is(env):
