@@ -176,6 +176,7 @@ class Walk:
             if self.length > 0.0:
                 if turning < self.length:
                     self.length, self.contact = turning, -1
+                self.off = float(np.abs(self._solve(1)).max())  # a change beside the border has left that
                 return np.isfinite(self.length) or self.ds < 0
             if not self._change(self.contact, self.status):
                 return False
@@ -225,7 +226,8 @@ class Walk:
         """Newton from so far along the tangent: at s = 0 (last), to that contact's change, or across."""
         a, gone = self.a, length * self.tangent
         self._place(r + gone, 0.0 if last else s + length * self.ds)
-        most, spent = STRAYED * float(np.abs(gone).max()) + 1e-7 * float(np.abs(r).max()), 0.0
+        most = STRAYED * float(np.abs(gone).max()) + 1e-7 * float(np.abs(r).max()) + 2.0 * self.off
+        spent = 0.0
         for _ in range(TURNS):
             sign = self._factor()
             if sign == 0:
