@@ -40,10 +40,14 @@ class HapcoContact(Spec):
 class HapcoSolver(Spec):
     """The contact solver of the servo and its stops; rho and the errors are those of Uzawa's method."""
 
-    name: Literal["anderson", "uzawa-global", "uzawa-local"] = Field(
+    name: Literal[
+        "anderson", "newton", "gauss-seidel", "maximal-dissipation", "uzawa-global", "uzawa-local"
+    ] = Field(
         "anderson",
-        description="Block Gauss-Seidel over contacts: accelerated, or with Uzawa's method and the "
-        "bi-potential in each, one step a visit (global) or steps to the Uzawa error (local).",
+        description="Sweeps over contacts, each solved on its own: accelerated (anderson); with Newton's "
+        "method on all at once where the first do not end it (newton), for fine bodies on coarse ones; as "
+        "they are (gauss-seidel); over-relaxed, by bisection (maximal-dissipation); or with Uzawa's method "
+        "and the bi-potential in each, one step a visit (global) or steps to the Uzawa error (local).",
     )
     tolerance: Number = Field(1e-4, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps: Sweeps = Field(1000, description="Most sweeps in a tick.")

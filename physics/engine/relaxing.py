@@ -42,7 +42,7 @@ def solve_anderson(p, s):
         if sweeps == 0:
             break
         code = advance(w, p.b, mu, p.r, p.u, first, told.tolerance, limit, sweeps, a)
-    _end(p, s, w, code)
+    end_sweeps(p, s, w, code)
 
 
 @kernel
@@ -70,7 +70,7 @@ def solve_uzawa(p, s):
             w, p.b, mu, a.step, local, outer, sweeps, p.r[:n], p.u[:n], a.best[:n], a.least[RESIDUAL], s.work
         )  # fmt: skip
         a.count[SWEEPS] += done
-    _end(p, s, w, _choose(p, s, w, code, at_start))
+    end_sweeps(p, s, w, _choose(p, s, w, code, at_start))
 
 
 @kernel
@@ -104,7 +104,7 @@ def _choose(p, s, w, code, at_start):
 
 
 @inlined
-def _end(p, s, w, code):
+def end_sweeps(p, s, w, code):
     """The best force is given."""
     first, a, told = p.rows[0], s.acceleration, s.told[0]
     if code == DIVERGED:

@@ -26,13 +26,15 @@ the mobile and of the fixed body over the one that they were built with; the hol
 damping [N s/m], and those of the rotation [N m/rad], [N m s/rad]; force scale [-] and largest force [N] of
 the device's side, NaN to leave them (Port.live); force upward, and force along the hand's velocity, that make
 up for the stylus's own [N]; share of the hand's motion that is left at contact (1: no zoom), and the gap
-where that begins [m]; ANDERSON, UZAWA_GLOBAL or UZAWA_LOCAL. Then of Uzawa's method: rho [N/m], 0 for rho_min
+where that begins [m]; one of ANDERSON to UZAWA_LOCAL. Then of Uzawa's method: rho [N/m], 0 for rho_min
 of W, and what multiplies either [-]; the stop of its sweeps, RESIDUAL, RELATIVE or PHYSICAL of
 physics.contact.solvers.relaxation, and the error of the last two [-] (the residual's is the tolerance); and
 the stop of the local method at a contact, in shares of the largest free gap or slip [-]."""
 
-ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL = range(3)
-"""Values of VALUES' solver: accelerated sweeps; or Uzawa's, one step a visit, or steps to a stop."""
+ANDERSON, UZAWA_GLOBAL, NEWTON, GAUSS_SEIDEL, MAXIMAL_DISSIPATION, UZAWA_LOCAL = range(6)
+"""Values of VALUES' solver: accelerated sweeps; Uzawa's method, one step a visit; Newton's between sweeps;
+sweeps as they are; maximal dissipation; or Uzawa's with steps to a stop. All but the last are a solver's
+place in the engine's list."""
 
 
 class Settings(NamedTuple):

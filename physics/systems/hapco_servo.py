@@ -15,9 +15,13 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface
 from palpo.physics.collision.mobile_contacts import mobile_features
 from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
+from palpo.physics.contact.solvers.semi_smooth_newton import make_semi_smooth
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import make_hand
+from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
+from palpo.physics.engine.stepping import newton_unit
+from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
@@ -31,6 +35,9 @@ from palpo.physics.systems.hapco_detection import EDGE_CONTACTS, Detection, cont
 from palpo.physics.systems.hapco_tick import Grip, QuasistaticServo, tick
 from palpo.physics.yields.surface import SURFACE
 from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
+
+SOLVERS = anderson_unit, uzawa_unit, newton_unit, gauss_seidel_unit, maximal_dissipation_unit
+"""By the values of palpo.physics.exchange.quasistatic_frame.VALUES' solver."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +131,16 @@ def make_servo(
     hand = make_hand()
     hand.position[:], hand.orientation[:] = mobile.position, hold.rest
     built = make_engine(
-        bodies, (anderson_unit, uzawa_unit), capacity, dt,
+        bodies, SOLVERS, capacity, dt,
         [Detector.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
     )  # fmt: skip
-    rest = np.array(hold.rest, float)
+    solver, rest = built.engine.solver, np.array(hold.rest, float)
+    roomy = solver._replace(bordered=solver.bordered._replace(way=make_semi_smooth(capacity)))
     return QuasistaticServo(
         port=port or make_port(),
         live=settings.copy(),
         live_id=np.zeros(1, np.int64),
-        engine=built.engine,
+        engine=built.engine._replace(solver=roomy),
         mobile=bodies[0].state,
         fixed=bodies[1].state,
         mobile_x=bodies[0].whole.x,

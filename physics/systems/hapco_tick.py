@@ -23,7 +23,7 @@ from palpo.physics.engine.tick import begin, end, feel, find
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, SLIDES, TOUCHES, Port, end_tick
-from palpo.physics.exchange.quasistatic_frame import ANDERSON, UZAWA_LOCAL, Picture, Settings
+from palpo.physics.exchange.quasistatic_frame import UZAWA_GLOBAL, UZAWA_LOCAL, Picture, Settings
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import norm3, quat_multiply, quat_normalise
 from palpo.physics.yields.surface import swap_poses
@@ -84,7 +84,8 @@ def put_settings(s):
     copy(live.hold, s.mobile.frame.gain)
     s.mobile.softness[0], s.fixed.softness[0] = 1.0 / live.modulus[0], 1.0 / live.modulus[1]
     detection.tolerance, detection.mu = live.collision, live.friction
-    solver.method, solver.local = live.solver != ANDERSON, live.solver == UZAWA_LOCAL
+    local = live.solver == UZAWA_LOCAL
+    solver.method, solver.local = UZAWA_GLOBAL if local else live.solver, local
     solver.sweeps = live.sweeps
     solver.tolerance, solver.seconds = live.tolerance, live.time_cap
     solver.rho, solver.rho_factor = live.rho, live.rho_factor

@@ -10,11 +10,22 @@ from palpo.app.runtime.live import device_values
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.solvers.family import OUTER_STOPS
-from palpo.physics.exchange.quasistatic_frame import ANDERSON, UZAWA_GLOBAL, UZAWA_LOCAL, VALUES
+from palpo.physics.exchange.quasistatic_frame import (
+    ANDERSON,
+    GAUSS_SEIDEL,
+    MAXIMAL_DISSIPATION,
+    NEWTON,
+    UZAWA_GLOBAL,
+    UZAWA_LOCAL,
+    VALUES,
+)
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_servo import Hold
 
-SOLVERS = {"anderson": ANDERSON, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZAWA_LOCAL}
+SOLVERS = {
+    "anderson": ANDERSON, "newton": NEWTON, "gauss-seidel": GAUSS_SEIDEL,
+    "maximal-dissipation": MAXIMAL_DISSIPATION, "uzawa-global": UZAWA_GLOBAL, "uzawa-local": UZAWA_LOCAL,
+}  # fmt: skip
 
 
 def build_bodies(spec: HapcoScene, progress: Progress) -> tuple[QuasistaticBody, QuasistaticBody]:

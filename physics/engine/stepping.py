@@ -1,0 +1,69 @@
+"""Newton's method on all contacts of a set at once at the servo, between accelerated sweeps.
+
+Where a fine body presses a coarse one several contacts share the freedoms of one facet, W is nearly singular,
+and sweeps crawl; a few steps of Newton's method (palpo.physics.contact.solvers.semi_smooth_newton) from where
+the first sweeps lead end such problems. A step factors the rows of what bears, which costs as much as a ninth
+of their number in sweeps or more, so that it is not the first thing tried.
+"""
+
+from palpo.physics.contact.solvers import semi_smooth_newton as newton
+from palpo.physics.contact.solvers.anderson import CONTINUE, CONVERGED, RESIDUAL, SWEEPS, advance, begin
+from palpo.physics.contact.solvers.semi_smooth_newton import SemiSmooth
+from palpo.physics.engine.contract import DONE
+from palpo.physics.engine.relaxing import end_sweeps
+from palpo.physics.engine.solve import CHUNK, bound, lent, solver
+from palpo.physics.exchange.atomics import view_square
+from palpo.physics.kernels import kernel
+
+FIRST = 8
+"""Sweeps before Newton's method: where little has changed they do."""
+
+TURNS, STEPS = 2, 8
+"""How often it is turned to, and its steps each time."""
+
+
+@kernel
+def solve_stepping(p, s):
+    """Sweeps and steps on the contacts' rows; sweeps alone where joints have been eliminated."""
+    first, last, a, told = p.rows[0], p.rows[1], s.acceleration, s.told[0]
+    w, mu, before, turns = view_square(p.w, last), p.mu[: (last - first) // 3], told.sweeps, 0
+    begin(w, p.b, mu, p.r, p.u, first, a)
+    limit, code = bound(w, p.b, p.r, first, last), CONTINUE
+    while code == CONTINUE:
+        sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
+        if sweeps == 0:
+            break
+        sweeps = min(sweeps, FIRST) if turns < TURNS else sweeps
+        code = advance(w, p.b, mu, p.r, p.u, first, told.tolerance, limit, sweeps, a)
+        if code != CONTINUE or turns == TURNS or first > 0:
+            continue
+        turns += 1
+        code = _step(p, s, w, mu, limit)
+    end_sweeps(p, s, w, code)
+
+
+@kernel
+def _step(p, s, w, mu, limit):
+    """Newton's steps from the best force so far; where they better it, the sweeps go on from there."""
+    n, a, told, way = p.rows[1], s.acceleration, s.told[0], s.bordered.way
+    steps = SemiSmooth(
+        way.matrix, way.words, way.step, way.bearing, way.status, way.right[:n], way.change[:n], way.r[:n],
+        way.u[:n], way.trial[:n], way.ahead[:n], way.state, way.count, way.scratch,
+    )  # fmt: skip
+    newton.begin(w, p.b[:n], mu, a.best[:n], steps)
+    newton.advance(w, p.b[:n], mu, told.tolerance, limit, STEPS, steps)
+    if not steps.state[newton.LEAST] < a.least[RESIDUAL]:
+        return CONTINUE
+    sweeps = a.count[SWEEPS]
+    for i in range(n):
+        p.r[i] = steps.r[i]
+    begin(w, p.b, mu, p.r, p.u, 0, a)
+    a.count[SWEEPS] = sweeps
+    return CONVERGED if a.least[RESIDUAL] <= told.tolerance else CONTINUE
+
+
+@solver
+def newton_unit(p, s):
+    """Newton's method between accelerated sweeps."""
+    solve_stepping(p, s)
+    return DONE
