@@ -22,7 +22,7 @@ from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, make_servo
-from palpo.physics.engine import relaxing, sweeping
+from palpo.physics.engine import dissipating, relaxing, stepping, sweeping
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, make_port
@@ -141,7 +141,9 @@ CALLBACKS = {
     "surfaces": surface.surface_unit,
     "anderson": relaxing.anderson_unit,
     "uzawa": relaxing.uzawa_unit,
+    "newton": stepping.newton_unit,
     "gauss-seidel": sweeping.gauss_seidel_unit,
+    "maximal dissipation": dissipating.maximal_dissipation_unit,
     "touch": openhaptics_tick.touch_callback,
     "sampled wall": sampled_wall._wall_tick,
     "machine's clock": tick_clock.machine_clock,
