@@ -45,9 +45,10 @@ class HapcoSolver(Spec):
     ] = Field(
         "anderson",
         description="Sweeps over contacts, each solved on its own: accelerated (anderson); with Newton's "
-        "method on all at once where the first do not end it (newton), for fine bodies on coarse ones; as "
-        "they are (gauss-seidel); over-relaxed, by bisection (maximal-dissipation); or with Uzawa's method "
-        "and the bi-potential in each, one step a visit (global) or steps to the Uzawa error (local).",
+        "method on all at once where the first do not end it (newton; with a time_cap on up to 24), for "
+        "fine bodies on coarse ones; as they are (gauss-seidel); over-relaxed, by bisection "
+        "(maximal-dissipation); or with Uzawa's method and the bi-potential in each, one step a visit "
+        "(global) or steps to the Uzawa error (local).",
     )
     tolerance: Number = Field(1e-4, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps: Sweeps = Field(1000, description="Most sweeps in a tick.")

@@ -1,9 +1,9 @@
 """Newton's method on all contacts of a set at once at the servo, between accelerated sweeps.
 
-Where a fine body presses a coarse one several contacts share the freedoms of one facet, W is nearly singular,
-and sweeps crawl; a few steps of Newton's method (palpo.physics.contact.solvers.semi_smooth_newton) from where
-the first sweeps lead end such problems. A step factors the rows of what bears, which costs as much as a ninth
-of their number in sweeps or more, so that it is not the first thing tried.
+Once the statuses are right a few steps (palpo.physics.contact.solvers.semi_smooth_newton) end a problem at
+any tolerance. Where a fine body presses a coarse one, contacts share the freedoms of one facet, W is nearly
+singular, and sweeps crawl: there steps help most. A step factors the rows of what bears, which costs as much
+as a good part of their number in sweeps, so that it is not the first thing tried.
 """
 
 from palpo.physics.contact.solvers import semi_smooth_newton as newton
@@ -15,30 +15,33 @@ from palpo.physics.engine.solve import CHUNK, bound, lent, solver
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.kernels import kernel
 
-FIRST = 8
-"""Sweeps before Newton's method: where little has changed they do."""
+FIRST, STEPS = 8, 8
+"""Sweeps before Newton's method, for where little has changed they do, and its steps. It is turned to again
+whenever the sweeps have doubled: once they have come nearer it may succeed."""
 
-TURNS, STEPS = 2, 8
-"""How often it is turned to, and its steps each time."""
+SMALL = 24
+"""Most contacts for which steps are made where the time of a solve is limited: none looks at the clock, and
+those of so few take no longer than some dozen sweeps."""
 
 
 @kernel
 def solve_stepping(p, s):
     """Sweeps and steps on the contacts' rows; sweeps alone where joints have been eliminated."""
     first, last, a, told = p.rows[0], p.rows[1], s.acceleration, s.told[0]
-    w, mu, before, turns = view_square(p.w, last), p.mu[: (last - first) // 3], told.sweeps, 0
+    w, mu, before, turn = view_square(p.w, last), p.mu[: (last - first) // 3], told.sweeps, FIRST
     begin(w, p.b, mu, p.r, p.u, first, a)
     limit, code = bound(w, p.b, p.r, first, last), CONTINUE
     while code == CONTINUE:
         sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
         if sweeps == 0:
             break
-        sweeps = min(sweeps, FIRST) if turns < TURNS else sweeps
+        sweeps = min(sweeps, turn - a.count[SWEEPS])
         code = advance(w, p.b, mu, p.r, p.u, first, told.tolerance, limit, sweeps, a)
-        if code != CONTINUE or turns == TURNS or first > 0:
+        if code != CONTINUE or a.count[SWEEPS] < turn:
             continue
-        turns += 1
-        code = _step(p, s, w, mu, limit)
+        turn *= 2
+        if first == 0 and (s.settings[0].seconds == 0.0 or last <= 3 * SMALL):
+            code = _step(p, s, w, mu, limit)
     end_sweeps(p, s, w, code)
 
 

@@ -25,7 +25,10 @@ class Hapco(System):
         f"{YIELDS}.surface", f"{PHYSICS}.hapco_servo", f"{PHYSICS}.hapco_multirate",
         f"{PHYSICS}.hapco_tangent",
     )  # fmt: skip
-    beside = ("palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing")
+    beside = (
+        "palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing", f"{ENGINE}.stepping",
+        f"{ENGINE}.sweeping", f"{ENGINE}.dissipating",
+    )  # fmt: skip
 
     def make_rig(self, spec: HapcoScene, start: Start) -> Rig:
         """See System."""
