@@ -201,8 +201,10 @@ class SnapModel(Spec):
 class SnapSolver(Spec):
     """The contact solver and its stops."""
 
-    name: Literal["maximal-dissipation", "gauss-seidel"] = Field(
-        "maximal-dissipation", description="The paper's, by bisection, or block Gauss-Seidel."
+    name: Literal["anderson", "maximal-dissipation", "gauss-seidel"] = Field(
+        "anderson",
+        description="Anderson's acceleration of block sweeps; the paper's, by bisection; or plain block "
+        "Gauss-Seidel.",
     )
     tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps: Sweeps = Field(200, description="Most sweeps in a step.")

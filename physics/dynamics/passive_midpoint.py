@@ -98,22 +98,14 @@ class CorotationalMidpoint:
         return vh
 
 
-def midpoint_inverse(M: sp.sparray, D: sp.sparray, K: sp.sparray, step: float) -> NDArray[np.float64]:
-    """Mh^-1 of (4), dense and symmetric [m/(N s)], shape (n, n), exact to the rounding of its entries.
-
-    In a body that floats, or nearly, the rounding of Mh = 2 M / T + D + K T / 2 itself costs 1e-9 of the
-    energy in some thousand steps: to rigid motion it is then another K than the one that computes forces. So
-    the residual of the inverse is formed from unrounded sums.
-    """
-    T = np.longdouble(step)
-    Mh = sum(
-        sp.csr_array(a).astype(np.longdouble) * c for a, c in ((M, 2 / T), (D, np.longdouble(1)), (K, T / 2))
-    )
-    return refined_inverse(Mh)
-
-
 def refined_inverse(matrix: sp.sparray | NDArray) -> NDArray[np.float64]:
-    """Inverse of a symmetric positive definite matrix of extended precision, rounded to float64."""
+    """Inverse of a symmetric positive definite matrix of extended precision, exact to the rounding of its
+    entries.
+
+    Where a body floats, or nearly, the rounding of Mh = 2 M / T + D + K T / 2 itself costs 1e-9 of the energy
+    in some thousand steps: to rigid motion it is then another K than the one that computes forces. So the
+    residual of the inverse is formed from unrounded sums.
+    """
     rounded = (np.asarray(matrix) if isinstance(matrix, np.ndarray) else matrix.toarray()).astype(np.float64)
     if not rounded.size:
         return rounded

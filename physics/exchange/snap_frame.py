@@ -18,11 +18,11 @@ VALUES = np.dtype(
      ("max_force", np.float64)]
 )  # fmt: skip
 """What may change: mu and eps of all contacts [-]; share of a penetration that a contact's law takes away
-in a step [-], 1 as in 002, 0 none of it; MAXIMAL_DISSIPATION or GAUSS_SEIDEL, its natural-map residual and
-most sweeps; most contacts of a prong, 0 for every point that touches; force scale [-] and largest force [N]
-of the device's side, NaN to leave them (Port.live)."""
+in a step [-], 1 as in 002, 0 none of it; MAXIMAL_DISSIPATION, GAUSS_SEIDEL or ANDERSON, its natural-map
+residual and most sweeps; most contacts of a prong, 0 for every point that touches; force scale [-] and
+largest force [N] of the device's side, NaN to leave them (Port.live)."""
 
-MAXIMAL_DISSIPATION, GAUSS_SEIDEL = 0, 1
+MAXIMAL_DISSIPATION, GAUSS_SEIDEL, ANDERSON = range(3)
 """Values of VALUES' solver."""
 
 ENERGY = np.dtype(

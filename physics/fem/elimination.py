@@ -38,6 +38,15 @@ class Symbolic(NamedTuple):
     block_mirrored: NDArray
 
 
+def no_elimination() -> Symbolic:
+    """The pattern of a matrix without nodes."""
+    none, first, far = np.zeros(0, np.int32), np.zeros(1, np.int32), np.zeros(0, np.int64)
+    return Symbolic(
+        none, first, first, none, np.zeros(1, np.int64), first, none, none, none, first, none, far, none,
+        np.zeros(0, np.bool_),
+    )  # fmt: skip
+
+
 def _minimum_degree(n: int, rows: NDArray, cols: NDArray) -> NDArray:
     graph = sp.coo_matrix((np.full(rows.size, -1.0), (rows, cols)), shape=(n, n))
     graph = graph + graph.T + 2.0 * n * sp.eye(n)

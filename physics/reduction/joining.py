@@ -14,10 +14,12 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.dynamics.passive_midpoint import midpoint_inverse, require_step
+from palpo.physics.dynamics.passive_midpoint import require_step
 from palpo.physics.errors import InputError
+from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.fem.elimination import Symbolic, analyse, no_elimination
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of
+from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of, lower_blocks
 from palpo.physics.reduction.linear_model import Basis, LinearModel, linear_model
 from palpo.physics.reduction.segments import Rows, SegmentedModel
 
@@ -106,25 +108,18 @@ def join(
     _require_held(mesh, models, bases, H)
     starts = np.concatenate([[0], np.cumsum([m.shape[1] for m in maps])])
     n, n_0, c = int(starts[-1]), int(starts[1]), H.shape[0]
+    middle = _Middle(models, bases, starts, step)
 
-    inverses = [
-        midpoint_inverse(M, alpha * M + beta * K, K, step) for M, K in zip(masses, stiffnesses, strict=True)
-    ]
-    rows, gathers = [], []
-    GT = np.zeros((n, c))
-    for i, inverse in enumerate(inverses):
-        span = slice(starts[i], starts[i + 1])
-        h = H[:, span]
-        rows.append(np.unique(h.nonzero()[0]))
-        GT[span] = (h @ inverse).T
-        gathers.append(GT[span][:, rows[i]])
+    GT = middle.divide(H.T.toarray())
     S = H @ GT
     L = sl.cholesky(0.5 * (S + S.T) + np.eye(c) / s, lower=True) if c else np.zeros((0, 0))
-    lambda_response = -sl.cho_solve((L, True), GT[:n_0].T).T
-    response = lambda_response @ GT.T
-    response[:, :n_0] += inverses[0]
     surface = sp.csr_array(maps[0][models[0].dofs_of(contact)])
-    compliance = surface @ (surface @ response[:, :n_0]).T  # response is symmetric there
+    load = np.zeros((n, surface.shape[0]))
+    load[:n_0] = surface.T.toarray()
+    compliance = surface @ middle.divide(load)[:n_0]
+    if c:
+        pulled = surface @ GT[:n_0]
+        compliance -= pulled @ sl.cho_solve((L, True), pulled.T)
     base = np.hstack([(m.base @ v).toarray() for m, v in zip(models, maps, strict=True)])
     return SegmentedModel(
         step=float(step),
@@ -135,22 +130,63 @@ def join(
         M=_rows(sp.block_diag(masses)),
         K=_rows(sp.block_diag(stiffnesses)),
         segment_start=starts,
-        inverse=_flat(inverses),
-        inverse_start=_starts(inverses),
+        give=middle.give,
+        factored=middle.factored,
+        symbolic=middle.symbolic,
+        panels=middle.panels,
         H=_rows(H),
-        row_start=_starts(rows),
-        row=np.concatenate(rows).astype(np.int64),
-        gather=_flat(gathers),
-        gather_start=_starts(gathers),
         coupling_factor=np.ascontiguousarray(L + np.tril(L, -1).T),
-        response=np.ascontiguousarray(response),
-        coupling_response=np.ascontiguousarray(lambda_response),
         surface=_rows(surface),
         surface_columns=_columns(surface),
         compliance=np.ascontiguousarray(0.5 * (compliance + compliance.T)),
         rest=np.ascontiguousarray(mesh.nodes[contact], dtype=np.float64),
         base=np.ascontiguousarray(base),
     )
+
+
+class _Middle:
+    """Mh = 2 M / T + D + K T / 2 of all segments (4): diagonal where reduced, else by its sparse factor.
+
+    give, factored, symbolic, panels: as SegmentedModel has them.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[LinearModel],
+        bases: Sequence[Basis | None],
+        starts: NDArray[np.int64],
+        step: float,
+    ) -> None:
+        of_mass, of_stiffness = 2.0 / step + models[0].alpha, models[0].beta + 0.5 * step
+        self.give = np.zeros(int(starts[-1]))
+        rows, columns, blocks, masses, own = [], [], [], [], [np.zeros(0, np.int64)]
+        nodes = 0
+        for model, basis, first in zip(models, bases, starts[:-1], strict=True):
+            if basis is not None:
+                self.give[first : first + basis.order] = 1.0 / (of_mass + of_stiffness * basis.stiffness)
+                continue
+            i, j, block = lower_blocks(model.K, np.arange(model.nodes.size))
+            rows.append(nodes + i)
+            columns.append(nodes + j)
+            blocks.append(block)
+            masses.append(np.where(i == j, model.M.diagonal()[3 * i], 0.0))
+            own.append(np.arange(first, first + model.n_dof))
+            nodes += model.nodes.size
+        self.factored = np.concatenate(own).astype(np.int64)
+        self.symbolic, self.panels, self.factor = no_elimination(), np.zeros(0), None
+        if nodes:
+            pattern = analyse(nodes, np.concatenate(rows), np.concatenate(columns))
+            self.symbolic = Symbolic(*map(np.ascontiguousarray, pattern))  # as compiled code expects
+            self.factor = CholeskyFactor(self.symbolic)
+            self.factor.refactor(np.concatenate(blocks), np.concatenate(masses), of_stiffness, of_mass)
+            self.panels = self.factor.panels
+
+    def divide(self, b: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Mh^-1 b, shape (n, k)."""
+        out = self.give[:, None] * b
+        if self.factor is not None and b.shape[1]:
+            out[self.factored] = self.factor.solve_many(np.ascontiguousarray(b[self.factored]))
+        return out
 
 
 def nodal_map(models: Sequence[LinearModel], bases: Sequence[Basis | None], n_nodes: int) -> sp.csr_array:
@@ -224,11 +260,3 @@ def _columns(matrix: sp.csr_array) -> NDArray[np.float64]:
     if matrix.nnz < DENSE * np.prod(matrix.shape):
         return np.zeros((0, 0))
     return np.ascontiguousarray(matrix.T.toarray())
-
-
-def _flat(blocks: Sequence[NDArray]) -> NDArray[np.float64]:
-    return np.concatenate([b.ravel() for b in blocks])
-
-
-def _starts(blocks: Sequence[NDArray]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum([b.size for b in blocks])])

@@ -10,9 +10,10 @@ and the others. In compliance form, with s = d_c + k_c T / 2,
     S lambda = -(H Mh^-1 (b + f) + (k_c / s) xe),   S = 1 / s + H Mh^-1 H^T
 
 which keeps the energy where the Schur complement in velocities loses it as k_c grows, and f, which acts on
-segment 0 only, moves everything by a constant matrix: vh = A f + v_f (14). xe is a state of its own:
+segment 0 only, moves everything by vh = A f + v_f (14). xe is a state of its own:
 ve = -(lambda + k_c xe) / s has no cancellation. Reduced segments x_i = V_i z_i take the same steps in z
-(15-18), where V^T M V = 1 and V^T K V is diagonal.
+(15-18), where V^T M V = 1 and V^T K V is diagonal, and with them Mh: a division. Of segments that are not
+reduced Mh has a sparse Cholesky factor.
 
 A tick: `free`, contact, `apply`, `advance`; the same kernels for full, segmented and reduced bodies, whose
 constants `palpo.physics.reduction.joining.join` computes.
@@ -24,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import view_flat
+from palpo.physics.fem.elimination import Symbolic, no_elimination
+from palpo.physics.fem.substitution import solve_one
 from palpo.physics.kernels import fast_kernel, kernel
 
 
@@ -49,16 +52,12 @@ class SegmentedModel(NamedTuple):
     M: Rows  # (n, n)
     K: Rows  # (n, n)
     segment_start: NDArray[np.int64]  # (segments + 1,) first coordinate of each segment
-    inverse: NDArray[np.float64]  # Mh_i^-1, one after the other, each row by row
-    inverse_start: NDArray[np.int64]  # (segments + 1,)
+    give: NDArray[np.float64]  # (n,) 1 / Mh of the coordinates of reduced segments, 0 of the others
+    factored: NDArray[np.int64]  # (m,) the others
+    symbolic: Symbolic  # pattern of the Cholesky factor of their Mh
+    panels: NDArray[np.float64]  # and its numbers
     H: Rows  # (c, n)
-    row_start: NDArray[np.int64]  # (segments + 1,)
-    row: NDArray[np.int64]  # rows of H that concern each segment
-    gather: NDArray[np.float64]  # Mh_i^-1 H_i^T over those rows, one after the other
-    gather_start: NDArray[np.int64]  # (segments + 1,)
     coupling_factor: NDArray[np.float64]  # (c, c) L and its mirror image, S = L L^T
-    response: NDArray[np.float64]  # (n_0, n) rows of A: vh per load on a coordinate of segment 0
-    coupling_response: NDArray[np.float64]  # (n_0, c) lambda per load on a coordinate of segment 0
     surface: Rows  # (3 k, n_0) displacement of the contact nodes
     surface_columns: NDArray[np.float64]  # (n_0, 3 k) its transpose where it is dense, else (0, 0)
     compliance: NDArray[np.float64]  # (3 k, 3 k) A at the contact nodes [m/(N s)]
@@ -80,8 +79,11 @@ class SegmentedWork(NamedTuple):
     b: NDArray[np.float64]  # (n,)
     vh: NDArray[np.float64]  # (n,) velocity at the middle: v_f after `free`, vh after `apply`
     coupling: NDArray[np.float64]  # (c,) lambda [N], likewise
-    local: NDArray[np.float64]  # (c,) what one segment adds to the rows that concern it
-    load: NDArray[np.float64]  # (n_0,) contact forces on the coordinates of segment 0
+    moved: NDArray[np.float64]  # (n,) what forces add to vh
+    pulled: NDArray[np.float64]  # (c,) and to lambda
+    right: NDArray[np.float64]  # (m,) of the sparse factor
+    between: NDArray[np.float64]  # (m,)
+    panel: NDArray[np.float64]  # (tallest panel,)
 
 
 def empty_model() -> SegmentedModel:
@@ -92,8 +94,8 @@ def empty_model() -> SegmentedModel:
 
     rows, empty, square = Rows(none(1), none(), np.zeros(0)), np.zeros(0), np.zeros((0, 0))
     return SegmentedModel(
-        1.0, 0.0, 0.0, 0.0, 0.0, rows, rows, none(2), empty, none(2), rows, none(2), none(), empty, none(2),
-        square, square, square, rows, square, square, np.zeros((0, 3)), np.zeros((3, 0)),
+        1.0, 0.0, 0.0, 0.0, 0.0, rows, rows, none(2), empty, none(), no_elimination(), empty, rows, square,
+        rows, square, square, np.zeros((0, 3)), np.zeros((3, 0)),
     )  # fmt: skip
 
 
@@ -105,33 +107,34 @@ def make_state(model: SegmentedModel) -> SegmentedState:
 
 def make_work(model: SegmentedModel) -> SegmentedWork:
     """Scratch for `free`, `apply` and `advance`."""
-    n, c = int(model.segment_start[-1]), len(model.coupling_factor)
+    n, c, m = int(model.segment_start[-1]), len(model.coupling_factor), model.factored.size
+    heights = np.diff(model.symbolic.column) + np.diff(model.symbolic.row_ptr)
     return SegmentedWork(
-        np.zeros(n), np.zeros(n), np.zeros(c), np.zeros(c), np.zeros(model.response.shape[0])
-    )
+        np.zeros(n), np.zeros(n), np.zeros(c), np.zeros(n), np.zeros(c), np.zeros(m), np.zeros(m),
+        np.zeros(3 * int(heights.max(initial=0))),
+    )  # fmt: skip
 
 
 @fast_kernel
-def _add_product(a, start, count, length, x, x_start, y, y_start):
-    """y[y_start:] += a^T x[x_start:] for the (count, length) matrix at `start` of the flat array a.
+def _combine(a, x, y):
+    """y = a^T x for the (count, length) matrix in the flat array a.
 
     Column by column and four at a time: vectorised without another order of summation, at the speed of BLAS.
-    On views, for an index that is a sum costs half the speed.
     """
-    out = y[y_start : y_start + length]
-    i, p = 0, start
-    while i + 4 <= count:
-        x0, x1, x2, x3 = x[x_start + i], x[x_start + i + 1], x[x_start + i + 2], x[x_start + i + 3]
+    length, i, p = y.size, 0, 0
+    y[:] = 0.0
+    while i + 4 <= x.size:
+        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
         a0, a1, a2 = a[p : p + length], a[p + length : p + 2 * length], a[p + 2 * length : p + 3 * length]
         a3 = a[p + 3 * length : p + 4 * length]
         for j in range(length):
-            out[j] += a0[j] * x0 + a1[j] * x1 + a2[j] * x2 + a3[j] * x3
+            y[j] += a0[j] * x0 + a1[j] * x1 + a2[j] * x2 + a3[j] * x3
         i += 4
         p += 4 * length
-    while i < count:
-        x0, a0 = x[x_start + i], a[p : p + length]
+    while i < x.size:
+        x0, a0 = x[i], a[p : p + length]
         for j in range(length):
-            out[j] += a0[j] * x0
+            y[j] += a0[j] * x0
         i += 1
         p += length
 
@@ -159,36 +162,46 @@ def _row_dot(rows, i, x):
 
 
 @kernel
+def _divide(model, work, b, out):
+    """out = Mh^-1 b (n,)."""
+    give, factored = model.give, model.factored
+    for i in range(give.size):
+        out[i] = give[i] * b[i]
+    for k in range(factored.size):
+        work.right[k] = b[factored[k]]
+    if factored.size > 0:
+        solve_one(model.symbolic, model.panels, work.right, work.right, work.between, work.panel)
+    for k in range(factored.size):
+        out[factored[k]] = work.right[k]
+
+
+@kernel
+def _respond(model, work, b, vh, coupling):
+    """vh = Mh^-1 (b + H^T lambda) with lambda = S^-1 (coupling - H Mh^-1 b) in its place; b is spent."""
+    H = model.H
+    _divide(model, work, b, vh)
+    if coupling.size == 0:
+        return
+    for k in range(coupling.size):
+        coupling[k] -= _row_dot(H, k, vh)
+    _solve_cholesky(model.coupling_factor, coupling)
+    for k in range(coupling.size):
+        for p in range(H.start[k], H.start[k + 1]):
+            b[H.column[p]] += H.value[p] * coupling[k]
+    _divide(model, work, b, vh)
+
+
+@kernel
 def free(model, state, work):
     """v_f of (14) into work.vh, and lambda without contact into work.coupling."""
-    T = model.step
-    x, v, b, vh, coupling = state.x, state.v, work.b, work.vh, work.coupling
-    c = coupling.size
+    T, b, coupling = model.step, work.b, work.coupling
     for i in range(b.size):
-        b[i] = 2.0 / T * _row_dot(model.M, i, v) - _row_dot(model.K, i, x)
-        vh[i] = 0.0
-    if c > 0:
+        b[i] = 2.0 / T * _row_dot(model.M, i, state.v) - _row_dot(model.K, i, state.x)
+    if coupling.size > 0:
         stretch = model.coupling_stiffness / (model.coupling_damping + 0.5 * T * model.coupling_stiffness)
-        for k in range(c):
+        for k in range(coupling.size):
             coupling[k] = -stretch * state.xe[k]
-        for s in range(model.segment_start.size - 1):
-            first, rows = model.segment_start[s], model.row_start[s + 1] - model.row_start[s]
-            for k in range(rows):
-                work.local[k] = 0.0
-            _add_product(
-                model.gather, model.gather_start[s], model.segment_start[s + 1] - first, rows, b, first,
-                work.local, 0,
-            )  # fmt: skip
-            for k in range(rows):
-                coupling[model.row[model.row_start[s] + k]] -= work.local[k]
-        _solve_cholesky(model.coupling_factor, coupling)
-        for k in range(c):
-            for p in range(model.H.start[k], model.H.start[k + 1]):
-                b[model.H.column[p]] += model.H.value[p] * coupling[k]
-    for s in range(model.segment_start.size - 1):
-        first = model.segment_start[s]
-        size = model.segment_start[s + 1] - first
-        _add_product(model.inverse, model.inverse_start[s], size, size, b, first, vh, first)
+    _respond(model, work, b, work.vh, coupling)
 
 
 @kernel
@@ -202,20 +215,23 @@ def add_point_force(nodes, weights, force, forces):
 @kernel
 def apply(model, work, forces):
     """Add to work.vh what forces (k, 3) [N] on the contact nodes do: A f of (14); and to lambda."""
-    load = work.load
+    load, surface, any_force = work.b, model.surface, False
     load[:] = 0.0
     for a in range(forces.shape[0]):
         for i in range(3):
             f, row = forces[a, i], 3 * a + i
             if f != 0.0:
-                for p in range(model.surface.start[row], model.surface.start[row + 1]):
-                    load[model.surface.column[p]] += model.surface.value[p] * f
-    n, c = work.vh.size, work.coupling.size
-    response, coupling_response = view_flat(model.response), view_flat(model.coupling_response)
-    for d in range(load.size):
-        if load[d] != 0.0:
-            _add_product(response, d * n, 1, n, load, d, work.vh, 0)
-            _add_product(coupling_response, d * c, 1, c, load, d, work.coupling, 0)
+                any_force = True
+                for p in range(surface.start[row], surface.start[row + 1]):
+                    load[surface.column[p]] += surface.value[p] * f
+    if not any_force:
+        return
+    work.pulled[:] = 0.0
+    _respond(model, work, load, work.moved, work.pulled)
+    for i in range(work.vh.size):
+        work.vh[i] += work.moved[i]
+    for k in range(work.coupling.size):
+        work.coupling[k] += work.pulled[k]
 
 
 @kernel
@@ -235,9 +251,7 @@ def surface_values(model, field, out):
     """A field at the contact nodes, out (k, 3), from coordinates (n,), such as x, v or vh."""
     columns = model.surface_columns
     if columns.size > 0:
-        flat = view_flat(out)
-        flat[:] = 0.0
-        _add_product(view_flat(columns), 0, columns.shape[0], flat.size, field, 0, flat, 0)
+        _combine(view_flat(columns), field[: columns.shape[0]], view_flat(out))
         return
     for a in range(out.shape[0]):
         for i in range(3):

@@ -22,6 +22,7 @@ from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.contract import Hand, make_hand
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
+from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.handle import Handle
@@ -42,8 +43,8 @@ from palpo.physics.systems.snap_numerics import (
 from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, MidpointHeld, make_midpoint_held
 from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, MidpointModal, make_midpoint_modal
 
-SOLVERS = maximal_dissipation_unit, gauss_seidel_unit
-"""By MAXIMAL_DISSIPATION and GAUSS_SEIDEL of palpo.physics.exchange.snap_frame."""
+SOLVERS = maximal_dissipation_unit, gauss_seidel_unit, anderson_unit
+"""By MAXIMAL_DISSIPATION, GAUSS_SEIDEL and ANDERSON of palpo.physics.exchange.snap_frame."""
 
 SHARP = np.radians(10.0)
 """Angle by which the plug's surface is bent at an edge that is held against the prongs' facets [rad]: as far

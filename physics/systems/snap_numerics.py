@@ -79,7 +79,7 @@ class Numerics:
     """Share of a penetration that the contact law sees [-]: 1 in 002, 0 for none. With restitution 1 the law
     is on the mean velocity, 2 T vh_n >= -g, and takes away half of what it sees within a step."""
     solver: int = MAXIMAL_DISSIPATION
-    """MAXIMAL_DISSIPATION or GAUSS_SEIDEL of palpo.physics.exchange.snap_frame."""
+    """MAXIMAL_DISSIPATION, GAUSS_SEIDEL or ANDERSON of palpo.physics.exchange.snap_frame."""
     tolerance: float = 1e-4
     """Natural-map residual at which the solver ends."""
     sweeps: int = 100

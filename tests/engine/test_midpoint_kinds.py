@@ -58,7 +58,7 @@ def rows(kind: Yielding, batch) -> np.ndarray:
 
 
 def test_segments_see_t_v_and_move_by_t_vh_of_the_dense_midpoint_step():
-    """The error is that of the inverse of Mh, good to 1e-13 of its largest entry."""
+    """The error is that of the factors of Mh, good to 1e-13 of its inverse's largest entry."""
     kind = segments(np.random.default_rng(1))
     batch, state = random_batch(np.random.default_rng(2), kind.body, POINTS), kind.body.state.state
     batch.wants["v"] = batch.wants["d"] = 1

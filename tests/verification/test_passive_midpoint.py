@@ -9,11 +9,10 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.dynamics.admittance import make_plug, plug_advance, plug_energy, plug_free
-from palpo.physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody, midpoint_inverse
+from palpo.physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
-from palpo.physics.reduction.linear_model import linear_model
 
 NONE = np.zeros(6)
 MASS = np.array([0.5, 0.5, 0.5, 1e-3, 2e-3, 3e-3])
@@ -88,24 +87,6 @@ def test_work_is_the_energy_gained_plus_what_damping_took(seed, step, damped, sp
         largest = max(largest, body.energy())
     # the condition of Mh is below 1e6, and (6) sums fifty steps
     assert balance == pytest.approx(body.energy(), abs=1e-10 * (start + largest))
-
-
-def test_the_dense_inverse_solves_as_the_sparse_factor_does():
-    M, D, K = (sp.csr_array(a) for a in matrices(12))
-    body, inverse = LinearBody(M, D, K, 1e-3), midpoint_inverse(M, D, K, 1e-3)
-    # condition 1e4
-    assert np.abs(body.velocity_of(np.eye(12)) - inverse).max() < 1e-11 * np.abs(inverse).max()
-    assert np.array_equal(inverse, inverse.T)
-
-
-def test_the_dense_inverse_gives_a_floating_body_exactly_the_momentum_of_each_force():
-    model = linear_model(generate.block((0.01, 0.004, 0.008), (5, 2, 4)), Material(164.76e6, 0.35, 1050.0))
-    inverse = midpoint_inverse(model.M, model.D, model.K, 1e-3).astype(np.longdouble)
-    # K carries none, but only where it is not rounded into the sum: of double precision 1e-12 would be left
-    K_part = np.longdouble(0.5e-3) * (model.K.astype(np.longdouble) @ inverse)
-    M_part = 2 / np.longdouble(1e-3) * (model.M.astype(np.longdouble) @ inverse)
-    momentum = (K_part + M_part).reshape(-1, 3, model.n_dof).sum(axis=0)
-    assert np.abs(momentum - np.tile(np.eye(3), len(model.nodes))).max() < 1e-14
 
 
 def test_a_free_body_pushed_by_a_constant_force_moves_by_the_exact_parabola():

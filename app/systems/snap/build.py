@@ -17,10 +17,7 @@ from palpo.physics.cache import cache_folder
 from palpo.physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from palpo.physics.collision.io import read_network
 from palpo.physics.dynamics.admittance import make_plug
-from palpo.physics.exchange.snap_frame import (
-    GAUSS_SEIDEL,
-    MAXIMAL_DISSIPATION,
-)
+from palpo.physics.exchange.snap_frame import ANDERSON, GAUSS_SEIDEL, MAXIMAL_DISSIPATION
 from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -35,7 +32,11 @@ from palpo.physics.systems.snap_numerics import (
 )
 from palpo.physics.systems.snap_servo import gains_of
 
-SOLVERS = {"maximal-dissipation": MAXIMAL_DISSIPATION, "gauss-seidel": GAUSS_SEIDEL}
+SOLVERS = {
+    "anderson": ANDERSON,
+    "maximal-dissipation": MAXIMAL_DISSIPATION,
+    "gauss-seidel": GAUSS_SEIDEL,
+}
 KEPT = "kept"
 """Method of a basis that was found again."""
 
