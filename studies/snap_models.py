@@ -57,8 +57,9 @@ MODELS = (
 )
 
 
-ORDERS = {"lan": (24, 60), "cap": (60, 60), "buckle": (24, 60)}
-"""Of model 4 of the connectors that the paper has no table of."""
+ORDERS = {"lan": (48, 60), "cap": (60, 60), "buckle": (24, 60)}
+"""Of model 4 of the connectors that the paper has no table of: at rest a contact node of the LAN latch yields
+as the whole one's within 1%, of the buckle within 9%. The cap's is hardly held, and would be with any 60."""
 SCENES = {"two-prong": "snap", "lan": "snap-lan", "cap": "snap-cap", "buckle": "snap-buckle"}
 
 

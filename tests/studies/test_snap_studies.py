@@ -13,7 +13,7 @@ from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
 from palpo.studies.snap_accuracy import floor_balance
 from palpo.studies.snap_clusters import noise
-from palpo.studies.snap_frequency import STAGES, timed
+from palpo.studies.snap_frequency import STAGES, models_at, timed
 from palpo.studies.snap_haptic import Trial
 from palpo.studies.snap_models import (
     MODELS,
@@ -56,7 +56,7 @@ def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
     # whether they are reached is the machine's affair
     assert all(np.isfinite(claim.value) and claim.value > 0.0 for claim in verdict.values())
     lines = (tmp_path / "frequency.csv").read_text().splitlines()
-    assert len(lines) == 1 + len(MODELS)
+    assert len(lines) == 1 + len(models_at("coarse"))
 
 
 def test_a_timed_insertion_is_the_insertion_to_the_bit(case: Case):
