@@ -87,6 +87,11 @@ class ProngFile(VolumeFile):
     size: PositiveLength | None = Field(
         None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
     )
+    order: Literal[1, 2] = Field(
+        1,
+        description="Of the tetrahedra: 2 adds a node in the middle of each edge, and they bend; it is some "
+        "eight times the freedoms, off line alone where model.static reduces them.",
+    )
     clamped: tuple[Region, ...] = Field(min_length=1, description="Nodes that are held for ever.")
     contact: tuple[Region, ...] = Field(
         min_length=1,

@@ -1,4 +1,4 @@
-"""Linear elasticity at rest: the stiffness and the volume shares of a whole mesh of either element.
+"""Linear elasticity at rest: the stiffness and the volume shares of a whole mesh of any element.
 
 The element matrices are summed by nodes; `lower_blocks` hands the result to palpo.physics.fem.cholesky.
 """
@@ -7,18 +7,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.fem import hex8, tet4
+from palpo.physics.fem import hex8, tet4, tet10
 from palpo.physics.fem.hex8 import Integration
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.quadratic import QuadraticTetMesh
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
 
-SolidMesh = TetMesh | HexMesh
-"""A body of either element."""
+SolidMesh = TetMesh | HexMesh | QuadraticTetMesh
+"""A body of any element."""
 
 
 def elements_of(mesh: SolidMesh) -> NDArray[np.int32]:
-    """Connectivity of the mesh, shape (m, 4) or (m, 8)."""
+    """Connectivity of the mesh, shape (m, 4), (m, 8) or (m, 10)."""
+    if isinstance(mesh, QuadraticTetMesh):
+        return mesh.cells
     return mesh.hexes if isinstance(mesh, HexMesh) else mesh.tets
 
 
@@ -38,6 +41,8 @@ def element_stiffness(
     lam, mu = material.lame()
     if isinstance(mesh, HexMesh):
         k = hex8.stiffness(mesh.nodes, elements, lam, mu, integration)
+    elif isinstance(mesh, QuadraticTetMesh):
+        k = tet10.stiffness(mesh.nodes, elements, lam, mu)
     else:
         k = tet4.stiffness(*tet4.gradients(mesh.nodes, elements), lam, mu)
     # rounding leaves the element matrices unsymmetric in the last digit
@@ -53,7 +58,7 @@ def assemble(elements: NDArray, k: NDArray, n_nodes: int) -> sp.csr_array:
 
 
 def node_volumes(mesh: SolidMesh) -> NDArray[np.float64]:
-    """Share of each node in the volume, the integral of its shape function [m3], shape (n,)."""
+    """Share of each node in the volume [m3], (n,): the integral of its shape function, or as tet10's mass."""
     elements = elements_of(mesh)
     shares = corner_volumes(mesh, elements)
     volumes = np.zeros(len(mesh.nodes))
@@ -65,6 +70,8 @@ def corner_volumes(mesh: SolidMesh, elements: NDArray) -> NDArray[np.float64]:
     """Volume [m3] that each corner has of its element, shape (m, c), for elements (m, c) of the mesh."""
     if isinstance(mesh, HexMesh):
         return hex8.lumped_volumes(mesh.nodes, elements)
+    if isinstance(mesh, QuadraticTetMesh):
+        return tet10.lumped_volumes(mesh.nodes, elements)
     return np.repeat(tet_volumes(mesh.nodes, elements)[:, None] / 4.0, 4, axis=1)
 
 

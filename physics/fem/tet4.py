@@ -31,13 +31,19 @@ def gradients(nodes: NDArray, tets: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def stiffness(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
-    """K0 [N/m], shape (m, 12, 12): K_ab = V (lam g_a g_b^T + mu g_b g_a^T + mu g_a.g_b I)."""
-    blocks = (
+    """K0 [N/m], shape (m, 12, 12), of gradients (m, 4, 3)."""
+    return blocks(volumes, g, lam, mu)
+
+
+def blocks(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
+    """K_ab = V (lam g_a g_b^T + mu g_b g_a^T + mu g_a.g_b I) [N/m], (m, 3 c, 3 c), of gradients (m, c, 3)."""
+    k = (
         lam * np.einsum("eai,ebj->eaibj", g, g)
         + mu * np.einsum("ebi,eaj->eaibj", g, g)
         + mu * np.einsum("eak,ebk,ij->eaibj", g, g, np.eye(3))
     )
-    return (volumes[:, None, None, None, None] * blocks).reshape(-1, 12, 12)
+    n = 3 * g.shape[1]
+    return (volumes[:, None, None, None, None] * k).reshape(-1, n, n)
 
 
 def consistent_mass(volumes: NDArray, density: float) -> NDArray:

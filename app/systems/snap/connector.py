@@ -25,6 +25,7 @@ from palpo.physics.mesh.connectors.connector import (
 )
 from palpo.physics.mesh.connectors.registry import generate
 from palpo.physics.mesh.grown import grown
+from palpo.physics.mesh.quadratic import with_chosen_middles, with_middles
 
 
 @lru_cache(maxsize=4)
@@ -92,10 +93,15 @@ def _prong(spec: SnapScene, told: ProngFile, i: int, progress: Progress) -> Pron
     mesh = mesh.with_nodes(mesh.nodes * told.scale)
     clamped = chosen_nodes(f"{key}.clamped", name, told.clamped, mesh.nodes, "clamps")
     touched = chosen_nodes(f"{key}.contact", name, told.contact, mesh.nodes, "chooses")
+    body = None
+    if told.order == 2:
+        n = len(mesh.nodes)
+        mesh, body, ends = with_middles(mesh)
+        clamped, touched = (with_chosen_middles(chosen, ends, n) for chosen in (clamped, touched))
     triangles = mesh.surface(name).triangles
     between = triangles[np.isin(triangles, np.setdiff1d(touched, clamped)).all(axis=1)]
     if not len(between):
         raise InputError(
             f"{key}.contact: no free triangle of the boundary lies between these nodes; widen it"
         )
-    return make_prong(mesh, clamped, between, f"{key}: {told.path}")
+    return make_prong(mesh, clamped, between, f"{key}: {told.path}", body)

@@ -1,0 +1,48 @@
+"""Ten-node tetrahedron with straight edges: stiffness, and a lumped mass that is positive everywhere.
+
+Displacements are quadratic, so that strains are linear: an element bends, where one of four nodes has to
+shear. With straight edges the gradients of the volume coordinates are constant, and the stiffness's integrand
+is quadratic: the rule of four points integrates it exactly. Nodes: four corners, then the middles of `EDGES`.
+Source: Zienkiewicz and Taylor, The Finite Element Method; the mass after Hinton, Rock and Zienkiewicz, A note
+on mass lumping and related processes in the finite element method (Earthq. Eng. Struct. Dyn. 1976).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.fem import tet4
+from palpo.physics.mesh.quadratic import EDGES
+
+NEAR, FAR = (5.0 + 3.0 * 5.0**0.5) / 20.0, (5.0 - 5.0**0.5) / 20.0
+"""Volume coordinates of an integration point: of the corner that it is near, and of the others."""
+
+CORNER, MIDDLE = 1.0 / 36.0, 4.0 / 27.0
+"""Shares of the mass, in proportion to the squares of the shape functions: the integral of a corner's shape
+function itself is negative."""
+
+
+def stiffness(nodes: NDArray, cells: NDArray, lam: float, mu: float) -> NDArray[np.float64]:
+    """Element stiffness [N/m], shape (m, 30, 30), of Lame constants lam, mu [Pa].
+
+    nodes (n, 3) [m], cells (m, 10). Raises InputError for the first element without positive volume.
+    """
+    volumes, g = tet4.gradients(nodes, cells[:, :4])
+    k = np.zeros((len(cells), 30, 30))
+    for corner in range(4):
+        at = np.full(4, FAR)
+        at[corner] = NEAR
+        slopes = np.concatenate(
+            [
+                (4.0 * at - 1.0)[:, None] * g,
+                4.0 * (at[EDGES[:, 0], None] * g[:, EDGES[:, 1]] + at[EDGES[:, 1], None] * g[:, EDGES[:, 0]]),
+            ],
+            axis=1,
+        )
+        k += tet4.blocks(0.25 * volumes, slopes, lam, mu)
+    return k
+
+
+def lumped_volumes(nodes: NDArray, cells: NDArray) -> NDArray[np.float64]:
+    """Share of each node in its element's volume [m3], shape (m, 10)."""
+    shares = np.repeat([CORNER, MIDDLE], [4, 6])
+    return np.asarray(tet4.gradients(nodes, cells[:, :4])[0][:, None] * shares)
