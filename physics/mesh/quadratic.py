@@ -48,7 +48,7 @@ def with_middles(mesh: TetMesh) -> tuple[TetMesh, QuadraticTetMesh, NDArray[np.i
     return TetMesh(nodes, split), QuadraticTetMesh(nodes, cells), edges.astype(np.int32)
 
 
-def with_chosen_middles(chosen: NDArray[np.integer], ends: NDArray[np.int32], n: int) -> NDArray[np.intp]:
+def with_chosen_middles(chosen: NDArray[np.integer], ends: NDArray[np.int32], n: int) -> NDArray[np.int32]:
     """Chosen nodes of a mesh of n, and of its new nodes (k, 2) those between two chosen ones; ascending."""
     between = np.isin(ends, chosen).all(axis=1)
-    return np.concatenate([np.unique(chosen), n + np.flatnonzero(between)])
+    return np.concatenate([np.unique(chosen), n + np.flatnonzero(between)]).astype(np.int32)
