@@ -50,7 +50,10 @@ REFUSED = [
     ("admittance.rail=0.5", "admittance.rail = 0.5 is too small; it must be at least 1"),
     ("misalignment.rotation=[0, 0, 0, 1]", "has a null axis"),
     ("integration.substeps=21", "integration.substeps = 21 is too large"),
-    ("solver.name=newton", 'solver.name = "newton": choose "anderson", "maximal-dissipation" or "gauss-seidel"'),
+    (
+        "solver.name=newton",
+        'solver.name = "newton": choose "anderson", "maximal-dissipation" or "gauss-seidel"',
+    ),
     ("zoom={}", 'it belongs to a scene of hapco, and system = "snap" makes this one of snap'),
 ]
 
