@@ -178,7 +178,7 @@ body = "punch"
 REFUSED_HAPCO = [
     ("system=hapcoo", 'system = "hapcoo": did you mean "hapco"?'),
     ("system=3", 'system = 3: choose "multirate", "hapco", "snap" or "suction"'),
-    ("system=snap", 'bodies: unknown key; it belongs to a scene of multirate, hapco or suction, and'),
+    ("system=snap", "bodies: unknown key; it belongs to a scene of multirate, hapco or suction, and"),
     ("bodies=[]", "bodies = []"),
     ("tool={}", "tool.body: the key is missing"),
     ("tool.body=punsh", 'tool.body = "punsh": no such body; did you mean "punch"?'),
