@@ -133,7 +133,9 @@ def test_a_change_of_friction_reaches_the_servo_with_the_frame_of_its_low_step_a
     same = (force(c) == force(plain)).all(axis=1)
     assert same[:first].all() and not same[first]
     # on ramps of 45 degrees: tan(45 - atan mu) for the same spread, once the hand has given way
-    assert np.abs(force(c)[540, 1]) < 0.9 * np.abs(force(plain)[540, 1])
+    # over ticks enough that those in which a further point is met do not count
+    with_less, with_all = (np.median(np.abs(force(columns)[500:600, 1])) for columns in (c, plain))
+    assert with_less < 0.9 * with_all
 
 
 @pytest.mark.parametrize("scene", ["snap", "snap-lan"])
