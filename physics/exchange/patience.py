@@ -2,7 +2,7 @@
 
 Until then the tool goes on against the last frame's model, which yields. Past it the scene's time stands
 still: the tick moves nothing and leaves the force as it was. Nothing answers for that force any more: who
-sends it lets it only fall, and lets the hand slip (haptics.limits.let_go, haptics.clutch.slip), so that
+sends it lets it only fall, and lets the hand slip (haptics.limiter.let_go, haptics.clutch.slip), so that
 no energy comes of it.
 """
 

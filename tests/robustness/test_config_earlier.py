@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from palpo.app.runtime.live import changed
-from palpo.config.load import list_scenes, load_scene, parse_scene
+from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene
 from palpo.config.toml import write_toml
 
 SCENES = [name for name in list_scenes() if name.startswith(("hapco-", "suction-"))]
@@ -66,3 +66,9 @@ def test_a_change_that_an_earlier_recording_holds_replaces_one_of_today():
     again = changed(spec, "fixed.material.youngs_modulus=90000")
     assert again.fixed.material.youngs_modulus == 90e3
     assert again.origin.overrides == ("bodies.tissue.material.youngs_modulus=90000",)
+
+
+@pytest.mark.parametrize("key", ["hold.stiffness=3", "fixed.name=a", "mobile.name=a", "partner.name=a"])
+def test_a_scene_that_never_had_an_earlier_key_refuses_it(key):
+    with pytest.raises(ConfigError, match="unknown key"):
+        load_scene("mixed-press", [key])
