@@ -71,7 +71,7 @@ def key_today(tables: dict[str, Any], parts: list[str], value: Any) -> tuple[lis
     bodies = tables.get("bodies")
     if not isinstance(bodies, list) or not all(isinstance(body, dict) for body in bodies):
         return parts, value
-    kinds = {body.get("kind") for body in bodies}
+    kinds = {str(body.get("kind")) for body in bodies}
     if parts[0] not in (*(_PRESSED if kinds == {"quasistatic"} else ()), *(_STUCK if "cup" in kinds else ())):
         return parts, value
     if parts[0] == "hold" and "tool" in tables:
