@@ -146,12 +146,20 @@ def _parts(key: str) -> list[str]:
 
 def _of_first_tool(data: dict[str, Any], parts: list[str]) -> list[str]:
     """The key's parts; where a list of tools stands for the tool, those of the first one's place there."""
-    tools = data.get("tools")
-    if "tool" in data or not isinstance(tools, list) or not tools or not isinstance(tools[0], dict):
+    first = _first_of_tools(data)
+    if first is None:
         return parts
     if parts[0] == "tool":
         return ["tools", "0", *parts[1:]]
-    return ["tools", "0", *parts] if parts[0] in ("device", "workspace") and parts[0] in tools[0] else parts
+    return ["tools", "0", *parts] if parts[0] in ("device", "workspace") and parts[0] in first else parts
+
+
+def _first_of_tools(data: dict[str, Any]) -> dict[str, Any] | None:
+    """The tool, where it is the first of a list of tools."""
+    tools = data.get("tools")
+    if "tool" in data or not isinstance(tools, list) or not tools or not isinstance(tools[0], dict):
+        return None
+    return tools[0]
 
 
 def _value(text: str) -> Any:
@@ -214,7 +222,7 @@ def _sentence(error: ValidationError, data: dict[str, Any]) -> str:
     kind, location = first["type"], (*first["loc"], *context.get("path", ()))
     if kind == "missing":  # of a list; missing keys are refused in words by the specification
         location = location[:-1]
-    path, value = _locate(location, data)
+    path, value = _locate(_as_written(location, data), data)
     if kind == "refused":
         said = context["sentence"]
     elif kind == "missing":
@@ -240,6 +248,20 @@ def _shown(value: Any) -> str:
     """What stands behind a key in a refusal; nothing where it is a table or a list of tables."""
     tables = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))
     return "" if value is _ABSENT or tables else f" = {_toml(value)}"
+
+
+def _as_written(location: tuple[Key, ...], data: dict[str, Any]) -> tuple[Key, ...]:
+    """A place in the scene as its file has it, where the first of a list of tools stands for the tool."""
+    if _first_of_tools(data) is None:
+        return location
+    match location:
+        case ("tools", int(index), *below):
+            return ("tools", index + 1, *below)
+        case ("tool", *below):
+            return ("tools", 0, *below)
+        case (("device" | "workspace") as key, *_) if key not in data:
+            return ("tools", 0, *location)
+    return location
 
 
 def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:

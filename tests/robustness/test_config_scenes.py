@@ -1,12 +1,13 @@
 """The shipped scenes and what a specification promises to those who read it."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from palpo.config.load import json_schema, list_scenes, load_scene, parse_scene, scene_tables
+from palpo.config.load import ConfigError, json_schema, list_scenes, load_scene, parse_scene, scene_tables
 from palpo.config.schema.material import Material, library
 from palpo.config.schema.rates import Rates
 from palpo.config.systems import SYSTEMS
@@ -187,3 +188,18 @@ def test_keys_of_the_tool_are_those_of_the_first_of_several(key, value, found):
     changed = load_scene("two-hands", [f"{key}={value}"])
     assert found(changed) == value
     assert found(load_scene("two-hands")) != value
+
+
+@pytest.mark.parametrize("tool", [0, 1])
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("hold.stiffness", "-1", "hold.stiffness = -1 is too small"),
+        ("device.path", "[[]]", "device.path[0] = [] has too few items"),
+        ("workspace.scale", "-1", "workspace.scale = -1 is too small"),
+        ("body", "'x'", 'body = "x": no such body'),
+    ],
+)
+def test_a_refused_key_of_one_of_several_tools_is_named_as_it_was_written(tool, key, value, said):
+    with pytest.raises(ConfigError, match=re.escape(f"two-hands.toml: tools[{tool}].{said}")):
+        load_scene("two-hands", [f"tools.{tool}.{key}={value}"])
