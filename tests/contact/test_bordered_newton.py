@@ -12,7 +12,8 @@ from palpo.physics.engine.solve import make_solver
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.bordered_newton import _eliminate, make_bordered
 from palpo.physics.suction.gas import Air
-from palpo.physics.suction.pressure import SOLVED, PressureProblem, make_gas, solve
+from palpo.physics.suction.pressure import SOLVED, make_gas
+from palpo.physics.suction.pressure_problem import PressureProblem, solve
 from tests.contact.test_pressure_rows import random_problem
 
 Floats = NDArray[np.float64]

@@ -15,15 +15,13 @@ from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
 from palpo.physics.errors import InputError
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.pressure import (
-    FIXED_SWEEPS,
-    PressureProblem,
     advance,
     begin,
     finish,
     make_gas,
     make_workspace,
-    solve,
 )
+from palpo.physics.suction.pressure_problem import FIXED_SWEEPS, PressureProblem, solve
 
 AIR = Air(largest=1.08e5)
 VOLUME = 5e-6

@@ -14,7 +14,7 @@ from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.reduction.static_modes import VIBRATIONS, static_modes
 from palpo.physics.systems.click import Click, click
 from palpo.physics.systems.snap_model import SnapModel
-from palpo.studies import snap_reference
+from palpo.studies import snap_fine_step, snap_reference
 from palpo.studies.snap_models import STEP, Model, build, case_of, exact_distance, insert, path_of, push_force
 from palpo.studies.snap_models import shipped as shipped_case
 
@@ -146,7 +146,7 @@ def test_two_programs_agree_on_the_ramp_of_the_whole_coarse_body():
     clusters and the solver's tolerance, which statics do not feel."""
     case = case_of("two-prong")
     path = path_of(case.connector, STEP)[:150]
-    other = snap_reference.insertion(case.connector, case.numerics, path, snap_reference.How(1e-3, 1))
+    other = snap_reference.insertion(case.connector, case.numerics, path, snap_fine_step.How(1e-3, 1))
     whole = build(case, Model("whole", "", ""), exact_distance(case.connector))
     force = push_force(insert(whole), case.connector)[:150]
     assert other.force.max() > 30.0
@@ -185,7 +185,7 @@ def test_a_point_is_left_along_its_facet_its_edge_or_its_corner():
     )
 
     def touched(k, direction):
-        return bool(snap_reference.faces(x, ways[k], direction / np.linalg.norm(direction))[0])
+        return bool(snap_fine_step.faces(x, ways[k], direction / np.linalg.norm(direction))[0])
 
     assert touched(inside[:1], up)
     assert not touched(inside[:1], np.array([[0.5, 0.0, 1.0]]))

@@ -18,7 +18,7 @@ from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.pressure import PressureProblem, solve
+from palpo.physics.suction.pressure_problem import PressureProblem, solve
 from palpo.physics.suction.roughness import Surface, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction import Suction
