@@ -23,9 +23,34 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from palpo.physics.suction.cavity_rows import Walls
-from palpo.physics.suction.sides import Motion, Side
+from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 
 Array = NDArray[np.float64]
+
+
+def springs_under_suction(
+    enclosures: Sequence[Enclosure], gauge: Array, cups: Sequence[SoftSide], partner: Side, h: float
+) -> "BorderSprings | None":
+    """Springs of the cavities under suction, of gauge (k,) [Pa]; None without one, and for cups that share a
+    rigid partner.
+
+    There all springs would join all rows, which `CupBlocks` keeps apart.
+    """
+    if len(cups) > 1 and isinstance(partner, RigidSide):
+        return None
+    turn, j = partner.axes[1], 0
+    cup_of, pulls, stiffness = [], [], []
+    for i, (cup, enclosure) in enumerate(zip(cups, enclosures, strict=True)):
+        for k in enclosure.active:
+            suction, lift = -gauge[j], enclosure.lift[k]
+            j += 1
+            if suction > 0.0 and lift > 0.0:
+                cup_of.append(i)
+                own = cup.force_of_wall(enclosure.growth[k] @ turn.T)
+                pulls.append((own, partner.force_of_wall(enclosure.partner_growth[k])))
+                stiffness.append(suction / lift)
+    return BorderSprings(cup_of, pulls, stiffness, [*cups, partner], h) if cup_of else None
 
 
 class BorderSprings:

@@ -50,3 +50,9 @@ def seeping(enclosures: Sequence[Enclosure], h: float) -> Array:
         out[np.ix_(own, own)] = h * enclosure.conductance[np.ix_(its, its)]
         first = last
     return out
+
+
+def seeped(enclosures: Sequence[Enclosure], pressure: Array, atmosphere: float, h: float) -> Array:
+    """p V [J] (k,) that got out under the rims of the active cavities in a step, at its last pressures."""
+    squares = np.append(pressure, atmosphere) ** 2
+    return np.asarray((seeping(enclosures, h) * (squares[:, None] - squares)).sum(axis=1)[:-1])

@@ -13,6 +13,7 @@ from palpo.physics.suction.border import whole_patch
 from palpo.physics.suction.border_growth import border_growth
 from palpo.physics.suction.cavity import CLAMPED, WALL_A, WALL_B
 from palpo.physics.suction.connectivity import connectivity
+from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.flood import OUTSIDE, renumber
 from palpo.physics.suction.flow import slot_conductance
@@ -24,10 +25,16 @@ from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_a
 from palpo.physics.suction.pockets import Pockets
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.suction.roughness import Seal
-from palpo.physics.suction.sides import Wall
+from palpo.physics.suction.sides import SoftSide, Wall
 from palpo.physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
 from palpo.physics.suction.volume import kept_volume, volume_gradient
 from palpo.physics.suction.winding import NONE
+
+
+def enclosure_of(cup: SoftSide, spec: CupSpec, partner: Wall, limits: Thresholds, exact: bool) -> "Enclosure":
+    """The cavities of a cup of a scene; `exact` as in `Enclosure`."""
+    seed = cup.vertex_of(spec.seed)
+    return Enclosure(cup, partner, limits, spec.roughness, spec.cavities, seed, exact, spec.seal)
 
 
 class Enclosure:

@@ -94,12 +94,18 @@ class Gas(NamedTuple):
     """R T [J/mol]."""
 
 
-def make_gas(air: Air, amount: NDArray, pressure: NDArray, active: NDArray) -> Gas:
-    """Fresh arrays of k cavities from n [mol], p [Pa] and whether p is given, all (k,)."""
+def make_gas(
+    air: Air, amount: NDArray, pressure: NDArray, active: NDArray, seeping: NDArray | None = None
+) -> Gas:
+    """Fresh arrays of k cavities from n [mol], p [Pa] and whether p is given, all (k,).
+
+    seeping: as in `Gas`, none by default.
+    """
     k = len(amount)
     return Gas(
         np.array(active, bool), np.array(pressure, float), np.array(amount, float), np.zeros(k), np.ones(k),
-        np.zeros((k + 1, k + 1)), float(air.atmosphere), float(air.largest), air.rt,
+        np.zeros((k + 1, k + 1)) if seeping is None else seeping,
+        float(air.atmosphere), float(air.largest), air.rt,
     )  # fmt: skip
 
 

@@ -26,11 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import Stop
-from palpo.physics.contact.solvers.anderson import DIVERGED, SWEEPS
-from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
-from palpo.physics.suction.border_springs import BorderSprings
-from palpo.physics.suction.cavity_rows import fill_cavity_rows, seeping
+from palpo.physics.suction.border_springs import BorderSprings, springs_under_suction
+from palpo.physics.suction.cavity_rows import Walls, fill_cavity_rows, seeped, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
 from palpo.physics.suction.contacts import (
     COUNT,
@@ -42,13 +40,14 @@ from palpo.physics.suction.contacts import (
 )
 from palpo.physics.suction.cup_blocks import CupBlocks, make_blocks, whole
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.suction.enclosure import enclosure_of
+from palpo.physics.suction.found_cavities import FoundCavities, found_cavities
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import Lines, PumpedCups
-from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
-from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
-from palpo.physics.suction.tracking import FLAT
+from palpo.physics.suction.pressure import make_gas
+from palpo.physics.suction.pressure_solver import PressureSolver
+from palpo.physics.suction.sides import Motion, Side, SoftSide
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
 """Columns of `Suction.times`."""
@@ -76,7 +75,7 @@ class Suction:
     """Cups against one partner: `step` advances all by h [s].
 
     partner: a side of physics/suction/sides.py, made with the same `capacity`, the most rows. exact: borders
-    on the iso-line. stop: of the solver. accelerated: see palpo.physics.suction.pressure.
+    on the iso-line. stop, accelerated: of the `solver`.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
     is shut in; pumped, the pump that all cups share, or None; mu (cups,); handles and loads of the bodies.
@@ -101,22 +100,11 @@ class Suction:
         self.partner = partner
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
         self.sides: list[Side] = [*self.cups, partner]
-        self.limits, self.air, self.h = limits, air, h
-        self.gauge, self.stop, self.accelerated = gauge, stop, accelerated
+        self.limits, self.air, self.h, self.gauge = limits, air, h, gauge
         self.pumped: PumpedCups | None = None
         self.mu = np.array([spec.mu for spec in cups])
         self.enclosures = [
-            Enclosure(
-                cup,
-                partner,
-                limits,
-                spec.roughness,
-                spec.cavities,
-                cup.vertex_of(spec.seed),
-                exact,
-                spec.seal,
-            )
-            for cup, spec in zip(self.cups, cups, strict=True)
+            enclosure_of(cup, spec, partner, limits, exact) for cup, spec in zip(self.cups, cups, strict=True)
         ]
         self._search = ContactSearch(
             self.cups, partner, limits, ground, [e.gaps for e in self.enclosures], capacity
@@ -126,13 +114,11 @@ class Suction:
         self.candidates, self.rows = self._search.candidates, make_rows(capacity)
         most = 3 * capacity + sum(len(e.volume) for e in self.enclosures)
         self._w, self._b = np.zeros(most * most), np.zeros(most)
-        self._x, self._u = np.zeros(most), np.zeros(most)
-        self._workspace = make_workspace(capacity, most - 3 * capacity)
-        self.steps, self.time, self.diverged, self.gas_error = 0, 0.0, 0, 0.0
+        self.solver = PressureSolver(capacity, most - 3 * capacity, stop, accelerated)
+        self.steps, self.time, self.diverged = 0, 0.0, 0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
         self.r, self.hold = np.zeros(0), np.zeros((len(cups), 6))
-        self.walls: list[tuple[Motion, Motion]] = []
-        self._yields: list[tuple[Motion, Motion]] = []
+        self._yields: Walls = []
         self.free: list[Motion] = []
         self._problem = np.zeros((0, 0)), np.zeros(0)
         self._blocks: CupBlocks | None = None
@@ -195,8 +181,7 @@ class Suction:
         spent[2] += perf_counter() - began
         k = self.steps % HISTORY
         self.times[k, :3], self.times[k, 3:] = np.diff(marks), spent
-        sweeps = int(self._workspace.count[SWEEPS])
-        self.counts[k] = self.rows.size[COUNT], self.candidates.size[COUNT], sweeps, rounds
+        self.counts[k] = self.rows.size[COUNT], self.candidates.size[COUNT], self.solver.sweeps, rounds
         self.steps += 1
         self.time += self.h
 
@@ -214,35 +199,20 @@ class Suction:
     def _find_cavities(self) -> None:
         """Cavities of all cups, their volumes and gradients as forces of a unit pressure."""
         self._forget_cavities()
-        turn = self.partner.axes[1]
-        cup_of, walls = [], []
 
         def find(i: int) -> None:
             self.enclosures[i].find(self._search.local[i], self.air)
             self.enclosures[i].find_flow(self._search.local[i], self._pressing[i], self.air)
 
         self._side_by_side(find, len(self.cups))
-        for i, enclosure in enumerate(self.enclosures):
-            if self.steps == 0:
-                enclosure.require_start(self._search.local[i])
-            for k in enclosure.active:
-                cup_of.append((i, int(k)))
-                own = self.cups[i].force_of_wall(enclosure.gradient[k] @ turn.T)
-                walls.append((own, self.partner.force_of_wall(enclosure.partner_gradient[k])))
-        tracks = [self.enclosures[i].tracks for i, _ in cup_of]
-        self.walls = walls
-        n = len(cup_of)
-        self.cavity_cup = np.array([i for i, _ in cup_of], np.int64)
-        self.identity = np.array([t.identity[k] for t, (_, k) in zip(tracks, cup_of, strict=True)], np.int64)
-        self.flat = np.array([t.state[k] == FLAT for t, (_, k) in zip(tracks, cup_of, strict=True)], bool)
-        self.amount = np.array([t.air[k] for t, (_, k) in zip(tracks, cup_of, strict=True)], float)
-        self.volume = np.array([self.enclosures[i].volume[k] for i, k in cup_of], float)
-        self.start_volume = self.volume.copy()
+        if self.steps == 0:
+            for enclosure, local in zip(self.enclosures, self._search.local, strict=True):
+                enclosure.require_start(local)
+        self._take_cavities(found_cavities(self.enclosures, self.cups, self.partner))
         if self.gauge is None:
             self.pressure = self.air.pressure(self.amount, self.volume)
         else:
-            self.pressure = np.full(n, self.air.atmosphere + self.gauge)
-        self.cavity_count = n
+            self.pressure = np.full(self.cavity_count, self.air.atmosphere + self.gauge)
         if self.pumped is not None:
             self._lines = self.pumped.couple(self.cavity_cup, self.pressure, self.volume, self.h)
 
@@ -265,7 +235,9 @@ class Suction:
         owns = self._side_by_side(self._own_yields, len(self.cups))
         others = [self.partner.respond(other, self.h) for _, other in self.walls]
         self._yields = list(zip([y for yields in owns for y in yields], others, strict=True))
-        self.springs = self._border_springs()
+        self.springs = springs_under_suction(
+            self.enclosures, self.pressure - self.air.atmosphere, self.cups, self.partner, self.h
+        )
         candidates = self.candidates
         n = int(candidates.size[COUNT])
         self._offset = np.zeros(3 * n)
@@ -275,26 +247,6 @@ class Suction:
         self._offset[::3] += np.maximum(candidates.gap[:n], -PARTING * self.h)
         held = self._memory[candidates.identity[:n]].any(axis=1)
         self._wanted = held | (self._offset[::3] < self.limits.sealing)
-
-    def _border_springs(self) -> BorderSprings | None:
-        """Those of the cavities under suction; None without one, and for cups that share a rigid partner.
-
-        There all springs would join all rows, which `CupBlocks` keeps apart.
-        """
-        if len(self.cups) > 1 and isinstance(self.partner, RigidSide):
-            return None
-        turn, j = self.partner.axes[1], 0
-        cup_of, pulls, stiffness = [], [], []
-        for i, (cup, enclosure) in enumerate(zip(self.cups, self.enclosures, strict=True)):
-            for k in enclosure.active:
-                suction, lift = self.air.atmosphere - self.pressure[j], enclosure.lift[k]
-                j += 1
-                if suction > 0.0 and lift > 0.0:
-                    cup_of.append(i)
-                    own = cup.force_of_wall(enclosure.growth[k] @ turn.T)
-                    pulls.append((own, self.partner.force_of_wall(enclosure.partner_growth[k])))
-                    stiffness.append(suction / lift)
-        return BorderSprings(cup_of, pulls, stiffness, self.sides, self.h) if cup_of else None
 
     def _own_yields(self, i: int) -> list[Motion]:
         """What the walls of cup i yield to a unit pressure in each of its cavities."""
@@ -362,27 +314,15 @@ class Suction:
 
     def _solve(self, w: Array, b: Array) -> None:
         """Contacts, friction and gas laws."""
-        size = len(b)
-        n = size - self.cavity_count
-        mu = self.rows.mu[: n // 3]
-        x, u = self._x[:size], self._u[:size]
-        recall_forces(self.rows, self._memory, x)
-        project_cones(mu, x[:n])
-        gas = Gas(
-            np.full(self.cavity_count, self.gauge is not None), self.pressure.copy(), self.supplied(),
-            np.zeros(self.cavity_count), np.ones(self.cavity_count), self.seeping(), self.air.atmosphere,
-            self.air.largest, self.air.rt,
-        )  # fmt: skip
-        a = self._workspace
-        blocks = self._blocks
-        bound = begin(w, b, mu, x, u, gas, self.accelerated, a, blocks)
-        code = advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a, blocks)
-        self.gas_error = finish(w, b, mu, x, u, gas, a, blocks)
-        if code == DIVERGED:
+        given = np.full(self.cavity_count, self.gauge is not None)
+        gas = make_gas(self.air, self.supplied(), self.pressure, given, self.seeping())
+        mu = self.rows.mu[: self.rows.size[COUNT]]
+        self.r, converging = self.solver.solve(w, b, mu, self.remembered(), gas, self._blocks)
+        if not converging:
             # its pressures mean nothing, and air that it let out would be lost for good
             self.diverged += 1
             gas.pressure[:], gas.volume[:], gas.amount[:] = self.pressure, self.start_volume, self.amount
-        self.r, self._gas = x[:n].copy(), gas
+        self._gas = gas
         remember_forces(self.rows, self.r, self._memory)
 
     def _correct(self) -> bool:
@@ -426,7 +366,9 @@ class Suction:
         for i, cup in enumerate(self.cups):
             self._pressing[i][:] = pressing(self.rows, self.r, i, len(self.cups), len(cup.body.x))[cup.nodes]
         if self.pumped is not None and self._lines is not None:
-            self.pumped.settle(self._drawn(before, self._lines.mouths), h)
+            gained = (self.amount - before) * self.air.rt
+            lost = seeped(self.enclosures, self.pressure, self.air.atmosphere, h)
+            self.pumped.settle(float((gained + lost)[self._lines.mouths].sum()), h)
         for number, side in enumerate(self.sides):
             motion = self.free[number] + self._motion[number]
             if not np.isfinite(motion).all():
@@ -437,13 +379,6 @@ class Suction:
                     self.hold[number] = body.holding_wrench(motion, h)
             side.finish(motion, h)
 
-    def _drawn(self, before: Array, mouths: NDArray[np.int64]) -> float:
-        """What cavities got from their lines in the step [J]: what they gained, and lost under their rims."""
-        squares = np.append(self.pressure, self.air.atmosphere) ** 2
-        lost = seeping(self.enclosures, self.h) * (squares[:, None] - squares)
-        gained = (self.amount - before) * self.air.rt
-        return float((gained + lost.sum(axis=1)[:-1])[mouths].sum())
-
     def _keep_air(self) -> None:
         """Amounts and volumes become those with which the next step begins."""
         first = 0
@@ -453,10 +388,13 @@ class Suction:
             first = last
 
     def _forget_cavities(self) -> None:
-        self.cavity_count = 0
-        self.walls, self._yields = [], []
+        self._take_cavities(found_cavities((), (), self.partner))
+        self._yields = []
         self.springs = None
-        self.cavity_cup, self.identity = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.flat = np.zeros(0, bool)
-        self.pressure, self.volume, self.amount = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.start_volume = np.zeros(0)
+        self.pressure = np.zeros(0)
+
+    def _take_cavities(self, found: FoundCavities) -> None:
+        """Those of the step, with the air and the volumes with which it begins."""
+        self.cavity_cup, self.cavity_count = found.cup, len(found.cup)
+        self.walls, self.identity, self.flat = found.walls, found.identity, found.flat
+        self.amount, self.volume, self.start_volume = found.amount, found.volume, found.volume.copy()

@@ -99,7 +99,7 @@ class Record:
             row = [system.pressure, system.volume, system.amount, system.start_volume]
             self.hold.append(system.hold[0, 1])
             self.cavity.append([a[0] for a in row] if one else [np.nan] * 4)
-            self.error.append(system.gas_error)
+            self.error.append(system.solver.gas_error)
         return self
 
     @property
@@ -314,7 +314,7 @@ def test_a_solution_that_diverges_lets_no_air_out_and_is_counted(monkeypatch):
 
     cups = Record(on_plane(small_cup())).run(lambda t: -2e-3 * t / 0.2, 0.2)
     system, amount = cups.system, cups.columns[2, -1]
-    monkeypatch.setattr("palpo.physics.systems.suction.advance", run_away)
+    monkeypatch.setattr("palpo.physics.suction.pressure_solver.advance", run_away)
     cups.run(lambda t: -2e-3, H)
     assert system.diverged > 0
     assert cups.columns[2, -1] == amount > 0.0

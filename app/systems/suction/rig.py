@@ -120,7 +120,7 @@ class SuctionRig(PlainRig):
                 enclosure.seal = seal_on(spec, soft.material)
         if isinstance(gas, ActiveGas) and not gas.table:
             suction.gauge = gas.gauge
-        suction.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)
+        suction.solver.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)
         for side in suction.sides:
             if isinstance(side, SoftSide | RigidSide):
                 side.body.gravity[:] = spec.gravity

@@ -1,0 +1,49 @@
+"""The cavities with which a step begins, of all cups in one row."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.suction.cavity_rows import Walls
+from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.suction.tracking import FLAT
+
+
+class FoundCavities(NamedTuple):
+    """k cavities, cup by cup."""
+
+    cup: NDArray[np.int64]
+    """(k,) whose each is."""
+    walls: Walls
+    """What a unit pressure in each does, on its cup and on the partner."""
+    identity: NDArray[np.int64]
+    """(k,) the same from step to step."""
+    flat: NDArray[np.bool_]
+    """(k,) whether no air is left in it."""
+    amount: NDArray[np.float64]
+    """(k,) n [mol]."""
+    volume: NDArray[np.float64]
+    """(k,) V [m3]."""
+
+
+def found_cavities(enclosures: Sequence[Enclosure], cups: Sequence[SoftSide], partner: Side) -> FoundCavities:
+    """What the enclosures of these cups found last, as rows of the step."""
+    turn = partner.axes[1]
+    cup_of, walls, identity, flat, amount, volume = [], [], [], [], [], []
+    for i, (cup, enclosure) in enumerate(zip(cups, enclosures, strict=True)):
+        tracks = enclosure.tracks
+        for k in enclosure.active:
+            cup_of.append(i)
+            own = cup.force_of_wall(enclosure.gradient[k] @ turn.T)
+            walls.append((own, partner.force_of_wall(enclosure.partner_gradient[k])))
+            identity.append(tracks.identity[k])
+            flat.append(tracks.state[k] == FLAT)
+            amount.append(tracks.air[k])
+            volume.append(enclosure.volume[k])
+    return FoundCavities(
+        np.array(cup_of, np.int64), walls, np.array(identity, np.int64), np.array(flat, bool),
+        np.array(amount, float), np.array(volume, float),
+    )  # fmt: skip
