@@ -89,6 +89,10 @@ class Suction:
     after `move_freely`; `assemble` between them.
     """
 
+    amount: Array
+    volume: Array
+    start_volume: Array
+
     def __init__(
         self, cups: Sequence[CupSpec], partner: Side, limits: Thresholds, air: Air, h: float = 0.01, *,
         ground: Ground | None = None, gauge: float | None = None, exact: bool = True,
@@ -117,9 +121,8 @@ class Suction:
         self.solver = PressureSolver(capacity, most - 3 * capacity, stop, accelerated)
         self.steps, self.time, self.diverged = 0, 0.0, 0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
-        self.r, self.hold = np.zeros(0), np.zeros((len(cups), 6))
+        self.r, self.hold, self.free = np.zeros(0), np.zeros((len(cups), 6)), list[Motion]()
         self._yields: Walls = []
-        self.free: list[Motion] = []
         self._problem = np.zeros((0, 0)), np.zeros(0)
         self._blocks: CupBlocks | None = None
         self.springs: BorderSprings | None = None
@@ -238,8 +241,7 @@ class Suction:
         self.springs = springs_under_suction(
             self.enclosures, self.pressure - self.air.atmosphere, self.cups, self.partner, self.h
         )
-        candidates = self.candidates
-        n = int(candidates.size[COUNT])
+        candidates, n = self.candidates, int(self.candidates.size[COUNT])
         self._offset = np.zeros(3 * n)
         for number, side in enumerate(self.sides):
             side.take_rows(candidates, number)
@@ -389,9 +391,7 @@ class Suction:
 
     def _forget_cavities(self) -> None:
         self._take_cavities(found_cavities((), (), self.partner))
-        self._yields = []
-        self.springs = None
-        self.pressure = np.zeros(0)
+        self._yields, self.springs, self.pressure = [], None, np.zeros(0)
 
     def _take_cavities(self, found: FoundCavities) -> None:
         """Those of the step, with the air and the volumes with which it begins."""
