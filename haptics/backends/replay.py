@@ -62,6 +62,9 @@ def read_trajectory(path: str | Path, unit: str = "m", columns: dict[str, int] |
 
 def _from_recording(path: str | Path) -> tuple[NDArray[np.float64], ...]:
     columns = read_recording(path).columns
+    for name in ("time_s", "px", "py", "pz", *ORIENTATION):
+        if name not in columns:
+            raise HapticsError(f"{path}: the recording lacks column {name}, which a trajectory needs")
     pose = [
         np.stack([columns[name] for name in names], axis=1) for names in (("px", "py", "pz"), ORIENTATION)
     ]
@@ -152,6 +155,13 @@ def _checked(
         k = int(back[0]) + 1
         raise HapticsError(
             f"{path}: time at row {k}, {times[k]} s, must be later than {times[k - 1]} s before it"
+        )
+    with np.errstate(over="ignore"):
+        fast = np.flatnonzero(~np.isfinite(np.diff(positions, axis=0) / np.diff(times)[:, None]).all(axis=1))
+    if len(fast):
+        raise HapticsError(
+            f"{path}: from row {fast[0]}, at {positions[fast[0]].tolist()} m, to the next, "
+            f"at {positions[fast[0] + 1].tolist()} m, the hand is faster than a number can say"
         )
     if quaternions is not None:
         norms = np.linalg.norm(quaternions, axis=1)

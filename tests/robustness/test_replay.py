@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -150,6 +151,10 @@ def test_a_recording_without_the_devices_own_columns_is_refused(tmp_path):
     del recording.columns["device_py"]
     with pytest.raises(HapticsError, match="device_py"):
         make_recorded(recording)
+    with h5py.File(tmp_path / "run.h5", "a") as file:
+        del file["servo/qy"]
+    with pytest.raises(HapticsError, match="lacks column qy"):
+        read_trajectory(tmp_path / "run.h5")
 
 
 @pytest.mark.parametrize(
@@ -161,6 +166,7 @@ def test_a_recording_without_the_devices_own_columns_is_refused(tmp_path):
         ("0 1 2 3\n1 1 nan 3\n", "row 1 is not finite"),
         ("0 1 2 3\n1 inf 2 3\n", "row 1 is not finite"),
         ("0 1 2 3\n1 1 2 3\n1 1 2 3\n", "time at row 2, 1.0 s, must be later"),
+        ("0 1 2 3\n1e-9 1 -1e308 3\n", "from row 0, .* faster than a number can say"),
         ("0 1 2 3\n1 1 2\n", "line 2 has 3 columns and must have 4"),
         ("0 1 2 3\n1 1 two 3\n", "line 2 must hold numbers"),
         ("t,x,y\n0,1,2\n1,1,2\n", "at least 4"),
