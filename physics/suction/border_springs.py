@@ -11,18 +11,23 @@ the whole border lifts, exact for one that lifts evenly and too soft for any oth
 so that suction s is a spring s / Q on the row q, which acts on cup and partner alike. It is taken out of the
 step's problem before that is solved: with W_q = H A^-1 q and the row of its own,
 
-    W - W_q (W_qq + Q / s)^-1 W_q^T,    b - W_q (W_qq + Q / s)^-1 b_q.
+    W - W_q G W_q^T,    b - W_q G b_q,    G = (W_qq + Q / s)^-1.
 
-Over-pressure would be a spring of negative stiffness, with which a rim bursts open; it has none.
+Of several cups on one rigid partner W has blocks, and so has what is taken out (`cup_blocks`).
+
+Over-pressure would be a spring of negative stiffness, with which a rim bursts open; it has none: such a
+border is that of the step's start, and what its lift opens presses on it from the next step on.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from palpo.physics.suction.cavity_rows import Walls
+from palpo.physics.suction.cup_blocks import Springs
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 
@@ -32,13 +37,7 @@ Array = NDArray[np.float64]
 def springs_under_suction(
     enclosures: Sequence[Enclosure], gauge: Array, cups: Sequence[SoftSide], partner: Side, h: float
 ) -> "BorderSprings | None":
-    """Springs of the cavities under suction, of gauge (k,) [Pa]; None without one, and for cups that share a
-    rigid partner.
-
-    There all springs would join all rows, which `CupBlocks` keeps apart.
-    """
-    if len(cups) > 1 and isinstance(partner, RigidSide):
-        return None
+    """Springs of the cavities under suction, of gauge (k,) [Pa]; None without one."""
     turn, j = partner.axes[1], 0
     cup_of, pulls, stiffness = [], [], []
     for i, (cup, enclosure) in enumerate(zip(cups, enclosures, strict=True)):
@@ -71,6 +70,7 @@ class BorderSprings:
         give = 0.5 * (np.array(mutual) + np.array(mutual).T) + np.diag(1.0 / np.asarray(stiffness))
         self._factor = np.linalg.cholesky(give)
         self._half, self._offset = np.zeros((0, len(cup_of))), np.zeros(len(cup_of))
+        self._own = np.zeros((0, len(cup_of)))
 
     def _shared(self, c: int, d: int, h: float) -> float:
         """h q_c . v [m3/N] of what border d yields to its own pull."""
@@ -89,18 +89,20 @@ class BorderSprings:
 
     def take_out(
         self, w: Array, b: Array, walls: Walls, cavity_cup: NDArray[np.int64], sides: Sequence[Side],
-        free: Sequence[Motion], h: float,
+        free: Sequence[Motion], h: float, span: NDArray[np.int64],
     ) -> None:  # fmt: skip
         """Change w (n + k, n + k) and b (n + k,), whose rows the sides have taken, as the module says.
 
         walls, cavity_cup: of the k cavities, see `cavity_rows.fill_cavity_rows`. free: the sides' motions.
+        span (m + 1,): of the blocks of contacts between which w holds nothing.
         """
         k, m = len(walls), len(self.cup_of)
         n = len(b) - k
-        columns = np.zeros((n + k, m))
+        columns, self._own = np.zeros((n + k, m)), np.zeros((n, m))
         for c, (i, (own, other)) in enumerate(zip(self.cup_of, self._yields, strict=True)):
             column = np.zeros(n)
             sides[i].add_displacement(own, h, column)
+            self._own[:, c] = column
             sides[-1].add_displacement(other, h, column)
             columns[:n, c] = column
             for j, (wall, far) in enumerate(walls):
@@ -109,8 +111,20 @@ class BorderSprings:
         self._half = self._weighed(columns.T).T
         self._offset = self._weighed(self.grown(free, h))
         # a product with its own transpose is symmetric to the bit
-        w -= self._half @ self._half.T
+        for first, past in pairwise((3 * span).tolist()):
+            w[first:past, first:past] -= self._half[first:past] @ self._half[first:past].T
+        w[n:, :n] -= self._half[n:] @ self._half[:n].T
+        w[:n, n:] = w[n:, :n].T
+        w[n:, n:] -= self._half[n:] @ self._half[n:].T
         b -= self._half @ self._offset
+
+    def between_blocks(self, partner: RigidSide, h: float) -> Springs:
+        """What the springs do between blocks of contacts, after `take_out`."""
+        pulls = np.stack([other for _, other in self.pulls], axis=1)
+        weight = self._weighed(np.eye(len(self.cup_of)))
+        return Springs(
+            np.asarray(self.cup_of, np.int64), self._own, partner.half_motion(pulls, h), weight.T @ weight
+        )
 
     def _weighed(self, rows: Array) -> Array:
         return np.asarray(solve_triangular(self._factor, rows, lower=True, check_finite=False))

@@ -27,7 +27,7 @@ COUNT, LOST = 0, 1
 class Rows(NamedTuple):
     """Up to c contacts. A soft body's point is weights of three nodes, a rigid one's a place in the world."""
 
-    size: NDArray[np.int64]  # (2,) contacts; lost for room, or on nodes that never yield
+    size: NDArray[np.int64]  # (2,) contacts; lost for room, or where they touch on nodes that never yield
     identity: NDArray[np.int64]  # (c,) lasting number
     body: NDArray[np.int64]  # (c, 2) bodies 1 and 2
     nodes: NDArray[np.int32]  # (c, 2, 3)
@@ -95,7 +95,8 @@ def add_vertex_rows(gaps, pair, x, nodes, place, second_nodes, triangles, start,
         if not d <= pair.alarm:
             continue
         if place[nodes[v]] < 0:
-            rows.size[LOST] += 1
+            # a stem far from what it will not reach lacks no row
+            rows.size[LOST] += d <= pair.kept
             continue
         _turned(pair.turn, gaps.normal[v], normal)
         k = _add(rows, start + v, pair.first, pair.second, normal, d - pair.kept, pair.mu)
@@ -128,7 +129,7 @@ def add_bulge_rows(gaps, cup_gaps, pair, x, nodes, place, second_nodes, triangle
         if d > between - 0.5 * pair.kept:
             continue
         if not yields:
-            rows.size[LOST] += 1
+            rows.size[LOST] += d <= pair.kept
             continue
         _turned(pair.turn, gaps.normal[u], normal)
         for i in range(3):

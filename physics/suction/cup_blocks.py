@@ -1,11 +1,17 @@
 """Several cups on one rigid partner: their contacts know each other only through its motion.
 
-    W = blockdiag(W_cup) + Y Y^T between the blocks,    Y = h J_p M_p^-1/2    (N, 6)
+    W = blockdiag(W_cup) + F M F^T between the blocks,    F = [Y, w_1, ..., w_m],    Y = h J_p M_p^-1/2
 
-with M_p what the partner's velocity meets in the step. A cup's own block holds its share of Y Y^T; between
-two blocks nothing else stands, so it is never formed: a sweep visits cup after cup, each in its own block,
-and hands on what all its forces moved the partner by, six numbers. For m cups of n contacts a sweep so costs
-m n^2 in place of m^2 n^2, and gives the same forces to rounding.
+with Y (N, 6), M_p what the partner's velocity meets in the step. Without borders that move M is the identity.
+A border's spring (palpo.physics.suction.border_springs) acts on its cup's rows by w_c, what that cup yields
+to it, and on all rows by Y p_c, what the partner does: with G the inverse of what the springs give way by,
+
+    M = [[1 - p G p^T, -p G], [-G p^T, -G]],    W_q = F [p; 1].
+
+w_c is nothing on the rows of other cups, so a block has six columns and one for each spring of its own. Its
+own part stands in W; between two blocks nothing is formed: a sweep visits cup after cup, each in its own
+block, and hands on what all its forces do to the others, 6 + m numbers. For m cups of n contacts a sweep so
+costs m n^2 in place of m^2 n^2, and gives the same forces to rounding.
 """
 
 from itertools import pairwise
@@ -20,33 +26,83 @@ from palpo.physics.kernels import inlined, kernel
 
 
 class CupBlocks(NamedTuple):
-    """m blocks of contacts, the cups' and the ground's, in the order of their rows."""
+    """b blocks of contacts, the cups' and the ground's, in the order of their rows; N rows."""
 
     span: NDArray[np.int64]
-    """(m + 1,) where each block's contacts begin; the last is their number."""
+    """(b + 1,) where each block's contacts begin; the last is their number, N / 3."""
     half: NDArray[np.float64]
-    """(N, 6) Y [m^1/2 N^-1/2], N = 3 n."""
+    """(N, 6 + s) what is not 0 of F: Y [m^1/2 N^-1/2], and w [m2] of up to s springs of a row's own block."""
+    column: NDArray[np.int64]
+    """(b, 6 + s) columns of F that these are. Where a block has fewer springs, any, and its `half` is 0."""
+    middle: NDArray[np.float64]
+    """(6 + m, 6 + m) M."""
     seen: NDArray[np.float64]
-    """(m, 6) Y^T r that the u of each block has in it."""
+    """(b, 6 + m) M F^T r that the u of each block has in it."""
     moved: NDArray[np.float64]
-    """(6,) Y^T r of all."""
+    """(6 + m,) M F^T r of all."""
 
 
-def make_blocks(span: NDArray[np.int64], half: NDArray[np.float64]) -> CupBlocks:
-    """Of these; see CupBlocks."""
-    return CupBlocks(span, half, np.zeros((len(span) - 1, half.shape[1])), np.zeros(half.shape[1]))
+class Springs(NamedTuple):
+    """m springs on borders: their blocks (m,), own (N, m) and partner (6, m), w and p; weight (m, m), G."""
+
+    block: NDArray[np.int64]
+    own: NDArray[np.float64]
+    partner: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def make_blocks(
+    span: NDArray[np.int64], half: NDArray[np.float64], springs: Springs | None = None
+) -> CupBlocks:
+    """Of spans, Y (N, 6) and the springs on borders, if there are some."""
+    count = len(span) - 1
+    column, middle = np.tile(np.arange(6), (count, 1)), np.eye(6)
+    if springs is not None:
+        handed_on = springs.partner @ springs.weight
+        middle = np.block(
+            [[middle - handed_on @ springs.partner.T, -handed_on], [-handed_on.T, -springs.weight]]
+        )
+        of_block = [np.flatnonzero(springs.block == c) for c in range(count)]
+        more = max(len(own) for own in of_block)
+        column = np.hstack([column, np.zeros((count, more), np.int64)])
+        half = np.hstack([half, np.zeros((len(half), more))])
+        for c, own in enumerate(of_block):
+            column[c, 6 : 6 + len(own)] = 6 + own
+            half[3 * span[c] : 3 * span[c + 1], 6 : 6 + len(own)] = springs.own[
+                3 * span[c] : 3 * span[c + 1], own
+            ]
+    n = len(middle)
+    return CupBlocks(
+        span,
+        np.ascontiguousarray(half),
+        column,
+        np.ascontiguousarray(middle),
+        np.zeros((count, n)),
+        np.zeros(n),
+    )
 
 
 @inlined
 def _catch_up(u, blocks, c):
-    """u of block c gets what the others have moved the partner by since it was last visited."""
-    span, half, seen, moved = blocks
+    """u of block c gets what the forces of others have done since it was last visited."""
+    span, half, column, seen, moved = blocks.span, blocks.half, blocks.column, blocks.seen, blocks.moved
     d0, d1, d2 = moved[0] - seen[c, 0], moved[1] - seen[c, 1], moved[2] - seen[c, 2]
     d3, d4, d5 = moved[3] - seen[c, 3], moved[4] - seen[c, 4], moved[5] - seen[c, 5]
     for i in range(3 * span[c], 3 * span[c + 1]):
         y = half[i]
         u[i] += y[0] * d0 + y[1] * d1 + y[2] * d2 + y[3] * d3 + y[4] * d4 + y[5] * d5
+    for a in range(6, half.shape[1]):
+        d = moved[column[c, a]] - seen[c, column[c, a]]
+        for i in range(3 * span[c], 3 * span[c + 1]):
+            u[i] += half[i, a] * d
     seen[c] = moved
+
+
+@inlined
+def _hand_on(given, blocks, c):
+    """moved += M F^T r of forces of block c by which its own columns of F give (6 + s,)."""
+    for a in range(given.shape[0]):
+        add_row(blocks.moved, blocks.middle[blocks.column[c, a]], given[a])
 
 
 @kernel
@@ -58,6 +114,7 @@ def sweep_cups(w, mu, x, u, step, before, blocks):
     span, half = blocks.span, blocks.half
     first, last = 3 * mu.shape[0], u.shape[0]
     move, size = 0.0, 0.0
+    given = np.empty(half.shape[1])
     for c in range(span.shape[0] - 1):
         lo, hi = span[c], span[c + 1]
         if lo == hi:
@@ -67,12 +124,13 @@ def sweep_cups(w, mu, x, u, step, before, blocks):
         moved, force = sweep(w, mu[lo:hi], x, u[start:end], start, step[lo:hi], before[start:end])
         move += moved
         size += force
+        given[:] = 0.0
         for i in range(start, end):
             d = x[i] - before[i]
             if d != 0.0:
-                for a in range(6):
-                    blocks.moved[a] += d * half[i, a]
+                add_row(given, half[i], d)
                 add_row(u[first:last], w[i, first:last], d)
+        _hand_on(given, blocks, c)
         blocks.seen[c] = blocks.moved
     for c in range(span.shape[0] - 1):
         _catch_up(u, blocks, c)
@@ -85,16 +143,19 @@ def offset_cups(w, b, x, u, blocks):
     span, half, first, last = blocks.span, blocks.half, 3 * blocks.span[-1], u.shape[0]
     blocks.moved[:] = 0.0
     u[:] = b
+    given = np.empty(half.shape[1])
     for c in range(span.shape[0] - 1):
         start, end = 3 * span[c], 3 * span[c + 1]
-        blocks.seen[c] = 0.0
+        given[:] = 0.0
         for i in range(start, end):
             if x[i] != 0.0:
                 add_row(u[start:end], w[i, start:end], x[i])
                 add_row(u[first:last], w[i, first:last], x[i])
-                for a in range(6):
-                    blocks.seen[c, a] += x[i] * half[i, a]
-                    blocks.moved[a] += x[i] * half[i, a]
+                add_row(given, half[i], x[i])
+        # what is its own stands in its block of W
+        blocks.seen[c] = -blocks.moved
+        _hand_on(given, blocks, c)
+        blocks.seen[c] += blocks.moved
     for i in range(first, last):
         if x[i] != 0.0:
             add_row(u, w[i, :last], x[i])
@@ -104,8 +165,11 @@ def offset_cups(w, b, x, u, blocks):
 
 def whole(w: NDArray[np.float64], blocks: CupBlocks) -> NDArray[np.float64]:
     """W with what stands between its blocks; what w has there is of no account."""
-    out, n = w.copy(), 3 * int(blocks.span[-1])
-    out[:n, :n] = blocks.half @ blocks.half.T
-    for lo, hi in pairwise((3 * blocks.span).tolist()):
-        out[lo:hi, lo:hi] = w[lo:hi, lo:hi]
+    out = w.copy()
+    spans = list(pairwise((3 * blocks.span).tolist()))
+    for c, (lo, hi) in enumerate(spans):
+        for other, (start, end) in enumerate(spans[:c]):
+            middle = blocks.middle[np.ix_(blocks.column[c], blocks.column[other])]
+            between = blocks.half[lo:hi] @ middle @ blocks.half[start:end].T
+            out[lo:hi, start:end], out[start:end, lo:hi] = between, between.T
     return out

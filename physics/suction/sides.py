@@ -270,8 +270,11 @@ class RigidSide:
 
     def find_compliance(self, h: float) -> None:
         """See Side."""
-        rows = np.ascontiguousarray(self._rows[: self._count].T)
-        self.half = np.ascontiguousarray((h * self._factor.half_solve_many(rows)).T)
+        self.half = np.ascontiguousarray(self.half_motion(self._rows[: self._count].T, h).T)
+
+    def half_motion(self, forces: NDArray[np.float64], h: float) -> NDArray[np.float64]:
+        """h M_p^-1/2 f (6, n) of forces (6, n): products of two are what one moves in a step by the other."""
+        return np.asarray(h * self._factor.half_solve_many(np.ascontiguousarray(forces)))
 
     def add_compliance(self, w: NDArray[np.float64], span: NDArray[np.int64]) -> None:
         """See Side; no more than that."""

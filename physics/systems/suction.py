@@ -47,7 +47,7 @@ from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import make_gas
 from palpo.physics.suction.pressure_solver import PressureSolver
-from palpo.physics.suction.sides import Motion, Side, SoftSide
+from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
 """Columns of `Suction.times`."""
@@ -278,9 +278,13 @@ class Suction:
         )
         self._blocks = None
         if self.springs is not None:
-            self.springs.take_out(w, b, self.walls, self.cavity_cup, self.sides, self.free, h)
+            self.springs.take_out(w, b, self.walls, self.cavity_cup, self.sides, self.free, h, span)
         if len(span) > 2 and n:
-            self._blocks = make_blocks(span, getattr(self.partner, "half", np.zeros((n, 6))))
+            if isinstance(self.partner, RigidSide):
+                springs = None if self.springs is None else self.springs.between_blocks(self.partner, h)
+                self._blocks = make_blocks(span, self.partner.half, springs)
+            else:
+                self._blocks = make_blocks(span, np.zeros((n, 6)))
         self._problem = w, b
         return w, b
 

@@ -5,7 +5,7 @@ import pytest
 
 from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
-from palpo.physics.suction.cup_blocks import make_blocks, offset_cups, sweep_cups, whole
+from palpo.physics.suction.cup_blocks import Springs, make_blocks, offset_cups, sweep_cups, whole
 
 rng = np.random.default_rng(5)
 SPAN = np.array([0, 4, 4, 9, 12])
@@ -13,34 +13,64 @@ SPAN = np.array([0, 4, 4, 9, 12])
 K = 3
 
 
-def problem():
-    """W of blocks with the partner's six motions between them, and of K cavities; b, mu and a force."""
+OF = np.array([2, 0, 2])
+"""Blocks whose borders have a spring each."""
+
+
+def springs(half):
+    """Springs on borders, and what all rows yield to them (N, 3)."""
+    own = np.zeros((len(half), len(OF)))
+    for j, c in enumerate(OF):
+        own[3 * SPAN[c] : 3 * SPAN[c + 1], j] = rng.standard_normal(3 * (SPAN[c + 1] - SPAN[c]))
+    partner, a = rng.standard_normal((6, len(OF))), rng.standard_normal((len(OF), len(OF)))
+    return Springs(OF, own, partner, 0.01 * a @ a.T), own + half @ partner
+
+
+def problem(sprung):
+    """W of blocks with the partner's six motions and springs between them, and of K cavities; b, mu, a force.
+
+    The second W is made as one."""
     n = 3 * int(SPAN[-1])
     half = 0.1 * rng.standard_normal((n, 6))
-    w = np.zeros((n + K, n + K))
+    between, dense = None, np.zeros((n + K, n + K))
     for lo, hi in zip(3 * SPAN[:-1], 3 * SPAN[1:], strict=True):
         a = rng.standard_normal((hi - lo, hi - lo))
-        w[lo:hi, lo:hi] = a @ a.T + half[lo:hi] @ half[lo:hi].T
-    w[n:] = rng.standard_normal((K, n + K))
-    w[n:, n:] += w[n:, n:].T.copy()
-    w[:n, n:] = w[n:, :n].T
-    blocks = make_blocks(SPAN, half)
+        dense[lo:hi, lo:hi] = a @ a.T
+    dense[:n, :n] += half @ half.T
+    if sprung:
+        between, yields = springs(half)
+        dense[:n, :n] -= yields @ between.weight @ yields.T
+    dense[n:] = rng.standard_normal((K, n + K))
+    dense[n:, n:] += dense[n:, n:].T.copy()
+    dense[:n, n:] = dense[n:, :n].T
+    w = dense.copy()
+    for lo, hi in zip(3 * SPAN[:-1], 3 * SPAN[1:], strict=True):
+        w[lo:hi, :lo] = w[lo:hi, hi:n] = np.nan
+    blocks = make_blocks(SPAN, half, between)
     x = rng.standard_normal(n + K)
     x[:n:3] = np.abs(x[:n:3])
-    return w, whole(w, blocks), rng.standard_normal(n + K), x, blocks
+    return w, dense, rng.standard_normal(n + K), x, blocks
 
 
-def test_displacements_of_blocks_are_those_of_the_whole():
-    w, dense, b, x, blocks = problem()
-    w[5, 20] = np.nan
+@pytest.mark.parametrize("sprung", [False, True])
+def test_blocks_and_what_stands_between_them_are_the_whole(sprung):
+    w, dense, _, _, blocks = problem(sprung)
+    found = whole(w, blocks)
+    np.testing.assert_allclose(found, dense, rtol=0, atol=1e-12 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("sprung", [False, True])
+def test_displacements_of_blocks_are_those_of_the_whole(sprung):
+    w, dense, b, x, blocks = problem(sprung)
     u = np.empty_like(b)
     offset_cups(w, b, x, u, blocks)
     np.testing.assert_allclose(u, dense @ x + b, rtol=0, atol=1e-12 * np.abs(u).max())
 
 
-def test_a_sweep_over_blocks_visits_what_a_sweep_over_the_whole_visits():
+@pytest.mark.parametrize("sprung", [False, True])
+def test_a_sweep_over_blocks_visits_what_a_sweep_over_the_whole_visits(sprung):
     """Gauss-Seidel in plain NumPy on the whole matrix; a block that hands on late, or twice, is caught."""
-    w, dense, b, x, blocks = problem()
+    w, dense, b, x, blocks = problem(sprung)
     n, mu = 3 * int(SPAN[-1]), np.full(int(SPAN[-1]), 0.7)
     diagonal = dense.diagonal()[:n].reshape(-1, 3)
     step = np.stack([1.0 / diagonal[:, 0], 1.0 / diagonal[:, 1:].max(axis=1)], axis=1)
@@ -59,8 +89,8 @@ def test_a_sweep_over_blocks_visits_what_a_sweep_over_the_whole_visits():
     np.testing.assert_allclose(u, dense @ expected + b, rtol=0, atol=1e-10 * np.abs(u).max())
 
 
-def gripper(whole_rows, steps=40):
-    """A gripper after so many steps; its forces, pressures and place."""
+def gripper(whole_rows, steps=70):
+    """A gripper after so many steps, its pump at work; its forces, pressures and place."""
     spec = load_scene("suction-gripper", [f"bodies.{i}.geometry.resolution=76" for i in range(4)])
     made = build(spec)
     suction = made.suction
@@ -72,6 +102,8 @@ def gripper(whole_rows, steps=40):
         suction.step()
     found = suction.r.copy(), suction.pressure.copy(), suction.partner.body.x.copy()
     w, b = suction.problem
+    sprung = suction.springs
+    assert sprung is not None and len(sprung.cup_of) == 3, "the borders of three cups move"
     suction.close()
     return *found, w.copy(), b.copy()
 
