@@ -17,7 +17,7 @@ from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.partners import slab
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.suction.contact_search import Ground
-from palpo.physics.suction.contacts import COUNT
+from palpo.physics.suction.contacts import COUNT, LOST
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gaps import choose_points, make_gaps, measure, target
 from palpo.physics.suction.gas import Air
@@ -406,6 +406,22 @@ def test_distances_asked_only_where_they_matter_are_those_of_all_points():
         assert (fresh.distance <= r + 0.05 * 0.02).all()
         asked, possible = asked + near, possible + 300
     assert asked < 0.8 * possible
+
+
+@pytest.mark.parametrize("sunk", [False, True])
+def test_held_vertices_lack_a_row_only_where_they_touch(sunk):
+    """A stem's end within the alarm distance and out of reach is no contact that is missed; in a wall it is."""
+    body = small_cup()
+    ends = body.x[body.fixed, 1]
+    limits = LIMITS._replace(alarm=2.0 * float(ends.max()))
+    wall = slab(0.2, 1, 0.02)
+    if sunk:
+        wall = wall.with_vertices(wall.vertices + float(ends.max()) * UP)
+    suction = Suction([CupSpec(body)], FixedSide(wall), limits, AIR)
+    suction.move_freely()
+    suction._search.collide(suction.mu, suction.free[-1], H)
+    assert suction.candidates.size[LOST] == (len(body.fixed) if sunk else 0)
+    suction.close()
 
 
 def test_only_vertices_with_which_the_partner_bulges_have_rows():
