@@ -169,7 +169,7 @@ def _ticks(run: LockStep, span: int) -> None:
 def _contacts(run: LockStep) -> tuple[int, int]:
     """Contacts that are rows of the kind's own problem, at low rate where it has one; those under load."""
     high = run.low.proxy if isinstance(run.low, Paper) else run.high
-    return int(high.engine.contacts.count[0]), int(run.high.port.status["contacts"][0])
+    return int(high.engine.contacts.count[0]["found"]), int(run.high.port.status["contacts"][0])
 
 
 def _spread(counts: NDArray[np.int_]) -> dict[str, Any]:

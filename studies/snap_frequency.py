@@ -172,7 +172,7 @@ def time_steps(s, positions, orientation, ns, met, scratch):
         now = _add_lap(at, 3, now, scratch)
         book(s)
         _add_lap(at, 4, now, scratch)
-        met[k, 0], met[k, 1], met[k, 2] = e.contacts.count[0], e.count[0].sweeps, e.count[0].rounds
+        met[k, 0], met[k, 1], met[k, 2] = e.contacts.count[0].found, e.count[0].sweeps, e.count[0].rounds
     return positions.shape[0]
 
 

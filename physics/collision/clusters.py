@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import inlined, kernel
 
+COUNT = np.dtype([("found", np.int64), ("sweeps", np.int64)])
+"""Clusters, and the sweeps of the last update."""
+
 
 class Clusters(NamedTuple):
     """The clusters of one tick, and what the next one starts from."""
 
     centre: NDArray[np.float64]  # (most, 3) [m]
     # shadows tuple.count, which nobody asks of a state
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) clusters, sweeps of the last update
+    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of COUNT
     label: NDArray[np.int64]  # (capacity,) cluster of each point
     offset2: NDArray[np.float64]  # (capacity,) squared distance of each point to its centre [m2]
     deepest: NDArray[np.int64]  # (most,) the point that stands for each cluster
@@ -33,7 +36,7 @@ def make_clusters(most: int, capacity: int) -> Clusters:
     if most < 1 or capacity < 1:
         raise InputError(f"{most} clusters of up to {capacity} contact points: both must be at least 1.")
     return Clusters(
-        np.zeros((most, 3)), np.zeros(2, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity),
+        np.zeros((most, 3)), np.zeros(1, COUNT), np.zeros(capacity, np.int64), np.zeros(capacity),
         np.zeros(most, np.int64), np.zeros(most, np.int64),
     )  # fmt: skip
 
@@ -53,7 +56,7 @@ def _assign(clusters, points, n):
     changed = False
     for i in range(n):
         best, nearest = 1e300, 0
-        for c in range(clusters.count[0]):
+        for c in range(clusters.count[0].found):
             d2 = _from_centre(clusters, points, i, c)
             if d2 < best:
                 best, nearest = d2, c
@@ -71,7 +74,7 @@ def _drop_empty(clusters, n):
     for i in range(n):
         members[clusters.label[i]] += 1
     kept = 0
-    for c in range(clusters.count[0]):
+    for c in range(clusters.count[0].found):
         if members[c] == 0:
             continue
         number[c] = kept
@@ -81,21 +84,21 @@ def _drop_empty(clusters, n):
         kept += 1
     for i in range(n):
         clusters.label[i] = number[clusters.label[i]]
-    clusters.count[0] = kept
+    clusters.count[0].found = kept
 
 
 @inlined
 def _add_farthest(clusters, points, n):
     """Put centres on the points farthest from all, until there are enough or every point lies on one."""
-    while clusters.count[0] < clusters.centre.shape[0]:
+    while clusters.count[0].found < clusters.centre.shape[0]:
         far = 0
         for i in range(1, n):
             if clusters.offset2[i] > clusters.offset2[far]:
                 far = i
         if clusters.offset2[far] == 0.0:
             break
-        c = clusters.count[0]
-        clusters.count[0] += 1
+        c = clusters.count[0].found
+        clusters.count[0].found += 1
         for j in range(3):
             clusters.centre[c, j] = points[far, j]
         for i in range(n):
@@ -111,7 +114,7 @@ def _move_to_means(clusters, points, n):
     clusters.members[:] = 0
     for i in range(n):
         clusters.members[clusters.label[i]] += 1
-    for c in range(clusters.count[0]):
+    for c in range(clusters.count[0].found):
         if clusters.members[c]:
             clusters.centre[c] = 0.0
     for i in range(n):
@@ -127,24 +130,24 @@ def update_clusters(clusters, points, distance, n, sweeps):
     At most `sweeps` sweeps of Lloyd's algorithm; what has not settled by then goes on in the next tick, from
     the centres reached. Of each cluster `clusters.deepest` holds the point with the least distance.
     """
-    clusters.count[1] = 0
+    clusters.count[0].sweeps = 0
     if n == 0:
-        clusters.count[0] = 0
+        clusters.count[0].found = 0
         return 0
-    if clusters.count[0] == 0:
+    if clusters.count[0].found == 0:
         first = 0
         for i in range(1, n):
             if distance[i] < distance[first]:
                 first = i
-        clusters.count[0] = 1
+        clusters.count[0].found = 1
         for j in range(3):
             clusters.centre[0, j] = points[first, j]
     _assign(clusters, points, n)
     _drop_empty(clusters, n)
     _add_farthest(clusters, points, n)
     changed = True
-    while changed and clusters.count[1] < sweeps:
-        clusters.count[1] += 1
+    while changed and clusters.count[0].sweeps < sweeps:
+        clusters.count[0].sweeps += 1
         _move_to_means(clusters, points, n)
         changed = _assign(clusters, points, n)
     _drop_empty(clusters, n)
@@ -153,4 +156,4 @@ def update_clusters(clusters, points, distance, n, sweeps):
         c = clusters.label[i]
         if clusters.deepest[c] < 0 or distance[i] < distance[clusters.deepest[c]]:
             clusters.deepest[c] = i
-    return clusters.count[0]
+    return clusters.count[0].found

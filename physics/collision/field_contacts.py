@@ -296,16 +296,16 @@ def _add_contact(s, contacts, probe, j):
 @kernel
 def _choose_clustered(s, contacts, probe, active, most):
     """The deepest point of each cluster, from the forces of all its points."""
-    g, c, first = probe.clusters, s.candidates, contacts.count[0]
+    g, c, first = probe.clusters, s.candidates, contacts.count[0].found
     clusters = Clusters(g.centre[:most], g.count, g.label, g.offset2, g.deepest, g.members)
-    clusters.count[0] = min(clusters.count[0], most)
+    clusters.count[0].found = min(clusters.count[0].found, most)
     n = update_clusters(clusters, probe.where, probe.depth, active, LLOYD_SWEEPS)
     for k in range(n):
         if _add_contact(s, contacts, probe, probe.active[clusters.deepest[k]]) >= 0:
             contacts.force[first + k] = 0.0
     for a in range(active):
         k = first + clusters.label[a]
-        if k < contacts.count[0]:
+        if k < contacts.count[0].found:
             for d in range(3):
                 contacts.force[k, d] += c.force[c.near[probe.active[a]], d]
 
@@ -320,7 +320,7 @@ def _choose_all(s, contacts, probe, active):
             chosen[n] = a
             n += 1
             continue
-        contacts.count[1] += 1
+        contacts.count[0].lost += 1
         shallow = -1
         for k in range(n):
             if shallow < 0 or probe.depth[chosen[k]] > probe.depth[chosen[shallow]]:
@@ -346,7 +346,7 @@ def find(s, contacts, h):
         probe = _probe(s, k)
         near = _find_near(s, probe, near)
     _ask_distances(s, near)
-    s.found.first[0], s.found.count[0], s.active[0] = contacts.count[0], 0, 0
+    s.found.first[0], s.found.count[0], s.active[0] = contacts.count[0].found, 0, 0
     for k in range(s.probes.size):
         probe = _probe(s, k)
         active = _activate(s, probe)

@@ -11,6 +11,7 @@ from palpo.physics.collision.contact_surface import (
     weighted_point,
 )
 from palpo.physics.errors import InputError
+from palpo.physics.exchange.contact_count import CONTACT_COUNT
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import matvec3_transposed
 
@@ -37,7 +38,7 @@ class Tracker(NamedTuple):
 class Contacts(NamedTuple):
     """Contacts of one step, at most c; the normal points from the fixed body to the mobile one."""
 
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) contacts, and those lost to the capacity
+    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CONTACT_COUNT
     identity: NDArray[np.int64]  # (c,) the vertex; or v + e k + f for mobile edge e and fixed edge f of k
     triangle: NDArray[np.int32]  # (c,) of the fixed surface, -1 for edges
     slots: NDArray[np.int32]  # (2, c, 3) of the mobile and of the fixed body's point
@@ -51,7 +52,7 @@ class Contacts(NamedTuple):
 def make_contacts(capacity: int) -> Contacts:
     """No contacts."""
     return Contacts(
-        np.zeros(2, np.int64), np.zeros(capacity, np.int64), np.zeros(capacity, np.int32),
+        np.zeros(1, CONTACT_COUNT), np.zeros(capacity, np.int64), np.zeros(capacity, np.int32),
         np.zeros((2, capacity, 3), np.int32), np.zeros((2, capacity, 3)), np.zeros((capacity, 3, 3)),
         np.zeros(capacity), np.zeros((capacity, 3)), np.zeros((capacity, 3)),
     )  # fmt: skip
@@ -92,11 +93,11 @@ def make_tracker(features: MobileFeatures) -> Tracker:
 @inlined
 def append(contacts, identity, triangle, gap):
     """Number of a new contact, -1 where there is no room left (counted)."""
-    k = contacts.count[0]
+    k = contacts.count[0].found
     if k == contacts.gap.shape[0]:
-        contacts.count[1] += 1
+        contacts.count[0].lost += 1
         return -1
-    contacts.count[0] = k + 1
+    contacts.count[0].found = k + 1
     contacts.identity[k], contacts.triangle[k], contacts.gap[k] = identity, triangle, gap
     return k
 
@@ -140,7 +141,7 @@ def free_gaps(contacts, p, q, rotation_2, b):
 
     p, q (n, 3): where the points of the mobile and of the fixed body stand without contact force [m].
     """
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         for d in range(3):
             total = 0.0
             for i in range(3):
@@ -154,7 +155,7 @@ def free_gaps(contacts, p, q, rotation_2, b):
 @kernel
 def starting_forces(contacts, rotation_2, r):
     """r (3 n,) = the force of the last equilibrium [N] in the contacts' present axes."""
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         for d in range(3):
             total = 0.0
             for i in range(3):
@@ -166,7 +167,7 @@ def starting_forces(contacts, rotation_2, r):
 @kernel
 def contact_forces(contacts, r, out):
     """out (n, 3) = force of each contact on the mobile body [N], world axes."""
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         for i in range(3):
             out[k, i] = (
                 contacts.frame[k, 0, i] * r[3 * k]

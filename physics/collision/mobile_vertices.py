@@ -88,8 +88,8 @@ def find_contacts(
     are now. rotation_2 (3, 3): the fixed body's axes. edge_reach 0: no edges. The tracker must know where
     the vertices are (`locate`).
     """
-    contacts.count[0] = 0
-    contacts.count[1] = 0
+    contacts.count[0].found = 0
+    contacts.count[0].lost = 0
     locate(features, x_1, surface, x_2, anchors, tracker, max(1, SEARCHED // surface.triangles.shape[0]))
     n, trial = tracker.vectors[4], tracker.vectors[5]
     weights = tracker.vectors[6]
@@ -119,7 +119,7 @@ def find_contacts(
         measure_slip(contacts, k, old, x_1, x_2, rotation_2, anchors, tracker.vectors)
     if edge_reach > 0.0:
         find_edges(features, x_1, surface, x_2, rotation_2, edge_reach, anchors, tracker, contacts)
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         tangent_basis(contacts.frame[k, 0], contacts.frame[k, 1], contacts.frame[k, 2])
 
 
@@ -131,7 +131,7 @@ def hold_on(contacts, force, status, x_1, surface, x_2, rotation_2, anchors, tra
     """
     p, q, trial = tracker.vectors[2], tracker.vectors[3], tracker.vectors[5]
     clear_anchors(anchors)
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         if status[k] == OPEN:
             continue
         new = add_anchor(anchors, contacts.identity[k])

@@ -67,8 +67,8 @@ def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, 
     again before the odometer has advanced by that much. Pairs are sorted by kind, first and second, so that
     those of one point with one body stand together: whether it is inside is asked of each body by itself.
     """
-    contacts.count[0] = 0
-    contacts.count[1] = 0
+    contacts.count[0].found = 0
+    contacts.count[0].lost = 0
     start = 0
     while start < n_pairs:
         kind, first = pairs.kind[start], pairs.first[start]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.contact_count import CONTACT_COUNT
 from palpo.physics.kernels import inlined
 from palpo.physics.math3 import tangent_basis
 
@@ -27,7 +28,7 @@ class Pairs(NamedTuple):
 class Contacts(NamedTuple):
     """Contacts of one tick; body 1 is the side of `Pairs.first`, the normal points from body 2 to body 1."""
 
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) number of contacts, number lost to the capacity
+    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CONTACT_COUNT
     identity: NDArray[np.int64]  # (capacity,) equal at two ticks iff the same features touch
     points: NDArray[np.int32]  # (capacity, 2, 3) points of each side, -1 where unused
     weights: NDArray[np.float64]  # (capacity, 2, 3) their weights
@@ -53,7 +54,7 @@ class ProximityWork(NamedTuple):
 def make_contacts(capacity: int) -> Contacts:
     """Empty contacts."""
     return Contacts(
-        count=np.zeros(2, np.int64),
+        count=np.zeros(1, CONTACT_COUNT),
         identity=np.zeros(capacity, np.int64),
         points=np.full((capacity, 2, 3), -1, np.int32),
         weights=np.zeros((capacity, 2, 3)),
@@ -102,11 +103,11 @@ def plane_number(topology, p):
 @inlined
 def append(contacts):
     """Index of a fresh contact, or -1 when the capacity is used up (counted)."""
-    k = contacts.count[0]
+    k = contacts.count[0].found
     if k >= contacts.gap.shape[0]:
-        contacts.count[1] += 1
+        contacts.count[0].lost += 1
         return -1
-    contacts.count[0] = k + 1
+    contacts.count[0].found = k + 1
     for s in range(2):
         for i in range(3):
             contacts.points[k, s, i] = -1

@@ -78,9 +78,9 @@ def separation(s, slots, weights, k, out):
 def tell(s, contacts):
     """The contacts found, with what they remember: slip and force."""
     found, apart, kept = s.found, s.vectors[0], s.vectors[1]
-    contacts.count[1] += found.count[1]
-    s.first[0] = contacts.count[0]
-    for k in range(found.count[0]):
+    contacts.count[0].lost += found.count[0].lost
+    s.first[0] = contacts.count[0].found
+    for k in range(found.count[0].found):
         c = append(contacts, found.identity[k], s.body[0], s.body[1])
         if c < 0:
             continue
@@ -112,7 +112,7 @@ def find(s, contacts):
 def keep(s, contacts):
     """What sticks in the equilibrium holds on."""
     first = s.first[0]
-    s.found.count[0] = min(s.found.count[0], contacts.count[0] - first)
+    s.found.count[0].found = min(s.found.count[0].found, contacts.count[0].found - first)
     hold_on(
         s.found, contacts.force[first:], contacts.status[first:], s.x_1, s.surface, s.x_2, s.rotation_2,
         s.anchors, s.tracker,

@@ -52,7 +52,7 @@ def make_cavities(capacity: int, air: tuple[float, float, float] = (1.0, 1.0, 1.
 @kernel
 def add_cavities(e):
     """The fields of all cavities, in the blocks after those of the contacts."""
-    cavities, first = e.cavities, e.joints.what.shape[0] + e.contacts.count[0]
+    cavities, first = e.cavities, e.joints.what.shape[0] + e.contacts.count[0].found
     for k in range(cavities.count[0]):
         for side in range(2):
             body = cavities.body[k, side]
@@ -66,7 +66,7 @@ def add_cavities(e):
 @kernel
 def free_volumes(e):
     """Volumes at the step's start, and b of the cavities' blocks: those after the free motion."""
-    cavities, first = e.cavities, e.joints.what.shape[0] + e.contacts.count[0]
+    cavities, first = e.cavities, e.joints.what.shape[0] + e.contacts.count[0].found
     for k in range(cavities.count[0]):
         volume, way = 0.0, 0.0
         for side in range(2):

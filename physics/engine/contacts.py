@@ -22,6 +22,7 @@ from numba import typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.contact_count import CONTACT_COUNT
 from palpo.physics.exchange.handle import HandleType
 from palpo.physics.kernels import callback, kernel
 
@@ -35,7 +36,7 @@ AGAIN = 4
 class Contacts(NamedTuple):
     """n contacts, room for c; a contact pushes body 1 along its normal, away from body 2."""
 
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) n, and those that found no room
+    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CONTACT_COUNT
     identity: NDArray[np.int64]  # (c,) the same contact's in each step, among those of its two bodies
     body: NDArray[np.int32]  # (c, 2)
     slots: NDArray[np.int32]  # (c, 2, 3) points of each body, as palpo.physics.engine.contract.Batch has them
@@ -56,7 +57,7 @@ def make_contacts(capacity: int) -> Contacts:
     """None."""
     c = capacity
     return Contacts(
-        np.zeros(2, np.int64), np.zeros(c, np.int64), np.zeros((c, 2), np.int32),
+        np.zeros(1, CONTACT_COUNT), np.zeros(c, np.int64), np.zeros((c, 2), np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros((c, 2, 3)), np.zeros((c, 2, 3)), np.zeros((c, 3, 3)),
         np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c, np.bool_), np.zeros((c, 3)),
         np.zeros((c, 3)),
@@ -70,11 +71,11 @@ CONTACTS = typeof(make_contacts(1))
 @kernel
 def append(contacts, identity, first, second):
     """Number of a new contact of two bodies, without force, slip or arm; -1 where there is no room left."""
-    k = contacts.count[0]
+    k = contacts.count[0].found
     if k == contacts.gap.shape[0]:
-        contacts.count[1] += 1
+        contacts.count[0].lost += 1
         return -1
-    contacts.count[0] = k + 1
+    contacts.count[0].found = k + 1
     contacts.identity[k] = identity
     contacts.body[k, 0], contacts.body[k, 1] = first, second
     contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = 0.0

@@ -28,8 +28,8 @@ def warm_start(e):
     for i in range(3 * first):
         e.r[i] = 0.0
     for i in range(3 * e.cavities.count[0]):  # who solves for pressures starts from them by itself
-        e.r[3 * (first + contacts.count[0]) + i] = 0.0
-    for k in range(contacts.count[0]):
+        e.r[3 * (first + contacts.count[0].found) + i] = 0.0
+    for k in range(contacts.count[0].found):
         force, r = contacts.force[k], e.r[3 * (first + k) : 3 * (first + k) + 3]
         for i in range(3):
             axis = contacts.frame[k, i]
@@ -41,7 +41,7 @@ def warm_start(e):
 def gather(e):
     """The working set's problem but for W: its rows, and the points of each body."""
     p, contacts, first = e.problem, e.contacts, e.joints.what.shape[0]
-    m, cavities = members(contacts.count[0], e.inside, e.member), e.cavities.count[0]
+    m, cavities = members(contacts.count[0].found, e.inside, e.member), e.cavities.count[0]
     p.rows[0], p.rows[1] = 3 * first, 3 * (first + m + cavities)
     e.count[0].members = m
     for b in range(e.bodies.unit.shape[0]):
@@ -84,7 +84,7 @@ def assemble(e):
             free_row(view_square(p.w, n), p.b, 3 * k, n)
     if not (all_finite(p.w[: n * n]) and all_finite(p.b[:n])):
         return NOT_FINITE
-    blocks = e.joints.what.shape[0] + e.contacts.count[0] + e.cavities.count[0]
+    blocks = e.joints.what.shape[0] + e.contacts.count[0].found + e.cavities.count[0]
     if not all_finite(e.b[: 3 * blocks]):
         return NOT_FINITE
     if m > 0 and eliminate(view_square(p.w, n), p.b, m, n, e.factor) != 0:
@@ -95,7 +95,7 @@ def assemble(e):
 @kernel
 def _tolerance(e):
     """The solver's, of which the set and what is outside have a part each if anything is outside."""
-    whole = e.count[0].members == e.contacts.count[0]
+    whole = e.count[0].members == e.contacts.count[0].found
     return e.solver.settings[0].tolerance if whole else PART * e.solver.settings[0].tolerance
 
 
@@ -120,7 +120,7 @@ def solve(e):
 def scatter(e):
     """r and u of all blocks: the set's, and no force on the others, whose u stays."""
     p, contacts, first = e.problem, e.contacts, e.joints.what.shape[0]
-    for i in range(3 * (first + contacts.count[0])):
+    for i in range(3 * (first + contacts.count[0].found)):
         e.r[i] = 0.0
     for k in range(p.rows[1] // 3):
         block = solved_block(e, k, e.count[0].members)
@@ -141,7 +141,7 @@ def push(e):
 def push_all(e):
     """The forces r of all blocks, on both bodies of each."""
     contacts, first = e.contacts, e.joints.what.shape[0]
-    last = first + contacts.count[0]
+    last = first + contacts.count[0].found
     for k in range(last + e.cavities.count[0]):
         for side in range(2):
             body = body_of(e, k, side)
@@ -167,7 +167,7 @@ def _see_gaps(e):
     contacts, first, away = e.contacts, e.joints.what.shape[0], e.vectors[0]
     if ask_all(e, MOVED, e.bodies.batch) != DONE:
         return NOT_FINITE
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         if e.inside[k]:
             continue
         relative(e, first + k, contacts.body[k], 0, away)
@@ -186,7 +186,7 @@ def settled(e):
     p, told = e.problem, e.solver.told[0]
     m, n = p.rows[0], p.rows[1]
     last = n - 3 * e.cavities.count[0]
-    error, size = sunk(view_square(p.w, n), p.r, m, last, e.gap, e.contacts.count[0], e.inside)
+    error, size = sunk(view_square(p.w, n), p.r, m, last, e.gap, e.contacts.count[0].found, e.inside)
     if error == 0.0:
         return True
     error = relative_error(error, size, asked_force(view_square(p.w, n), p.b, m, (last - m) // 3))
@@ -197,7 +197,7 @@ def settled(e):
 @kernel
 def open_set(e):
     """The forces to start from, and the first working set of a step."""
-    contacts, n = e.contacts, e.contacts.count[0]
+    contacts, n = e.contacts, e.contacts.count[0].found
     warm_start(e)
     open_step(e.solver)
     start_set(contacts.force, n, e.inside)
@@ -209,7 +209,7 @@ def open_set(e):
 @kernel
 def respond(e, last):
     """Whether the forces pushed stand: DONE, or AGAIN where the working set has grown; NOT_FINITE."""
-    n = e.contacts.count[0]
+    n = e.contacts.count[0].found
     if e.count[0].members == n:
         return DONE
     if _see_gaps(e) != DONE:
@@ -242,7 +242,7 @@ def tell_statuses(e):
     p, first, contacts = e.problem, e.problem.rows[0], e.contacts
     size = (p.rows[1] - first) // 3 - e.cavities.count[0]
     judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         contacts.status[k] = OPEN
     for k in range(size):
         contacts.status[e.member[k]] = p.status[k]

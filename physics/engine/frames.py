@@ -31,7 +31,7 @@ def adopt(e):
     if ask_all(e, ADOPT, e.bodies.batch) != DONE:
         return NOT_FINITE
     contacts, first, jump, entry = e.contacts, e.joints.what.shape[0], e.vectors[0], -1
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         if contacts.anchored[k] or contacts.status[k] == OPEN:
             continue
         entry += 1
@@ -73,7 +73,7 @@ def see_yield(e):
 def keep_yield(e):
     """After END: contacts will yield anew, by what `see_yield` found, so their slip is short of it."""
     contacts, first, by, entry = e.contacts, e.joints.what.shape[0], e.vectors[0], -1
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         if contacts.anchored[k] or contacts.status[k] == OPEN:
             continue
         entry += 1
@@ -97,7 +97,7 @@ def keep_yield(e):
 def _clings(e, block):
     """Whether a block is a contact that sticks between bodies of one loop, while there are cavities."""
     k = block - e.joints.what.shape[0]
-    if e.cavities.count[0] == 0 or k >= e.contacts.count[0]:
+    if e.cavities.count[0] == 0 or k >= e.contacts.count[0].found:
         return False
     return e.contacts.status[k] == STICK and e.contacts.body[k, 0] == e.contacts.body[k, 1]
 

@@ -134,7 +134,7 @@ def frozen_contacts(s, f, h):
     """The frame's own contacts: directions of low step L1, gaps at the present positions."""
     frame, found = s.frame, s.found
     n = frame.head[f, N_CONTACTS]
-    found.count[0], found.count[1] = n, 0
+    found.count[0].found, found.count[0].lost = n, 0
     for c in range(n):
         for side in range(2):
             for k in range(3):
@@ -196,8 +196,8 @@ def hand_over(s, contacts, h):
     However deep that is: after a late frame, say.
     """
     found = s.found
-    contacts.count[1] += found.count[1]
-    for c in range(found.count[0]):
+    contacts.count[0].lost += found.count[0].lost
+    for c in range(found.count[0].found):
         one, two = s.owner_of[found.body[c, 0]], s.owner_of[found.body[c, 1]]
         k = append(contacts, found.identity[c], one, two)
         if k < 0:

@@ -19,7 +19,7 @@ def part_of(e, b):
 @inlined
 def body_of(e, block, side):
     """The body on that side of a row block: of joints, then contacts, then cavities. -1 for none."""
-    joints, contacts = e.joints.what.shape[0], e.contacts.count[0]
+    joints, contacts = e.joints.what.shape[0], e.contacts.count[0].found
     if block < joints:
         return e.joints.body[block, side]
     if block < joints + contacts:
@@ -35,7 +35,7 @@ def solved_block(e, k, members):
         return k
     if k < first + members:
         return first + e.member[k - first]
-    return k - members + e.contacts.count[0]
+    return k - members + e.contacts.count[0].found
 
 
 @kernel

@@ -22,11 +22,11 @@ def _drop_what_has_no_room(e):
         left = batch.what.shape[0] - batch.count[0]
         for k in range(e.cavities.count[0]):
             left -= (e.cavities.body[k, 0] == b) + (e.cavities.body[k, 1] == b)
-        for k in range(contacts.count[0]):
+        for k in range(contacts.count[0].found):
             left -= (contacts.body[k, 0] == b) + (contacts.body[k, 1] == b)
             if left < 0:
-                contacts.count[1] += contacts.count[0] - k
-                contacts.count[0] = k
+                contacts.count[0].lost += contacts.count[0].found - k
+                contacts.count[0].found = k
                 break
 
 
@@ -76,7 +76,7 @@ def set_rows(e):
             )  # fmt: skip
     _drop_what_has_no_room(e)
     e.wants[0].v = 0
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         if contacts.restitution[k] > 0.0:
             e.wants[0].v = 1
         for side in range(2):
@@ -93,7 +93,7 @@ def set_rows(e):
 def place(e):
     """Where the points are, which all but a detector that remembers want to know."""
     wanted = e.joints.what.shape[0] > 0 or e.cavities.count[0] > 0
-    for k in range(e.contacts.count[0]):
+    for k in range(e.contacts.count[0].found):
         wanted = wanted or not e.contacts.anchored[k]
     return ask_all(e, PLACE, e.bodies.batch) if wanted else DONE
 
@@ -142,14 +142,14 @@ def free_motion(e):
     if set_rows(e) != DONE or ask_all(e, FREE, e.bodies.batch) != DONE:
         return NOT_FINITE
     first = joints.what.shape[0]
-    e.count[0].lost += contacts.count[1]
+    e.count[0].lost += contacts.count[0].lost
     for k in range(first):
         _joint_offset(e, k, apart)
         relative(e, k, joints.body[k], 0, away)
         for i in range(3):
             axis = batch_of(e, joints.body[k, 0]).axes[e.at[k, 0], i]
             e.b[3 * k + i] = axis[0] * apart[0] + axis[1] * apart[1] + axis[2] * apart[2] + away[i]
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         body, row = contacts.body[k], 3 * (first + k)
         if not contacts.anchored[k]:
             recall(e.memory, contacts, k, batch_of(e, body[1]).q[e.at[first + k, 1]], e.step[0])
@@ -170,7 +170,7 @@ def free_motion(e):
 def _foresee(e):
     """gap: of each contact after the free motion of the bodies that do move by it."""
     contacts, first = e.contacts, e.joints.what.shape[0]
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         e.gap[k] = contacts.gap[k]
         for side in range(2):
             body = contacts.body[k, side]

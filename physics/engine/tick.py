@@ -74,7 +74,7 @@ def tell_shapes(e):
 @kernel
 def find(e):
     """The contacts of this step, by all detectors."""
-    e.contacts.count[0] = e.contacts.count[1] = 0
+    e.contacts.count[0].found = e.contacts.count[0].lost = 0
     for k in range(e.detector.shape[0]):
         code = call_detector(e.detector[k], FIND, e.detector_state[k], address_of(e.contacts), e.step[0])
         if code != DONE:
@@ -102,7 +102,7 @@ def end(e):
     if place(e) != DONE:
         return NOT_FINITE
     open_memory(e.memory)
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         if not contacts.anchored[k] and contacts.status[k] != OPEN:
             row = 3 * (first + k)
             q = batch_of(e, contacts.body[k, 1]).q[e.at[first + k, 1]]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.contact_count import CONTACT_COUNT
 from palpo.physics.exchange.quasistatic_frame import VALUES
 
 
@@ -21,7 +22,7 @@ class ContactFrame(NamedTuple):
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
     nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (3, 2) contacts, and those lost to the capacity
+    count: NDArray[np.void]  # type: ignore[assignment]  # (3,) of CONTACT_COUNT
     identity: NDArray[np.int64]  # (3, c)
     triangle: NDArray[np.int32]  # (3, c)
     slots: NDArray[np.int32]  # (3, 2, c, 3)
@@ -51,7 +52,7 @@ def make_contact_frame(n_mobile: int, n_fixed: int, contacts: int) -> ContactFra
     return ContactFrame(
         np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros(SLOTS, VALUES),
         np.zeros((SLOTS, n_mobile, 3)),
-        np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf), np.zeros((SLOTS, 2), np.int64),
+        np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf), np.zeros(SLOTS, CONTACT_COUNT),
         np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c), np.int32), np.zeros((SLOTS, 2, c, 3), np.int32),
         np.zeros((SLOTS, 2, c, 3)), np.zeros((SLOTS, c, 3, 3)), np.zeros((SLOTS, 9 * c * c)),
     )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.contact_count import CONTACT_COUNT
 from palpo.physics.exchange.quasistatic_frame import VALUES
 
 
@@ -23,7 +24,7 @@ class TangentFrame(NamedTuple):
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
     nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (3, 2) contacts, and those lost to the capacity
+    count: NDArray[np.void]  # type: ignore[assignment]  # (3,) of CONTACT_COUNT
     identity: NDArray[np.int64]  # (3, c)
     axes: NDArray[np.float64]  # (3, c, 3, 3) rows n, t1, t2, world axes
     arm: NDArray[np.float64]  # (3, c, 3) from the frame's centre to the mobile points [m], world axes
@@ -53,7 +54,7 @@ def make_tangent_frame(n_mobile: int, n_fixed: int, contacts: int) -> TangentFra
     return TangentFrame(
         np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros(SLOTS, VALUES),
         np.zeros((SLOTS, n_mobile, 3)), np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf),
-        np.zeros((SLOTS, 2), np.int64), np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c, 3, 3)),
+        np.zeros(SLOTS, CONTACT_COUNT), np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c, 3, 3)),
         np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, 3)), upright.copy(), np.zeros((SLOTS, c, 3)),
         np.zeros((SLOTS, 3)), upright,
         np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, c, 3, 6)), np.zeros((SLOTS, c, 3, 6)), np.zeros((SLOTS, 6)),

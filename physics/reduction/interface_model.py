@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.constraint_frame import (
     BASE_TICK,
-    EXTRAPOLATED,
     IS_FIELD,
     MODE_FORCE,
     MODE_RATE,
@@ -30,7 +29,6 @@ from palpo.physics.exchange.constraint_frame import (
     MOTION,
     N_FIELDS,
     N_MODES,
-    N_NEAR,
     N_SLOTS,
     REDUCED,
     TURNS,
@@ -41,15 +39,10 @@ from palpo.physics.math3 import (
     cross3,
     matvec3,
     matvec3_transposed,
-    quat_from_rotvec,
-    quat_multiply,
     quat_to_matrix,
     rotate_by,
 )
-
-JOIN_TIME = 0.01
-"""Time [s] over which a new frame's slots leave the old one's positions. A jump of a micrometre, met by a
-light tool within one tick, would be felt as a click; spread over ten ticks it is not."""
+from palpo.physics.reduction.slot_motion import model_position, pull_of, swept_rate
 
 
 class InterfaceState(NamedTuple):
@@ -144,24 +137,6 @@ def _free_rates(stiffness, first, load, damping, z, rate, free_rate, weighed, h)
 
 
 @kernel
-def _product(a, b):
-    """Scalar product in four interleaved sums: one alone would wait for every addition.
-
-    The order is fixed here and not left to the compiler, so that a run and its replay agree bit for bit.
-    """
-    n = a.shape[0] // 4 * 4
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    for k in range(0, n, 4):
-        s0 += a[k] * b[k]
-        s1 += a[k + 1] * b[k + 1]
-        s2 += a[k + 2] * b[k + 2]
-        s3 += a[k + 3] * b[k + 3]
-    for k in range(n, a.shape[0]):
-        s0 += a[k] * b[k]
-    return (s0 + s1) + (s2 + s3)
-
-
-@kernel
 def free_motion(frame, f, state, h):
     """Velocities at the tick's end without contact force."""
     if frame.head[f, MOTION] != REDUCED:
@@ -214,226 +189,6 @@ def pushed_motion(frame, f, state, h):
         for i in range(3):
             state.end_velocity[b, i] = state.free_velocity[b, i] + scale * state.wrench[b, i]
             state.end_spin[b, i] = state.free_spin[b, i] + s[5, i]
-
-
-@inlined
-def _extrapolated_time(frame, f, slot, clock):
-    """How long a slot has moved at its velocity, within the limits of time and distance."""
-    if frame.head[f, MOTION] != EXTRAPOLATED:
-        return 0.0
-    time, v = min(clock, frame.extrapolation[f, 1]), frame.slot_v[f, slot]
-    speed = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) ** 0.5
-    return frame.extrapolation[f, 0] / speed if time * speed > frame.extrapolation[f, 0] else time
-
-
-@kernel
-def slot_position(frame, f, state, slot, x):
-    """x = present position of a slot (or its rotation vector since slot_q), joined to the frame before."""
-    model_position(frame, f, state, slot, x)
-    if frame.head[f, MOTION] == REDUCED:
-        share = max(0.0, 1.0 - state.clock[0] / JOIN_TIME)
-        for i in range(3):
-            x[i] += share * state.join[slot, i]
-
-
-@kernel
-def model_position(frame, f, state, slot, x):
-    """x = where the model itself has a slot: what the full body has too, under the same forces."""
-    if frame.head[f, MOTION] != REDUCED:
-        time = _extrapolated_time(frame, f, slot, state.clock[0])
-        for i in range(3):
-            x[i] = frame.slot_x[f, slot, i] + time * frame.slot_v[f, slot, i]
-        return
-    b = frame.slot_body[f, slot]
-    first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
-    p = state.scratch[0]
-    for i in range(3):
-        row = frame.slot_modes[f, slot, i, first:last]
-        p[i] = frame.slot_x[f, slot, i] + _product(row, state.z[first:last])
-    if frame.floating[f, b] == 0 or frame.slot_turns[f, slot] != 0:
-        for i in range(3):
-            x[i] = p[i]
-        x[0] += state.swept[slot]  # of fields alone
-    else:
-        matvec3(state.axes[b], p, x)
-        for i in range(3):
-            x[i] += state.centre[b, i]
-
-
-@kernel
-def slot_step(frame, f, state, slot, x, h, step):
-    """step = displacement of a slot at present position x over the tick's free motion."""
-    _step(frame, f, state, slot, x, h, state.free_rate, state.free_velocity, state.free_spin, step)
-
-
-@kernel
-def slot_pushed_step(frame, f, state, slot, x, h, step):
-    """As `slot_step`, under the tick's forces, after `pushed_motion`."""
-    _step(frame, f, state, slot, x, h, state.end_rate, state.end_velocity, state.end_spin, step)
-
-
-@kernel
-def _step(frame, f, state, slot, x, h, rate, velocity, spin, step):
-    """step = displacement of a slot at present position x in h at these velocities."""
-    if frame.head[f, MOTION] != REDUCED:
-        clock = state.clock[0]
-        time = _extrapolated_time(frame, f, slot, clock + h) - _extrapolated_time(frame, f, slot, clock)
-        for i in range(3):
-            step[i] = frame.slot_step[f, slot, i] + time * frame.slot_v[f, slot, i]
-        return
-    clock = state.clock[0]
-    left = max(0.0, 1.0 - (clock + h) / JOIN_TIME) - max(0.0, 1.0 - clock / JOIN_TIME)
-    for i in range(3):
-        step[i] = left * state.join[slot, i]
-    add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step)
-
-
-@kernel
-def slot_velocity(frame, f, state, slot, x, v):
-    """v = velocity of a slot at present position x [m/s] or [rad/s]; 0 where a frame tells none."""
-    for i in range(3):
-        v[i] = 0.0
-    if frame.head[f, MOTION] == REDUCED:
-        add_motion(frame, f, state, slot, x, 1.0, state.rate, state.velocity, state.spin, v)
-    elif frame.head[f, MOTION] == EXTRAPOLATED:
-        for i in range(3):
-            v[i] = frame.slot_v[f, slot, i]
-
-
-@kernel
-def add_motion(frame, f, state, slot, x, h, rate, velocity, spin, step):
-    """step += h times the velocity of a slot of the reduced model at these velocities."""
-    b = frame.slot_body[f, slot]
-    first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
-    p = state.scratch[0]
-    for i in range(3):
-        row = frame.slot_modes[f, slot, i, first:last]
-        p[i] = h * _product(row, rate[first:last])
-    if frame.floating[f, b] == 0:
-        for i in range(3):
-            step[i] += p[i]
-        return
-    if frame.slot_turns[f, slot] == TURNS:
-        for i in range(3):
-            step[i] += h * spin[b, i]
-        return
-    if frame.slot_turns[f, slot] == IS_FIELD:
-        step[0] += p[0] + h * _swept_rate(frame, f, state, slot, velocity[b], spin[b])
-        return
-    arm, turn, along = state.scratch[1], state.scratch[2], state.scratch[3]
-    matvec3(state.axes[b], p, along)
-    for i in range(3):
-        arm[i] = x[i] - state.centre[b, i]
-    cross3(spin[b], arm, turn)
-    for i in range(3):
-        step[i] += along[i] + h * (velocity[b, i] + turn[i])
-
-
-@kernel
-def pull_of(frame, f, slot):
-    """Number of a slot among the frame's fields."""
-    for k in range(frame.head[f, N_FIELDS]):
-        if frame.field_slot[f, k] == slot:
-            return k
-    return 0
-
-
-@inlined
-def _has_field(frame, f, a, b):
-    return frame.slot_turns[f, a] == IS_FIELD or frame.slot_turns[f, b] == IS_FIELD
-
-
-@kernel
-def _swept_rate(frame, f, state, slot, velocity, spin):
-    """Rate [m3/s] of a field's volume by its body's rigid motion."""
-    b, pull, rate = frame.slot_body[f, slot], frame.field_pull[f, pull_of(frame, f, slot)], 0.0
-    for i in range(3):
-        for j in range(3):
-            axis = state.axes[b, j, i]
-            rate += axis * (pull[i] * velocity[j] + pull[3 + i] * spin[j])
-    return rate
-
-
-@kernel
-def _add_field_compliance(frame, f, a, b, scale, out):
-    """out += scale (G_a . v_b + T_a . w_b): the rigid part of two slots, at least one a field."""
-    body, turned = frame.slot_body[f, a], frame.slot_turns[f, a] != IS_FIELD
-    field, other = (b, a) if turned else (a, b)
-    pull = frame.field_pull[f, pull_of(frame, f, field)]
-    mass, inverse = frame.mass[f, body], frame.inertia[f, body, 1]
-    for i in range(3):
-        i1, i2 = (i + 1) % 3, (i + 2) % 3
-        if frame.slot_turns[f, other] == IS_FIELD:
-            second = frame.field_pull[f, pull_of(frame, f, other)]
-            out[0, 0] += scale * pull[i] * second[i] / mass
-            for j in range(3):
-                out[0, 0] += scale * pull[3 + i] * inverse[i, j] * second[3 + j]
-            continue
-        # velocity of a point under a unit pressure: G / m + (I^-1 T) x X
-        x, spin_1, spin_2 = frame.slot_x[f, other], 0.0, 0.0
-        for j in range(3):
-            spin_1 += inverse[i1, j] * pull[3 + j]
-            spin_2 += inverse[i2, j] * pull[3 + j]
-        value = scale * (pull[i] / mass + spin_1 * x[i2] - spin_2 * x[i1])
-        if turned:
-            out[i, 0] += value
-        else:
-            out[0, i] += value
-
-
-@kernel
-def slot_compliance(frame, f, state, a, b, h, out):
-    """out (3, 3) = displacement of slot a under a unit force on slot b, in body axes [m/N]."""
-    near = frame.head[f, N_NEAR]
-    if a < near and b < near:
-        for i in range(3):
-            for j in range(3):
-                out[i, j] = frame.compliance[f, 3 * a + i, 3 * b + j]
-        return
-    body = frame.slot_body[f, a]
-    if body != frame.slot_body[f, b] or frame.head[f, MOTION] != REDUCED:
-        for i in range(3):
-            for j in range(3):
-                out[i, j] = 0.0
-        return
-    first, last = frame.mode_body[f, body], frame.mode_body[f, body + 1]
-    for i in range(3):
-        row_a = frame.slot_modes[f, a, i]
-        for j in range(3):
-            row_b = frame.slot_modes[f, b, j]
-            s = 0.0
-            for k in range(first, last):
-                s += row_a[k] * row_b[k]
-            out[i, j] = h * h * s
-        if a == b:
-            out[i, i] += frame.slot_rest[f, a, i]
-    if frame.floating[f, body] == 1 and _has_field(frame, f, a, b):
-        _add_field_compliance(frame, f, a, b, h * h / (1.0 + h * frame.damping[f, body, 0]), out)
-    elif frame.floating[f, body] == 1:
-        add_rigid_compliance(
-            frame.mass[f, body],
-            frame.inertia[f, body, 1],
-            frame.slot_x[f, a],
-            frame.slot_x[f, b],
-            h * h / (1.0 + h * frame.damping[f, body, 0]),
-            out,
-        )
-
-
-@kernel
-def add_rigid_compliance(mass, inertia_inverse, ra, rb, scale, out):
-    """out += scale (1/m - [ra]x I^-1 [rb]x), the rigid part of a floating body's compliance."""
-    for i in range(3):
-        out[i, i] += scale / mass
-        for j in range(3):
-            # column j of -[rb]x is -(rb x e_j); left factor [ra]x acts on I^-1 of it
-            j1, j2 = (j + 1) % 3, (j + 2) % 3
-            # rb x e_j has components +rb[j2] at j1 and -rb[j1] at j2
-            i1, i2 = (i + 1) % 3, (i + 2) % 3
-            w1 = inertia_inverse[i1, j1] * rb[j2] - inertia_inverse[i1, j2] * rb[j1]
-            w2 = inertia_inverse[i2, j1] * rb[j2] - inertia_inverse[i2, j2] * rb[j1]
-            # (w x ra)_i = w[i1] ra[i2] - w[i2] ra[i1]
-            out[i, j] += scale * (w1 * ra[i2] - w2 * ra[i1])
 
 
 @kernel
@@ -489,7 +244,7 @@ def advance(frame, f, state, h):
         slot = frame.field_slot[f, k]
         b = frame.slot_body[f, slot]
         if frame.floating[f, b] == 1:
-            rate = _swept_rate(frame, f, state, slot, state.end_velocity[b], state.end_spin[b])
+            rate = swept_rate(frame, f, state, slot, state.end_velocity[b], state.end_spin[b])
             state.swept[slot] += h * rate
     for k in range(frame.head[f, N_MODES]):
         state.rate[k] = state.end_rate[k]
@@ -505,20 +260,6 @@ def advance(frame, f, state, h):
             s[4, i] = h * state.spin[b, i]
         rotate_by(s[4], state.q[b])
         quat_to_matrix(state.q[b], state.axes[b])
-
-
-@inlined
-def slot_orientation(frame, f, state, slot, turn, scratch, out):
-    """out = orientation of a rotation slot whose rotation vector since slot_q is `turn`; scratch (4,).
-
-    The frame of a floating body turns with the body instead.
-    """
-    b = frame.slot_body[f, slot]
-    if frame.head[f, MOTION] == REDUCED and frame.floating[f, b] == 1:
-        quat_multiply(state.q[b], frame.slot_q[f, slot], out)
-    else:
-        quat_from_rotvec(turn, scratch)
-        quat_multiply(scratch, frame.slot_q[f, slot], out)
 
 
 @kernel

@@ -17,15 +17,14 @@ from palpo.physics.exchange.constraint_frame import MOTION, REDUCED
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import matvec3, matvec3_transposed
 from palpo.physics.reduction.interface_model import (
-    add_motion,
     add_slot_force,
     advance,
     clear_forces,
     free_motion,
-    model_position,
     pushed_motion,
-    slot_compliance,
 )
+from palpo.physics.reduction.slot_compliance import slot_compliance
+from palpo.physics.reduction.slot_motion import add_motion, model_position
 
 MOST_LED = 64
 """Slots that can be led."""

@@ -107,7 +107,7 @@ def _on(s, contacts, k, side, wall):
 def seals(s, contacts):
     """Whether half as many contacts between the walls are close as when the frame came."""
     close = 0
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         for first in range(2):
             if _on(s, contacts, k, first, 0) and _on(s, contacts, k, 1 - first, 1):
                 close += contacts.gap[k] <= s.gap[0]

@@ -241,7 +241,7 @@ class Interaction:
             maps=(self._map(MOBILE), self._map(FIXED)),
             increments=increments,
             times=Times(**clock.spent),
-            lost=int(self.contacts.count[1]),
+            lost=int(self.contacts.count[0]["lost"]),
         )
 
     def _assembled(self, clock: _Clock) -> tuple[Problem, ContactResult, NDArray, Increments]:
@@ -267,7 +267,7 @@ class Interaction:
     def _asked(self, clock: _Clock) -> tuple[Problem, ContactResult, NDArray, Increments]:
         """Bodies that are asked for displacements; they find their own equilibria."""
         bodies: Any = (self.mobile, self.fixed)
-        n = int(self.contacts.count[0])
+        n = int(self.contacts.count[0]["found"])
         gap = np.empty(3 * n)
         rest = (self._points(side, self._body(side).rest_positions) for side in (MOBILE, FIXED))
         free_gaps(self.contacts, *rest, self.fixed.rotation, gap)
@@ -306,7 +306,7 @@ class Interaction:
         )  # fmt: skip
 
     def _problem(self, clock: _Clock, warm: NDArray | None) -> ContactProblem:
-        n = int(self.contacts.count[0])
+        n = int(self.contacts.count[0]["found"])
         b = np.empty(3 * n)
         free = (self._points(side, partial(self._free_positions, side)) for side in (MOBILE, FIXED))
         free_gaps(self.contacts, *free, self.fixed.rotation, b)
@@ -320,7 +320,7 @@ class Interaction:
 
     def _start(self) -> NDArray:
         """The last equilibrium's forces in the contacts' axes [N], shape (3 n,)."""
-        start = np.empty(3 * int(self.contacts.count[0]))
+        start = np.empty(3 * int(self.contacts.count[0]["found"]))
         starting_forces(self.contacts, self.fixed.rotation, start)
         return start
 
@@ -338,7 +338,7 @@ class Interaction:
         return self.fixed if side == FIXED else self.mobile
 
     def _map(self, side: int) -> ContactMap:
-        n, sense = int(self.contacts.count[0]), -1.0 if side == FIXED else 1.0
+        n, sense = int(self.contacts.count[0]["found"]), -1.0 if side == FIXED else 1.0
         nodes = self._body(side).surface_nodes[self.contacts.slots[side, :n]]
         return ContactMap(nodes, self.contacts.weights[side, :n].copy(), sense * self.contacts.frame[:n])
 
@@ -348,7 +348,7 @@ class Interaction:
 
     def _points(self, side: int, positions: Callable[[NDArray], NDArray]) -> NDArray:
         """Where the contacts' points stand, by the positions of nodes (k,) -> (k, 3) [m]; shape (n, 3)."""
-        n = int(self.contacts.count[0])
+        n = int(self.contacts.count[0]["found"])
         slots, weights = self.contacts.slots[side, :n], self.contacts.weights[side, :n]
         used, place = np.unique(slots, return_inverse=True)
         x = positions(self._body(side).surface_nodes[used])
@@ -356,7 +356,7 @@ class Interaction:
 
     def _add_delassus(self, side: int, w: NDArray) -> None:
         """w += H K^-1 H^T of one body."""
-        body, contacts, n = self._body(side), self.contacts, int(self.contacts.count[0])
+        body, contacts, n = self._body(side), self.contacts, int(self.contacts.count[0]["found"])
         sense = -1.0 if side == FIXED else 1.0
         axes, weights = np.empty((n, 3, 3)), contacts.weights[side]
         if isinstance(body, QuasistaticBody):

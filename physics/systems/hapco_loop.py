@@ -44,7 +44,7 @@ def _anchor(tracked, state, g):
         for side in range(2):
             copy(state.slots[g, side, k], anchors.slots[side, new])
             copy(state.weights[g, side, k], anchors.weights[side, new])
-    for k in range(found.count[0]):
+    for k in range(found.count[0].found):
         old = find_anchor(anchors, found.identity[k])
         if old >= 0:
             anchors.triangle[old] = found.triangle[k]
@@ -61,8 +61,8 @@ def _shape(low, state, g):
     frame.grip[0] = HELD
     copy(state.position[g], low.hand.position)
     copy(state.orientation[g], low.hand.orientation)
-    contacts.count[0] = 0
-    contacts.count[1] = 0
+    contacts.count[0].found = 0
+    contacts.count[0].lost = 0
     for k in range(state.n_contacts[g]):
         c = append(contacts, state.identity[g, k], MOBILE, FIXED)
         copy(state.force[g, k], contacts.force[c])
@@ -88,8 +88,8 @@ def find_frame(m, low, g):
         _anchor(low.tracked, state, g)
         _shape(low, state, g)
     tell_shapes(low.engine)
-    low.engine.contacts.count[0] = 0
-    low.engine.contacts.count[1] = 0
+    low.engine.contacts.count[0].found = 0
+    low.engine.contacts.count[0].lost = 0
     find_tracked(low.tracked, low.engine.contacts)
 
 
@@ -97,12 +97,12 @@ def find_frame(m, low, g):
 def fill_frame(m, low):
     """The contacts that `find_frame` has found and their W, to the writer's slot."""
     out, f, found, e = m.frame, writer_slot(m.frame_control), low.tracked.found, low.engine
-    n = found.count[0]
+    n = found.count[0].found
     out.settings[f] = low.live[0]
     out.mobile_u[f] = low.mobile.u
     out.fixed_u[f] = low.fixed.u
     out.nearest[f] = low.tracked.tracker.gap[0]
-    out.count[f] = found.count
+    out.count[f] = found.count[0]
     for k in range(n):
         out.identity[f, k], out.triangle[f, k] = found.identity[k], found.triangle[k]
         out.axes[f, k] = found.frame[k]
@@ -163,7 +163,7 @@ class ContactLoop:
         self._slot = int(acquire(self.high.state_control)[0])
         self.side.live[:] = self.values
         find_frame(self._high, self._low, self._slot)
-        self.lost_slots = int(self.side.tracked.found.count[1])
+        self.lost_slots = int(self.side.tracked.found.count[0]["lost"])
         found = perf_counter()
         fill_frame(self._high, self._low)
         self.times.add("detection", found - start)

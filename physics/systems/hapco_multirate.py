@@ -93,15 +93,15 @@ def _take_contacts(s, frame, f):
     contacts, anchors = s.tracked.found, s.tracked.anchors
     now, then = s.tracked.tracker.vectors[2], s.tracked.tracker.vectors[3]
     clear_anchors(anchors)
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         add_anchor(anchors, contacts.identity[k])
         copy(contacts.force[k], anchors.force[k])
         copy(contacts.remainder[k], anchors.remainder[k])
         for side in range(2):
             copy(contacts.slots[side, k], anchors.slots[side, k])
             copy(contacts.weights[side, k], anchors.weights[side, k])
-    copy(frame.count[f], contacts.count)
-    for k in range(contacts.count[0]):
+    contacts.count[0] = frame.count[f]
+    for k in range(contacts.count[0].found):
         contacts.identity[k] = frame.identity[f, k]
         contacts.triangle[k] = frame.triangle[f, k]
         copy_rows(frame.axes[f, k], contacts.frame[k])
@@ -125,7 +125,7 @@ def _remember(s):
     """What each contact starts the next tick from: its force, and where it is anchored unless it sticks."""
     found, contacts, u, rotation = s.tracked.found, s.engine.contacts, s.engine.u, s.tracked.rotation_2
     apart, local = s.tracked.tracker.vectors[0], s.tracked.tracker.vectors[1]
-    for k in range(found.count[0]):
+    for k in range(found.count[0].found):
         matvec3_transposed(rotation, contacts.force[k], found.force[k])
         if contacts.status[k] == STICK:
             continue
@@ -146,8 +146,8 @@ def _publish_state(m):
     out.calls[w] = m.calls[0]
     copy(at.position, out.position[w])
     copy(at.orientation, out.orientation[w])
-    out.n_contacts[w] = found.count[0]
-    for k in range(found.count[0]):
+    out.n_contacts[w] = found.count[0].found
+    for k in range(found.count[0].found):
         out.identity[w, k], out.triangle[w, k] = found.identity[k], found.triangle[k]
         copy(contacts.force[k], out.force[w, k])
         out.status[w, k] = contacts.status[k]
@@ -160,14 +160,14 @@ def _publish_state(m):
 @inlined
 def frame_matrix(m, f):
     """W of the servo's present contacts, shape (3 n, 3 n), over the memory of the frame in slot f."""
-    n = 3 * m.servo.tracked.found.count[0]
+    n = 3 * m.servo.tracked.found.count[0].found
     return view_square(m.frame.w[f], n)
 
 
 @kernel
 def _see_offsets(e, whole):
     """u of all contacts under the forces so far, by W of them all; False where it is no number."""
-    n = e.contacts.count[0]
+    n = e.contacts.count[0].found
     set_offset(whole, e.b, e.r, e.u, 0, 3 * n)
     for k in range(n):
         e.gap[k] = e.u[3 * k]
@@ -180,7 +180,7 @@ def _solve_set(e, whole):
 
     Here the offsets under given forces cost no more than the columns of W that bear.
     """
-    n = e.contacts.count[0]
+    n = e.contacts.count[0].found
     warm_start(e)
     start_set(e.contacts.force, n, e.inside)
     if not _see_offsets(e, whole):
@@ -209,8 +209,8 @@ def _step(m, f):
     s, e = m.servo, m.servo.engine
     if let_go(e) != DONE:
         return NOT_FINITE
-    e.contacts.count[0] = 0
-    e.contacts.count[1] = 0
+    e.contacts.count[0].found = 0
+    e.contacts.count[0].lost = 0
     tell(s.tracked, e.contacts)
     if free_motion(e) != DONE or _solve_set(e, frame_matrix(m, f)) != DONE:
         return NOT_FINITE

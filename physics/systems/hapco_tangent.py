@@ -105,7 +105,7 @@ def _put_by(m, f):
     """The forces of the frame in slot f by their contacts' identity, world axes."""
     frame, to, anchors = m.frame, m.following, m.servo.tracked.anchors
     clear_anchors(anchors)
-    for k in range(frame.count[f, 0]):
+    for k in range(frame.count[f].found):
         kept = add_anchor(anchors, frame.identity[f, k])
         axes, r = frame.axes[f, k], to.force[k]
         for i in range(3):
@@ -116,7 +116,7 @@ def _put_by(m, f):
 def _go_on(m, f):
     """From the forces of the last tick, and those that the slow loop found at contacts that are new."""
     frame, to, anchors = m.frame, m.following, m.servo.tracked.anchors
-    for k in range(frame.count[f, 0]):
+    for k in range(frame.count[f].found):
         kept = find_anchor(anchors, frame.identity[f, k])
         if kept < 0:
             copy(frame.held[f, k], to.force[k])
@@ -155,7 +155,7 @@ def _follow(m, f):
         way = to.way[1]
         _way(s, frame.ahead[f], frame.ahead_q[f], way)
     cut, size, r = 0.0, 0.0, to.vectors[0]
-    for k in range(frame.count[f, 0]):
+    for k in range(frame.count[f].found):
         base = frame.force[f, k] if foretold else to.force[k]
         slope = frame.tangent[f, k] if foretold else frame.elastic[f, k]
         for i in range(3):
@@ -178,7 +178,7 @@ def _follow(m, f):
 def _feel(m, f, cut):
     """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
     s, frame, to = m.servo, m.frame, m.following
-    status, hand, n, active = s.port.status[0], s.hand, m.frame.count[f, 0], 0
+    status, hand, n, active = s.port.status[0], s.hand, m.frame.count[f].found, 0
     world, moment = to.vectors[2], to.vectors[3]
     for i in range(3):
         hand.force[i] = hand.torque[i] = 0.0
@@ -196,7 +196,7 @@ def _feel(m, f, cut):
     status.sweeps = status.replayed = 0
     status.contacts, status.rows, status.frame = active, 3 * n, s.live_id[0]
     status.felt = TOUCHES if active > 0 else 0
-    status.flags = CONTACTS_LOST if frame.count[f, 1] > 0 else 0
+    status.flags = CONTACTS_LOST if frame.count[f].lost > 0 else 0
     return tell_hand(s)
 
 
@@ -206,9 +206,9 @@ def _publish_picture(m, f):
     s, frame, to = m.servo, m.frame, m.following
     out, w = s.picture, writer_slot(s.picture_control)
     draw_bodies(s, w, s.hand.orientation)
-    out.n_contacts[w] = frame.count[f, 0]
+    out.n_contacts[w] = frame.count[f].found
     mu = s.live[0].friction
-    for k in range(frame.count[f, 0]):
+    for k in range(frame.count[f].found):
         axes, r = frame.axes[f, k], to.force[k]
         for i in range(3):
             out.contact_point[w, k, i] = s.hand.position[i] + frame.arm[f, k, i]

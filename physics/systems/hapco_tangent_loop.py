@@ -71,7 +71,7 @@ def find_ahead(low, position, orientation):
     copy(orientation, low.hand.orientation)
     if begin(e) != DONE or find(e) != DONE or free_motion(e) != DONE:
         return NOT_FINITE
-    for k in range(e.contacts.count[0]):
+    for k in range(e.contacts.count[0].found):
         e.inside[k] = True
     gather(e)
     if delassus(e) != DONE:
@@ -82,7 +82,7 @@ def find_ahead(low, position, orientation):
 @kernel
 def _solve_whole(e):
     """All contacts from the forces in the problem's r, on the W that is there; their statuses, too."""
-    p, n = e.problem, e.contacts.count[0]
+    p, n = e.problem, e.contacts.count[0].found
     open_step(e.solver)
     code = solve(e)
     if n > 0:
@@ -97,7 +97,7 @@ def solve_ahead(low, force):
     The forces of the problem are then those there. Returns how far it was pushed along each contact's normal.
     """
     e = low.engine
-    p, n = e.problem, e.contacts.count[0]
+    p, n = e.problem, e.contacts.count[0].found
     for k in range(n):
         frame, kept = e.contacts.frame[k], e.contacts.force[k]
         for i in range(3):
@@ -143,8 +143,8 @@ def settle(low, position, orientation, start):
     copy(orientation, low.hand.orientation)
     if aim(e) != DONE or let_go(e) != DONE:
         return NOT_FINITE
-    e.contacts.count[0] = 0
-    e.contacts.count[1] = 0
+    e.contacts.count[0].found = 0
+    e.contacts.count[0].lost = 0
     tell(low.tracked, e.contacts)
     if free_motion(e) != DONE:
         return NOT_FINITE
@@ -211,10 +211,10 @@ class TangentLoop(ContactLoop):
         self._refuse(shape_ahead(self._low, *ahead, self._foretold(*ahead)))
         self._refuse(find_ahead(self._low, *ahead))
         laps.append(perf_counter())
-        e, n, pushed = low.engine, int(low.engine.contacts.count[0]), np.zeros(3)
+        e, n, pushed = low.engine, int(low.engine.contacts.count[0]["found"]), np.zeros(3)
         self._refuse(solve_ahead(self._low, pushed))
         laps.append(perf_counter())
-        out.count[f] = n, e.contacts.count[1]
+        out.count[f] = n, e.contacts.count[0]["lost"]
         out.identity[f, :n] = low.tracked.found.identity[:n]
         out.axes[f, :n] = e.contacts.frame[:n]
         out.arm[f, :n] = low.points.x[:n] - low.mobile.frame.now.position
@@ -232,7 +232,7 @@ class TangentLoop(ContactLoop):
             out.elastic[f, :n] = tangents.sticking(out.held[f, :n, 0] > 0.0).reshape(n, 3, 6)
         out.mobile_u[f], out.fixed_u[f] = low.mobile.u, low.fixed.u
         out.nearest[f] = low.tracked.tracker.gap[0]
-        self.lost_slots = int(e.contacts.count[1])
+        self.lost_slots = int(e.contacts.count[0]["lost"])
         laps.append(perf_counter())
         contacts, *spent = np.diff(laps).tolist()
         for name, seconds in zip(
@@ -266,7 +266,11 @@ class TangentLoop(ContactLoop):
 
     def _follow(self, f: int) -> ForceTangents:
         """The tangent where the hand is going to be, and the power of friction, to the writer's slot."""
-        out, p, n = self._followed.frame, self.side.engine.problem, int(self._followed.frame.count[f, 0])
+        out, p, n = (
+            self._followed.frame,
+            self.side.engine.problem,
+            int(self._followed.frame.count["found"][f]),
+        )
         w = view_square(p.w, 3 * n) if n else np.zeros((0, 0))
         r, u, status = p.r[: 3 * n].copy(), p.u[: 3 * n], p.status[:n]
         arm, axes = out.arm[f, :n, None], out.axes[f, :n]

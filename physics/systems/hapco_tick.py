@@ -152,15 +152,19 @@ def feedback(s):
     e, status, depth, active, slides = s.engine, s.port.status[0], 0.0, 0, False
     if feel(e) != DONE or ask(e, MOBILE, PLACE, e.bodies.batch[MOBILE]) != DONE:
         return NOT_FINITE
-    for k in range(e.contacts.count[0]):
+    for k in range(e.contacts.count[0].found):
         depth = max(depth, -e.u[3 * k])
         active += e.r[3 * k] > 0.0
         slides = slides or (e.r[3 * k] > 0.0 and e.contacts.status[k] == SLIP)
     s.port.info[0].depth, s.port.info[0].residual = depth, e.solver.told[0].residual
-    status.sweeps, status.contacts, status.rows = e.solver.told[0].sweeps, active, 3 * e.contacts.count[0]
+    status.sweeps, status.contacts, status.rows = (
+        e.solver.told[0].sweeps,
+        active,
+        3 * e.contacts.count[0].found,
+    )
     status.frame, status.replayed = s.live_id[0], 0
     status.felt = (TOUCHES if active > 0 else 0) | (SLIDES if slides else 0)
-    status.flags = e.solver.told[0].flags | (CONTACTS_LOST if e.contacts.count[1] > 0 else 0)
+    status.flags = e.solver.told[0].flags | (CONTACTS_LOST if e.contacts.count[0].lost > 0 else 0)
     return tell_hand(s)
 
 
@@ -184,8 +188,8 @@ def publish_picture(s):
     """The picture of this tick."""
     out, w, e = s.picture, writer_slot(s.picture_control), s.engine
     draw_bodies(s, w, s.mobile.frame.now.orientation)
-    out.n_contacts[w] = e.contacts.count[0]
-    for k in range(e.contacts.count[0]):
+    out.n_contacts[w] = e.contacts.count[0].found
+    for k in range(e.contacts.count[0].found):
         copy(s.points.x[e.at[k, MOBILE]], out.contact_point[w, k])
         copy(e.contacts.force[k], out.contact_force[w, k])
         out.contact_status[w, k] = e.contacts.status[k]
@@ -211,7 +215,7 @@ def tick(s):
 def whole_matrix(s, w):
     """w (3 n, 3 n) [m/N] of all contacts that the last tick found, not of its working set; between ticks."""
     e = s.engine
-    for k in range(e.contacts.count[0]):
+    for k in range(e.contacts.count[0].found):
         e.inside[k] = True
     swap_poses(s.mobile.frame)
     gather(e)

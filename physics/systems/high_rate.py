@@ -97,7 +97,7 @@ def h4_h5_solve(s):
         return NOT_FINITE
     s.port.info[0].residual = e.solver.told[0].residual
     status.sweeps = e.solver.told[0].sweeps
-    status.rows = 3 * (e.joints.what.shape[0] + e.contacts.count[0])
+    status.rows = 3 * (e.joints.what.shape[0] + e.contacts.count[0].found)
     return OK
 
 
@@ -140,7 +140,7 @@ def _felt(s, held):
     first = e.joints.what.shape[0]
     for k in range(points.count[0]):
         c = points.block[k] - first
-        if 0 <= c < e.contacts.count[0] and e.r[3 * (first + c)] > 0.0:
+        if 0 <= c < e.contacts.count[0].found and e.r[3 * (first + c)] > 0.0:
             felt |= TOUCHES | (SLIDES if e.contacts.status[c] == SLIP else 0)
     return felt
 
@@ -159,7 +159,7 @@ def feedback(s):
     depth, active, first = 0.0, 0, e.joints.what.shape[0]
     for j in range(s.searches.shape[0]):
         depth = max(depth, handle_like(s.search, s.searches[j]).depth[0])
-    for c in range(e.contacts.count[0]):
+    for c in range(e.contacts.count[0].found):
         if e.r[3 * (first + c)] > 0.0:
             active += 1
     port.info[0].depth = depth

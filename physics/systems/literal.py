@@ -159,7 +159,7 @@ class Paper(LowRate):
     def _freeze_contacts(self, f: int) -> None:
         """Contacts that touch the tool, with their directions of L1."""
         frame, contacts = self.link.frame, self.proxy.search.found
-        bodies = contacts.body[: contacts.count[0]]
+        bodies = contacts.body[: contacts.count[0]["found"]]
         kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
         n = len(kept)
         frame.head[f, N_CONTACTS] = n

@@ -177,7 +177,7 @@ class LockStep:
                     port.status["contacts"][0],
                     port.status["sweeps"][0],
                 )
-                trace["rows"][i] = high.engine.contacts.count[0]
+                trace["rows"][i] = high.engine.contacts.count[0]["found"]
                 self._row += 1
 
         self._row = 0

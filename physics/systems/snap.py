@@ -78,7 +78,7 @@ def book(s):
             floor[i] += prong.floor[i]
     books.plug = s.plug.energy[0]
     books.target = s.plug.motion.work[0].target
-    for k in range(contacts.count[0]):
+    for k in range(contacts.count[0].found):
         r = s.engine.r[3 * k : 3 * k + 3]
         relative(s.engine, k, contacts.body[k], 0, way)
         books.normal += r[0] * way[0]

@@ -24,7 +24,7 @@ def run_steps(s, positions, orientations, out, books):
         if step(s, positions[k], orientations[k]) != OK:
             return k
         row, depth, normal = out[k], 0.0, 0.0
-        for c in range(engine.contacts.count[0]):
+        for c in range(engine.contacts.count[0].found):
             depth = max(depth, -s.search.found.gap[c])
             normal += engine.r[3 * c]
         row[0:3] = plug.motion.position
@@ -32,7 +32,7 @@ def run_steps(s, positions, orientations, out, books):
         row[7:13] = plug.hand
         row[13:19] = plug.wrench
         row[19:22] = s.floor
-        row[22] = engine.contacts.count[0]
+        row[22] = engine.contacts.count[0].found
         row[23] = s.search.active[0]
         row[24] = engine.count[0].sweeps
         row[25] = engine.solver.told[0].residual

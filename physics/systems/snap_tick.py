@@ -143,7 +143,7 @@ def _steps(s):
 def _feedback(s, flags):
     """Force and moment on the hand, and the numbers that go with them."""
     port, snap, depth, pressed, slides = s.port, s.snap, 0.0, 0, False
-    n = snap.engine.contacts.count[0]
+    n = snap.engine.contacts.count[0].found
     for k in range(n):
         depth = max(depth, -snap.search.found.gap[k])
         pressed += 1 if snap.engine.r[3 * k] > 0.0 else 0
@@ -185,7 +185,7 @@ def _publish(s):
     copy(snap.floor, out.floor[w])
     copy(s.hand, out.hand[w])
     out.energy[w] = snap.books[0]
-    t, search, n = snap.engine.contacts, snap.search, snap.engine.contacts.count[0]
+    t, search, n = snap.engine.contacts, snap.search, snap.engine.contacts.count[0].found
     out.n_contacts[w] = n
     for k in range(n):
         out.contact_status[w, k] = t.status[k]

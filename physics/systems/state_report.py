@@ -33,7 +33,7 @@ def _write_state(s, out, w):
     for i in range(4):
         out.target_q[w, i] = s.held.hold.target_q[i]
     contacts, e = s.engine.contacts, s.engine
-    n = min(contacts.count[0], out.contact_point.shape[1])
+    n = min(contacts.count[0].found, out.contact_point.shape[1])
     out.n_contacts[w] = n
     for c in range(n):
         out.contact_status[w, c] = contacts.status[c]

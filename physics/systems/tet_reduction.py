@@ -38,6 +38,7 @@ from palpo.physics.systems.reduced_frame import (
     write_motion,
     write_points,
 )
+from palpo.physics.systems.tangent_ahead import tangent_ahead
 
 RESIDUAL = 0.15
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
@@ -56,19 +57,6 @@ without."""
 
 TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
-
-AHEAD = 0.3
-"""The tangent is that of the shape which the body takes at its present velocity after this share of the low
-step. A tangent halfway to where a model serves is a secant: the force that the model has there errs by the
-third power of the way and not by the second. With 0.4 a quick slide of `wire` errs no less, and the force
-after a landing by half as much again."""
-
-MOST_AHEAD = 0.008
-"""Time [s] beyond which the velocity is no guide to the shape."""
-
-MOST_DEFORMED = 0.2
-"""Change of an element's deformation gradient beyond which it is none either: in a hard impact elements would
-be turned inside out in milliseconds if nothing stopped them, and the tangent of such a shape makes energy."""
 
 
 class TetReduction:
@@ -224,7 +212,7 @@ class TetReduction:
         body = member.body
         centre, velocity, spin, inertia = member.rigid_state() if member.floating else (np.zeros(3),) * 4
         v = body.v.reshape(-1, 3) - velocity - np.cross(spin, body.x[body.free] - centre)
-        blocks, force = self._tangent_ahead(v), body.undamped_force()
+        blocks, force = tangent_ahead(body, v, self.shifts[1]), body.undamped_force()
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
         place = member.positions()[page.local]
@@ -285,16 +273,6 @@ class TetReduction:
         self._forget_dependent(modes)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
-
-    def _tangent_ahead(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Blocks of the tangent where the body is soon, v (free nodes, 3) being without its rigid motion."""
-        body, free = self.member.body, self.member.body.free
-        here = body.x[free]
-        soon = min(AHEAD * self.shifts[1], MOST_AHEAD, MOST_DEFORMED / max(body.largest_gradient(v), 1e-300))
-        body.x[free] = here + soon * v
-        blocks = body.tangent_blocks()
-        body.x[free] = here
-        return blocks
 
     def _forget_dependent(self, modes: Modes) -> None:
         """Columns that the last model found to depend on others stay out of the next ones."""

@@ -56,14 +56,16 @@ from palpo.physics.reduction.interface_model import (
     clear_forces,
     free_motion,
     pushed_motion,
-    slot_compliance,
+)
+from palpo.physics.reduction.replay import replay
+from palpo.physics.reduction.slot_compliance import slot_compliance
+from palpo.physics.reduction.slot_motion import (
     slot_orientation,
     slot_position,
     slot_pushed_step,
     slot_step,
     slot_velocity,
 )
-from palpo.physics.reduction.replay import replay
 from palpo.physics.yields.modal_compliance import delassus
 from palpo.physics.yields.modal_state import Modal, look, make_modal
 

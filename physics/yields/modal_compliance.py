@@ -8,9 +8,7 @@ from palpo.physics.exchange.constraint_frame import (
     REDUCED,
 )
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.reduction.interface_model import (
-    slot_compliance,
-)
+from palpo.physics.reduction.slot_compliance import slot_compliance
 from palpo.physics.yields.points import add_pair
 
 

@@ -13,13 +13,9 @@ from palpo.physics.exchange.constraint_frame import (
 )
 from palpo.physics.exchange.force_log import ForceLog
 from palpo.physics.kernels import inlined
-from palpo.physics.reduction.interface_model import (
-    InterfaceState,
-    make_interface_state,
-    slot_orientation,
-    slot_position,
-)
+from palpo.physics.reduction.interface_model import InterfaceState, make_interface_state
 from palpo.physics.reduction.replay import Led, make_led
+from palpo.physics.reduction.slot_motion import slot_orientation, slot_position
 
 
 class Looked(NamedTuple):

@@ -79,7 +79,7 @@ def dense_delassus(run: LockStep, before: ChainState, h: float) -> NDArray[np.fl
     """h^2 J A^-1 J^T over the tick's contacts, summed over the bodies."""
     high, scene = run.high, run.scene
     contacts, roles = high.search.found, scene.topology.body_role
-    n = int(contacts.count[0])
+    n = int(contacts.count[0]["found"])
     w = np.zeros((3 * n, 3 * n))
     jacobian = np.zeros((3 * n, 6 * len(before.x)))
     jacobians = [np.zeros((3 * n, m.body.n_dof)) for m in scene.members]
@@ -117,7 +117,7 @@ def test_w_of_a_tick_is_the_dense_reference_symmetric_and_positive(name, kind):
     run = lock_step(SCENES[name], "gravity=[0,0,0]", "interface.shifts=2", kind=kind, latency="none")
     before = copied(run.high.held.tool)
     proceed(run, run.high.port.position[None].copy())
-    n = 3 * int(run.high.search.found.count[0])
+    n = 3 * int(run.high.search.found.count[0]["found"])
     assert n >= 3
     w = run.high.engine.problem.w[: n * n].reshape(n, n)
     expected = dense_delassus(run, before, run.scene.numbers.dt)
@@ -137,7 +137,7 @@ def test_the_reduced_model_has_the_compliance_of_the_full_body_at_every_shift(sh
     frame, f = run.high.link.frame, int(reader_slot(run.high.link.frame_control))
     member, numbers = run.scene.members[0], run.scene.numbers
     n_modes = int(frame.mode_body[f, 1])
-    loaded = np.unique(run.high.search.found.points[: run.high.search.found.count[0], 1])
+    loaded = np.unique(run.high.search.found.points[: run.high.search.found.count[0]["found"], 1])
     loaded = loaded[loaded >= 0]
     modal = frame.slot_modes[f, frame.slot_of[f, loaded], :, :n_modes].reshape(-1, n_modes)
     columns = member.columns(loaded - member.first)
@@ -172,7 +172,11 @@ def test_the_violation_at_high_rate_is_that_at_low_rate_with_both_corrections():
     proceed(run, start[None] - [0, 0.003, 0])
 
     high, proxy = run.high, run.low.proxy
-    frame, f, n = high.link.frame, int(reader_slot(high.link.frame_control)), int(high.search.found.count[0])
+    frame, f, n = (
+        high.link.frame,
+        int(reader_slot(high.link.frame_control)),
+        int(high.search.found.count[0]["found"]),
+    )
     assert n >= 1
 
     def tool_free(rate, h):

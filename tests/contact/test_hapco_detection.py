@@ -127,7 +127,7 @@ def probe(mesh, points, tolerance=np.inf, faceted=False, edges=None):
             locate(features, x_1, surface, x, anchors, tracker, 1)
             first = False
         find_contacts(features, x_1, surface, x, EYE, tolerance, 0.0, faceted, anchors, tracker, contacts)
-        n = contacts.count[0]
+        n = contacts.count[0]["found"]
         rows.append(np.r_[contacts.gap[0], contacts.frame[0, 0]] if n else np.full(4, np.nan))
     return np.array(rows)
 
@@ -176,7 +176,7 @@ def test_crossed_edges_touch_with_the_common_normal_and_their_gap():
         tracker, anchors, contacts = make_tracker(features), make_anchors(8, 64), make_contacts(64)
         locate(features, x_1, fixed, x_2, anchors, tracker, 8)
         find_contacts(features, x_1, fixed, x_2, EYE, 1e-6, 1e-3, False, anchors, tracker, contacts)
-        touching = [k for k in range(contacts.count[0]) if contacts.triangle[k] < 0]
+        touching = [k for k in range(contacts.count[0]["found"]) if contacts.triangle[k] < 0]
         assert touching
         for k in touching:
             np.testing.assert_allclose(contacts.frame[k, 0], [0.0, 1.0, 0.0], atol=1e-12)

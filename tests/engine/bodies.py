@@ -275,7 +275,7 @@ def _one_contact() -> Contacts:
 def listed(stage, s, contacts, h):
     """The same contacts in each step."""
     if stage == FIND:
-        for k in range(s.given.count[0]):
+        for k in range(s.given.count[0].found):
             _copy_contact(s.given, k, contacts)
     return DONE
 

@@ -29,7 +29,7 @@ from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.systems import tet_reduction
+from palpo.physics.systems import tangent_ahead
 from palpo.physics.systems.multirate import make_low_rates
 from palpo.physics.yields.modal import MODAL
 from palpo.physics.yields.modal_state import make_modal
@@ -53,7 +53,7 @@ UNIT = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, *[ctypes.c_void_p] * 3, 
 @pytest.fixture(autouse=True)
 def _tangent_of_now(monkeypatch):
     """Models are about the present, where the full body is too, and not about where it will be."""
-    monkeypatch.setattr(tet_reduction, "AHEAD", 0.0)
+    monkeypatch.setattr(tangent_ahead, "AHEAD", 0.0)
 
 
 class Loop:

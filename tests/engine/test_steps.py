@@ -243,7 +243,7 @@ def test_what_the_working_set_leaves_out_does_not_sink_in():
     for _ in range(40):
         hand.position[1] -= 1e-4
         assert run(built) == DONE
-        n = int(e.contacts.count[0])
+        n = int(e.contacts.count[0]["found"])
         outside = ~e.inside[:n]
         left_out += int(outside.sum())
         assert (e.u[: 3 * n : 3][outside] >= -1e-7).all()

@@ -53,12 +53,12 @@ def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: 
     contacts, work = make_contacts(256), make_proximity_work(len(pairs.kind))
     n = len(topology.body_role)
     find_contacts(topology, pairs, len(pairs.kind), x, 0.0, reach, skin, np.full((n, n), 0.3), work, contacts)
-    assert contacts.count[1] == 0
+    assert contacts.count[0]["lost"] == 0
     return contacts
 
 
 def found(contacts: Contacts, field: str):
-    return getattr(contacts, field)[: contacts.count[0]]
+    return getattr(contacts, field)[: contacts.count[0]["found"]]
 
 
 def contact_points(contacts: Contacts, x, side: int):

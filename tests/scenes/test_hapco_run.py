@@ -101,7 +101,7 @@ def test_a_scene_is_felt_along_its_path_and_its_solver_keeps_its_tolerance_or_is
     left = []
 
     def look():
-        state, n = session.rig.state, int(session.rig.state.engine.contacts.count[0])
+        state, n = session.rig.state, int(session.rig.state.engine.contacts.count[0]["found"])
         if int(state.port.status["flags"][0]) & SWEEPS_SPENT:
             r, frames = state.engine.r[: 3 * n].copy(), state.engine.contacts.frame[:n].copy()
             left.append((session.rig.problem(), r, frames))

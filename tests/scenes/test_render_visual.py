@@ -16,7 +16,7 @@ from palpo.haptics.drivers import servo_run
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import N_SLOTS
 from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
-from palpo.physics.reduction.interface_model import slot_position
+from palpo.physics.reduction.slot_motion import slot_position
 from palpo.physics.systems.high_rate import run_ticks
 from palpo.physics.systems.lock_step import LockStep
 

@@ -561,7 +561,7 @@ def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
         # the cylinder is still where the tick found it
         nonlocal pressed
         contacts, engine = high.search.found, high.engine
-        n = int(engine.contacts.count[0])
+        n = int(engine.contacts.count[0]["found"])
         bears = engine.r[3 * len(engine.joints.what) :].reshape(-1, 3)[:n, 0] > 0.0
         here = np.flatnonzero(
             bears & (contacts.body[:n, 0] == wire) & (contacts.body[:n, 1] == cylinder.number)

@@ -35,7 +35,7 @@ def apart(turn: float, swing: float) -> float:
     lock = flying(turn, swing)
     low = lock.low
     trace = lock.run(np.tile(lock.high.port.position.copy(), (PERIODS * lock.ratio + 1, 1)))
-    assert len(trace["force"]) == PERIODS * lock.ratio + 1 and not lock.high.engine.contacts.count[0]
+    assert len(trace["force"]) == PERIODS * lock.ratio + 1 and not lock.high.engine.contacts.count[0]["found"]
     assert isinstance(low, Krylov) and low._followed and low.present > low.tick
     handed = places(low)
     low._made_again(low.present, low.present)

@@ -136,7 +136,7 @@ def test_action_is_reaction(hold):
     """The hand feels the contacts' sum and moment; and the bodies, shaped by opposite forces, touch."""
     two, _, m = multirate_run(0.3, hold, 10)
     s, picture = m.servo, m.servo.picture
-    slot, n = acquire(s.picture_control)[0], int(m.servo.engine.contacts.count[0])
+    slot, n = acquire(s.picture_control)[0], int(m.servo.engine.contacts.count[0]["found"])
     forces, points = picture.contact_force[slot, :n], picture.contact_point[slot, :n]
     np.testing.assert_allclose(two[-1, :3], forces.sum(axis=0), atol=1e-15)
     moment = np.cross(points - picture.position[slot], forces).sum(axis=0)

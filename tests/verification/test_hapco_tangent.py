@@ -260,7 +260,7 @@ def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
     data, rng = tick_data(m), np.random.default_rng(0)
     for jump in rng.uniform(-3e-3, 3e-3, (15, 3)):
         force = lead(m.servo, lambda: tick(data), points[-1] + jump)
-        n = int(m.frame.count[acquire(m.frame_control)[0], 0])
+        n = int(m.frame.count["found"][acquire(m.frame_control)[0]])
         r = m.following.force[:n]
         assert (r[:, 0] >= 0.0).all()
         assert (np.hypot(r[:, 1], r[:, 2]) <= 0.3 * r[:, 0] * (1.0 + 1e-12)).all()

@@ -262,7 +262,7 @@ def sweeps_of_first_touch(live, tolerance=1e-8):
 
 def test_an_imposed_rho_is_that_rho_and_the_computed_one_is_the_least_stiffness():
     sweeps, force, state = sweeps_of_first_touch({"solver": UZAWA_GLOBAL})
-    n = int(state.engine.contacts.count[0])
+    n = int(state.engine.contacts.count[0]["found"])
     rho_min = 1.0 / state.engine.problem.w[: 9 * n * n].reshape(3 * n, 3 * n).diagonal().max()
     imposed = {"solver": UZAWA_GLOBAL, "rho": rho_min}
     assert np.array_equal(sweeps_of_first_touch(imposed)[1], force)
@@ -325,7 +325,7 @@ def test_a_rho_past_all_stability_is_reported_and_the_hand_keeps_the_last_equili
     assert state.port.status["flags"][0] & SOLVE_DIVERGED and state.engine.solver.told["divergences"] == 1
     # the contacts' axes may have turned between the two
     np.testing.assert_allclose(after, before, atol=0.02 * before[1])
-    for k in range(state.engine.contacts.count[0]):
+    for k in range(state.engine.contacts.count[0]["found"]):
         own, image = state.engine.r[3 * k : 3 * k + 3], np.empty(3)
         project_cone(own, 0.3, image)
         np.testing.assert_allclose(image, own, atol=1e-12)

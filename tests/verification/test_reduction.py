@@ -13,7 +13,8 @@ from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.systems.lock_step import LockStep
 from palpo.physics.systems.model_columns import slow_modes
 from palpo.physics.systems.reduced_frame import Page
-from palpo.physics.systems.tet_reduction import AHEAD, TetReduction
+from palpo.physics.systems.tangent_ahead import AHEAD
+from palpo.physics.systems.tet_reduction import TetReduction
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,

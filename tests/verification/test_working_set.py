@@ -59,7 +59,7 @@ def test_the_tick_gives_the_forces_of_all_contacts_and_nothing_sinks_in_outside_
     for p in start + way():
         state.port.position[:] = p
         assert tick(data) == OK
-        step, n = whole.step(p), int(state.engine.contacts.count[0])
+        step, n = whole.step(p), int(state.engine.contacts.count[0]["found"])
         largest = max(largest, float(np.linalg.norm(step.force)))
         np.testing.assert_allclose(state.port.force, step.force, atol=1e-7 * largest + 1e-15)
         assert n == bottom.size and state.port.info["residual"][0] <= 1.5 * TOLERANCE

@@ -130,7 +130,7 @@ class HapcoRig(PlainRig):
         Raises InputError if there were none.
         """
         e = self.solved.engine
-        n = int(e.contacts.count[0])
+        n = int(e.contacts.count[0]["found"])
         if n == 0:
             raise no_contact()
         w = np.empty((3 * n, 3 * n))
