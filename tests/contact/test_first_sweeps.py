@@ -13,7 +13,7 @@ from palpo.physics.contact.solvers.first_sweeps import (
     newton_pays,
     promised,
     step_price,
-    sweep_first,
+    sweep_on_first,
 )
 from tests.contact.stored import NAMED, stored
 
@@ -30,12 +30,21 @@ def begun(problem):
     return r, u, a
 
 
-def first(problem, budget=1000):
+def plainly(problem):
+    """The state after the plain sweeps."""
     r, u, a = begun(problem)
+    code = anderson.advance(problem.w, problem.b, problem.mu, r, u, 0, TOLERANCE, np.inf, anderson.PLAIN, a)
+    return code, r, u, a
+
+
+def first(problem, budget=1000):
+    """Code, sweeps, force and the two statuses of all contacts together."""
+    code, r, u, a = plainly(problem)
     status = np.empty((2, problem.n_contacts), np.int32)
-    code = sweep_first(
-        problem.w, problem.b, problem.mu, r, u, TOLERANCE, np.inf, budget, status, a
-    )  # fmt: skip
+    if code == anderson.CONTINUE:
+        code = sweep_on_first(
+            problem.w, problem.b, problem.mu, r, u, TOLERANCE, np.inf, budget - anderson.PLAIN, status, a
+        )
     return code, int(a.count[anderson.SWEEPS]), r, status
 
 
@@ -80,10 +89,12 @@ def test_a_rate_that_lasts_keeps_its_promise():
     assert promised(FIRST, EARLY, TOLERANCE) == np.inf
 
 
-def test_a_step_costs_more_the_more_contacts_bear():
-    prices = [step_price(100, bearing) for bearing in (0, 10, 50, 100)]
+def test_a_step_is_worth_more_sweeps_the_more_contacts_there_are_and_most_where_sweeps_are_for_nothing():
+    prices = [step_price(n, n) for n in (50, 100, 200, 400)]
     assert prices == sorted(prices)
-    assert prices[0] == 0.0
+    # as many rows for each: a factorisation is worth the third power of them, a sweep the second
+    assert prices[-1] / prices[-2] == pytest.approx(2.0, rel=0.1)
+    assert step_price(10, 10) > step_price(30, 30)
 
 
 @pytest.mark.parametrize("name", NAMED)

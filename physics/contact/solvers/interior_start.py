@@ -12,7 +12,7 @@ from palpo.physics.contact.solvers import interior_point
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.kernels import kernel
 
-LIFT, LEAST_LIFT, MOST_LIFT = 3.0, 0.01, 0.1
+LIFT, LEAST_LIFT, MOST_LIFT = 1.0, 0.01, 0.1
 """The share is LIFT times the force's relative residual, within these: the rougher the force, the farther it
 has to be from the boundary to be led anywhere."""
 
