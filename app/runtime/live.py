@@ -80,7 +80,8 @@ def hand_keys(spec: BaseScene) -> list[Live]:
 def way_to(spec: BaseScene, text: str, steps: int) -> list[str]:
     """The changes that lead in even steps to that of `text`, which is the last of them.
 
-    Solvers, counts and what the servo itself lays out in time (force scale, largest force) change at once.
+    Solvers, counts and what is laid out in time elsewhere (force scale and largest force by the servo,
+    Poisson's ratio by the rig) change at once.
     """
     key = text.partition("=")[0].strip()
     name = "gravity.1" if key == "gravity" else key
@@ -88,7 +89,8 @@ def way_to(spec: BaseScene, text: str, steps: int) -> list[str]:
         next((live for live in live_keys(scene) if live.key == name), None)
         for scene in (spec, changed(spec, text))
     )
-    if now is None or goal is None or key in _AT_ONCE or now.group == "solver":
+    at_once = key in _AT_ONCE or key.endswith(".poisson_ratio")
+    if now is None or goal is None or at_once or now.group == "solver":
         return [text]
     if not (isinstance(now.value, float) and isinstance(goal.value, float)):
         return [text]
@@ -115,9 +117,12 @@ def changed(spec: BaseScene, text: str) -> Any:
     """The scene after a change; raises ConfigError for a key that is not live, or a value that is refused."""
     text = said_today(spec.origin, text)
     key = text.partition("=")[0].strip()
-    if key.endswith(".poisson_ratio"):
-        raise ConfigError(f"{text}: it is part of K^-1; give it with --set when the scene begins")
     known = [live.key for live in live_keys(spec)]
+    if key.endswith(".poisson_ratio") and key not in known:
+        raise ConfigError(
+            f"{text}: the body's stiffness is not made anew while it runs; give it with --set when the scene "
+            "begins"
+        )
     if key not in known and key != "gravity":
         raise ConfigError(f"{text}: cannot be changed while it runs; what can be is {', '.join(known)}")
     origin = spec.origin

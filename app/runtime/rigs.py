@@ -237,8 +237,21 @@ class Rig(Protocol):
         """Mass of each moving body [kg]."""
         ...
 
+    @property
+    def doing(self) -> str:
+        """What is being made in the background for a change, in words; empty where nothing is."""
+        ...
+
+    def ready(self, spec: Any) -> bool:
+        """Whether `change` to `spec` would take no longer than a low step may; what it lacks is begun."""
+        ...
+
     def change(self, spec: Any) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        ...
+
+    def go_over(self, seconds: float) -> None:
+        """Before each low step, of so long: values that the rig itself brings to new ones in even steps."""
         ...
 
     def warm_up(self, progress: Progress) -> None:
@@ -310,6 +323,18 @@ class PlainRig:
     def masses(self) -> dict[str, float]:
         """No body has one."""
         return {}
+
+    @property
+    def doing(self) -> str:
+        """Nothing."""
+        return ""
+
+    def ready(self, spec: Any) -> bool:
+        """Always."""
+        return True
+
+    def go_over(self, seconds: float) -> None:
+        """Every value changes at once."""
 
     def warm_up(self, progress: Progress) -> None:
         """See Rig."""

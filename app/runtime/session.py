@@ -118,7 +118,8 @@ class Session:
     @property
     def state(self) -> str:
         """What whoever holds a device should do or know now; empty while all is well."""
-        return next((choice.state for choice in self.choices if choice.state), "")
+        told = next((choice.state for choice in self.choices if choice.state), "")
+        return told or (self.rig.doing if hasattr(self, "rig") else "")
 
     @property
     def pointed(self) -> Servo | None:

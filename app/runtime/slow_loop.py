@@ -224,19 +224,35 @@ class SlowLoop:
         self._changes.put((text, at_once))
 
     def take_changes(self) -> None:
-        """Make the changes that are due; the recording keeps them with the number of the next step."""
+        """Make the changes that are due; the recording keeps them with the number of the next step.
+
+        What takes the rig long to get ready for is made, and recorded, once it is.
+        """
         steps = max(1, math.ceil(SLEW / self.period - 1e-9))
         while not self._changes.empty():
             text, at_once = self._changes.get()
             key = text.partition("=")[0].strip()
-            self._ways[key] = [text] if at_once else way_to(self.rig.spec, text, steps)
+            if at_once:
+                self._make(text)
+                self._ways.pop(key, None)
+            else:
+                self._ways[key] = way_to(self.rig.spec, text, steps)
         for key in list(self._ways):
-            text = self._ways[key].pop(0)
-            if not self._ways[key]:
+            text = self._ways[key][0]
+            if not self.rig.ready(changed(self.rig.spec, text)):
+                continue
+            if not self._ways[key][1:]:
                 del self._ways[key]
-            self.rig.change(changed(self.rig.spec, text))
-            if self.recorder is not None:
-                self.recorder.append_change(self.steps, text)
+            else:
+                self._ways[key].pop(0)
+            self._make(text)
+        self.rig.go_over(self.period)
+
+    def _make(self, text: str) -> None:
+        """This change, which the recording keeps."""
+        self.rig.change(changed(self.rig.spec, text))
+        if self.recorder is not None:
+            self.recorder.append_change(self.steps, text)
 
     def step(self) -> None:
         """One whole low step; the bodies are brought to the last complete tick."""

@@ -5,6 +5,7 @@ free shape is a table, W a gathering of rows, the deformed surface one product.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 
@@ -79,6 +80,24 @@ class QuasistaticBody(ClampedBody):
         if self._given is not None:
             return self._given
         return rest_stiffness(self.mesh, self.material, self.integration)
+
+    @cached_property
+    def second(self) -> Boundary:
+        """Room for the boundary of this body with another Poisson's ratio; memory only once it is written."""
+        return Boundary(*(np.zeros(array.shape) for array in self.boundary))
+
+    def with_poisson_ratio(
+        self, ratio: float, cache: str | PathLike[str] | None = None, progress: Progress | None = None
+    ) -> "QuasistaticBody":
+        """This body of another Poisson's ratio, at rest; InputError where its K was given."""
+        if self._given is not None:
+            raise InputError(
+                f"body {self.name!r}: its K was given, and tells nothing of another Poisson's ratio"
+            )
+        return QuasistaticBody(
+            self.name, self.mesh, replace(self.material, poisson_ratio=ratio), self.clamped, self.gravity,
+            self.integration, cache=cache, progress=progress,
+        )  # fmt: skip
 
     @cached_property
     def factor(self) -> CholeskyFactor:

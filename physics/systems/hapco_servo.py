@@ -117,8 +117,8 @@ def make_servo(
     )  # fmt: skip
     capacity = features.vertices.size + (EDGE_CONTACTS if detection.edges else 0)
     bodies = (
-        SURFACE.bind(make_surface(mobile, capacity, HELD if hold.direct else COUPLED)),
-        SURFACE.bind(make_surface(fixed, capacity)),
+        SURFACE.bind(make_surface(mobile, capacity, HELD if hold.direct else COUPLED, second=mobile.second)),
+        SURFACE.bind(make_surface(fixed, capacity, second=fixed.second)),
     )
     for bound, body in zip(bodies, (mobile, fixed), strict=True):
         bound.whole.x[:] = body.positions(body.surface_nodes)

@@ -83,6 +83,7 @@ def put_settings(s):
     s.port.live[0].force_scale, s.port.live[0].max_force = live.force_scale, live.max_force
     copy(live.hold, s.mobile.frame.gain)
     s.mobile.softness[0], s.fixed.softness[0] = 1.0 / live.modulus[0], 1.0 / live.modulus[1]
+    s.mobile.share[0], s.fixed.share[0] = live.renewed[0], live.renewed[1]
     detection.tolerance, detection.mu = live.collision, live.friction
     local = live.solver == UZAWA_LOCAL
     solver.method, solver.local = UZAWA_GLOBAL if local else live.solver, local

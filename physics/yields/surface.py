@@ -13,7 +13,9 @@ Rotations are linearised about the pose at which the step starts: the frame's la
 moved since.
 
 Linear elasticity on the frame, K u = F in its axes (001, N. Talbi's thesis, 1.8, 2.48 to 2.52 and 2.67); a
-body of another modulus has its compliance, and its sag, divided by it.
+body of another modulus has its compliance, and its sag, divided by it. A body that goes over to another
+Poisson's ratio has (1 - s) C + s C_2 for a share s: positive definite all the way, and at its end C_2 to the
+last bit.
 """
 
 import numpy as np
@@ -172,7 +174,7 @@ def respond(s):
     if not s.stale[0]:
         return
     s.stale[0] = False
-    frame, turn, n = s.frame, s.vectors[0], s.loads[0]
+    frame, turn = s.frame, s.vectors[0]
     copy(frame.now.orientation, frame.then.orientation)
     for i in range(3):
         frame.then.position[i] = frame.now.position[i] + (frame.free[i] + frame.give[i] * frame.wrench[i])
@@ -190,11 +192,22 @@ def respond(s):
         for j in range(3):
             s.u_then[a, j] = sag(s, a, j)
     _weigh(s, frame.now.rotation)
+    share = s.share[0]
+    if share < 1.0:
+        _add_response(s, s.boundary, (1.0 - share) * s.softness[0])
+    if share > 0.0:
+        _add_response(s, s.second, share * s.softness[0])
+
+
+@kernel
+def _add_response(s, boundary, scale):
+    """flat_then += the pushed forces' displacement by that boundary, so many times."""
+    n = s.loads[0]
     for m in range(n):
-        matvec3_transposed(frame.then.rotation, s.push[m], s.local[m])
+        matvec3_transposed(s.frame.then.rotation, s.push[m], s.local[m])
         for j in range(3):
-            s.local[m, j] *= s.softness[0]
-    add_surface_displacement(s.boundary.compliance, s.loaded[:n], s.local[:n], s.flat_then)
+            s.local[m, j] *= scale
+    add_surface_displacement(boundary.compliance, s.loaded[:n], s.local[:n], s.flat_then)
 
 
 @kernel
@@ -211,10 +224,9 @@ def moved(s, batch):
 
 
 @kernel
-def delassus(s, batch, w):
-    """w += H K^-1 H^T, and the coupling's six columns."""
-    n, frame, scale, arm = batch.count[0], s.frame, s.softness[0] ** 0.5, s.vectors[0]
-    rotation = frame.now.rotation
+def _add_delassus(s, boundary, batch, scale, w):
+    """w += H C H^T of that boundary, scale^2 times."""
+    n, rotation = batch.count[0], s.frame.now.rotation
     for k in range(n):
         for d in range(3):
             axis = batch.axes[k, d]
@@ -222,7 +234,17 @@ def delassus(s, batch, w):
                 s.axes[k, d, j] = scale * (
                     rotation[0, j] * axis[0] + rotation[1, j] * axis[1] + rotation[2, j] * axis[2]
                 )
-    add_lower_delassus(s.boundary.compliance, n, batch.block, batch.slots, batch.weights, s.axes, s.gather, w)
+    add_lower_delassus(boundary.compliance, n, batch.block, batch.slots, batch.weights, s.axes, s.gather, w)
+
+
+@kernel
+def delassus(s, batch, w):
+    """w += H K^-1 H^T, and the coupling's six columns."""
+    n, frame, share, arm = batch.count[0], s.frame, s.share[0], s.vectors[0]
+    if share < 1.0:
+        _add_delassus(s, s.boundary, batch, (1.0 - share) ** 0.5 * s.softness[0] ** 0.5, w)
+    if share > 0.0:
+        _add_delassus(s, s.second, batch, share**0.5 * s.softness[0] ** 0.5, w)
     if frame.grip[0] != COUPLED:
         return
     for k in range(n):

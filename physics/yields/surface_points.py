@@ -25,8 +25,17 @@ def placed(s, batch, k, pose, u, out):
 @inlined
 def sag(s, a, j):
     """Displacement of slot a along axis j of the body under the weight alone [m]."""
-    sag = s.boundary.sag
-    return s.weight[0] * sag[0, a, j] + s.weight[1] * sag[1, a, j] + s.weight[2] * sag[2, a, j]
+    share = s.share[0]
+    if share == 0.0:
+        return _sag(s.weight, s.boundary.sag, a, j)
+    if share == 1.0:
+        return _sag(s.weight, s.second.sag, a, j)
+    return (1.0 - share) * _sag(s.weight, s.boundary.sag, a, j) + share * _sag(s.weight, s.second.sag, a, j)
+
+
+@inlined
+def _sag(weight, sag, a, j):
+    return weight[0] * sag[0, a, j] + weight[1] * sag[1, a, j] + weight[2] * sag[2, a, j]
 
 
 @inlined

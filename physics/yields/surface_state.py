@@ -44,6 +44,9 @@ class Surface(NamedTuple):
     """A body of s boundary nodes, whose slots they are, in up to c points of a batch."""
 
     boundary: Boundary
+    second: Boundary
+    """The same of another Poisson's ratio, or of no nodes; its `rest` is not read."""
+    share: NDArray[np.float64]  # (1,) of `second` in the compliance and the sag, 0 to 1
     gravity: NDArray[np.float64]  # (3,) [m/s2], world axes
     softness: NDArray[np.float64]  # (1,) the modulus that it was built with over its own
     frame: Frame
@@ -71,8 +74,12 @@ def make_surface(
     capacity: int,
     grip: int = STANDS,
     gain: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3),
+    second: Boundary | None = None,
 ) -> Surface:
-    """The body where it stands now; a frame that is not held stands there, too. It tells of no nodes."""
+    """The body where it stands now; a frame that is not held stands there, too. It tells of no nodes.
+
+    second: room for the body of another Poisson's ratio, none without it.
+    """
     s = body.surface_nodes.size
     flat, flat_then = np.zeros(3 * s), np.zeros(3 * s)
     flat[:] = body.u[body.surface_nodes].ravel()
@@ -85,13 +92,17 @@ def make_surface(
         now.orientation.copy(), np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6),
     )  # fmt: skip
     return Surface(
-        body.boundary, body.gravity.copy(), np.ones(1), frame, np.zeros(3), flat, flat.reshape(s, 3),
-        flat_then, flat_then.reshape(s, 3), np.ones(1, np.bool_), np.full(s, -1, np.int32),
-        np.zeros(1, np.int64), np.zeros(loads, np.int32), np.zeros((loads, 3)), np.zeros((loads, 3)),
-        np.zeros(1, np.bool_), np.zeros((capacity, 3, 3)),
+        body.boundary, second or _nothing(), np.zeros(1), body.gravity.copy(), np.ones(1), frame,
+        np.zeros(3), flat, flat.reshape(s, 3), flat_then, flat_then.reshape(s, 3), np.ones(1, np.bool_),
+        np.full(s, -1, np.int32), np.zeros(1, np.int64), np.zeros(loads, np.int32),
+        np.zeros((loads, 3)), np.zeros((loads, 3)), np.zeros(1, np.bool_), np.zeros((capacity, 3, 3)),
         gather_scratch(s, capacity), ChainState(*(np.zeros((0, n)) for n in (3, 4, 3, 3))),
         np.linalg.norm(body.boundary.rest, axis=1).max(keepdims=True), np.zeros((6, 4)),
     )  # fmt: skip
+
+
+def _nothing() -> Boundary:
+    return Boundary(np.zeros((0, 3)), np.zeros((0, 0)), np.zeros((3, 0, 3)))
 
 
 def told_state(body: QuasistaticBody) -> ChainState:

@@ -1,5 +1,6 @@
 """Runs of HapCo's scenes: their contacts and forces, what an operator changes, and that all of it repeats."""
 
+import threading
 import time
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from palpo.haptics.errors import HapticsError
 from palpo.haptics.flags import PAUSING, STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.bodies.io import BodyFile, write_body
+from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.cache import cache_folder
 from palpo.physics.contact.io import read_problem
 from palpo.physics.contact.residual import natural_map_residual
@@ -241,6 +243,109 @@ def test_a_run_in_threads_with_a_time_cap_changes_and_a_pause_is_repeated_bit_fo
     assert again.result["replay"]["ticks"] == len(cut)
 
 
+RATIO = "bodies.tissue.material.poisson_ratio"
+
+
+def ratio_changed(path, overrides, at, *values):
+    """Forces (n, 3) [N] of a run in lock-step whose ratio is changed at low steps `at`."""
+    session = Session(replace(BLOCK, record=path, overrides=(*QUICK, *overrides)))
+    steps, due = iter(range(10**6)), dict(zip(at, values, strict=True))
+
+    def look():
+        step = next(steps)
+        if step in due:
+            session.change(RATIO, due[step])
+
+    assert watched(session, look).status == FINISHED
+    return force(columns_of(path))
+
+
+def test_a_poissons_ratio_changed_before_the_touch_is_that_of_a_scene_begun_with_it_bit_for_bit(tmp_path):
+    """Bodies without inertia that touch nothing remember nothing. There and back, and to a third one."""
+    late = (
+        "device.path=[[0, 0, 0.0555, 0], [0.65, 0, 0.0555, 0], [0.75, 0, 0.046, 0], [0.9, 0.004, 0.046, 0]]",
+    )
+    wanted = force_of(tmp_path / "begun.h5", (*late, f"{RATIO}=0.2"))
+    touch = np.flatnonzero(np.abs(wanted).max(axis=1) > 0.0)[0]
+    assert touch > 33 * 20 and np.abs(wanted).max() > 0.2
+    # the second of them is asked for while the first still goes over
+    changed = ratio_changed(tmp_path / "changed.h5", late, (0, 3, 12, 24), 0.4, 0.3, 0.45, 0.2)
+    assert np.array_equal(changed, wanted)
+    assert not np.array_equal(force_of(tmp_path / "plain.h5", late), wanted)
+
+
+def force_of(path, overrides):
+    """Forces (n, 3) [N] of a run in lock-step."""
+    assert run(replace(BLOCK, record=path, overrides=(*QUICK, *overrides))).status == FINISHED
+    return force(columns_of(path))
+
+
+def test_a_poissons_ratio_changed_under_pressure_goes_over_in_even_steps_to_the_force_of_the_new_one(
+    tmp_path,
+):
+    """Without friction, which would remember: a fifth of the change a low step, but for its curvature."""
+    held = (
+        "device.path=[[0, 0, 0.0555, 0], [0.15, 0, 0.048, 0], [0.6, 0, 0.048, 0]]",
+        "friction.default=0",
+        "solver.tolerance=1e-9",
+        "tool.hold.mode=direct",
+        "device.hand.stiffness=4000",
+    )
+    at = 14
+    forces = ratio_changed(tmp_path / "run.h5", held, (at,), 0.2)[:, 1]
+    before = force_of(tmp_path / "before.h5", held)[:, 1]
+    after = force_of(tmp_path / "after.h5", (*held, f"{RATIO}=0.2"))[:, 1]
+    recorded = read_recording(tmp_path / "run.h5")
+    assert [text for _, text in recorded.changes] == [f"{RATIO}=0.2"]
+    first = 20 * recorded.changes[0][0]
+    assert np.array_equal(forces[:first], before[:first])
+    # until the force fades and the hand moves
+    still = slice(first + 150, 600)
+    whole = after[still][0] - before[still][0]
+    assert abs(whole) > 0.01 * abs(before[still][0])
+    np.testing.assert_allclose(forces[still], after[still], rtol=1e-6)
+    around = slice(first - 1, first + 151)
+    steps = np.diff(forces[around] - before[around])
+    # the hand gives way by a count of its encoders now and then
+    stays = np.diff(recorded.columns["py"][around]) == 0.0
+    made = np.flatnonzero(stays & (np.abs(steps) > 0.02 * abs(whole)))
+    assert np.array_equal(made, [0, 20, 40, 60, 80])
+    assert np.sign(steps[made[0]]) == np.sign(whole)
+    np.testing.assert_allclose(steps[made], steps[made].mean(), rtol=0.15)
+
+
+def test_a_poissons_ratio_is_made_in_the_background_and_taken_where_a_replay_takes_it(tmp_path, monkeypatch):
+    """Other changes do not wait for it, and of several ratios only the last that was asked for is taken."""
+    path, asked, hold = tmp_path / "run.h5", [], threading.Event()
+    made = QuasistaticBody.with_poisson_ratio
+
+    def slowly(body, ratio, cache=None, progress=None):
+        asked.append(ratio)
+        progress(0.25)
+        if not hold.wait(20.0):
+            raise RuntimeError("nobody let it go on")
+        progress(0.5)
+        return made(body, ratio, cache, progress)
+
+    monkeypatch.setattr(QuasistaticBody, "with_poisson_ratio", slowly)
+    session = Session(replace(THREADS, record=path, duration=2.0))
+    told = []
+    done = act(
+        session,
+        (100, lambda: session.change(RATIO, 0.35)),
+        (200, lambda: session.change(RATIO, 0.2)),
+        (300, lambda: session.change("friction.default", 0.8)),
+        (500, lambda: (told.append(session.state), hold.set())),
+    )
+    assert done.status == FINISHED
+    assert asked == [0.35, 0.2] and told == ["K^-1 of tissue for nu = 0.2: 25%"]
+    changes = read_recording(path).changes
+    keys = [text for _, text in changes]
+    assert keys.count(f"{RATIO}=0.2") == 1 and keys[-1] == f"{RATIO}=0.2" and "friction.default=0.8" in keys
+    again = replay(path)
+    assert again.result["replay"]["equal"], again.result["exit_reason"]
+
+
 def test_another_scene_is_felt_under_a_recorded_hand(changed_run):
     again = replay(changed_run[0], "hapco-soft")
     assert again.status == FINISHED and "replay" not in again.result
@@ -253,6 +358,8 @@ def test_every_live_key_of_every_scene_reaches_the_servo(scene):
     built = tuple(body.material.youngs_modulus for body in (spec.mobile, spec.fixed))
     before = numbers(settings_of(spec, built))
     for live in live_keys(spec):
+        if live.key.endswith(".poisson_ratio"):
+            continue  # it reaches the servo as K^-1
         value: float | str = 0.3 * live.lower + 0.7 * live.upper
         if live.choices:
             value = next(choice for choice in live.choices if choice != live.value)
@@ -274,8 +381,8 @@ def test_the_coupling_has_its_gains_among_the_live_keys_and_a_direct_hold_none()
     ("text", "said"),
     [
         (
-            "bodies.tissue.material.poisson_ratio=0.3",
-            "part of K.-1; give it with --set when the scene begins",
+            "bodies.tissue.material.poisson_ratio=0.5",
+            "bodies.tissue.material.poisson_ratio = 0.5 is too large; it must be below 0.5",
         ),
         (
             "bodies.tissue.integration=full",

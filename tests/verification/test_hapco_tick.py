@@ -11,6 +11,7 @@ from numpy.lib.recfunctions import structured_to_unstructured as numbers
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
+from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
@@ -31,7 +32,7 @@ from palpo.physics.fem.material import Material
 from palpo.physics.systems.hapco import Interaction
 from palpo.physics.systems.hapco_detection import Detection
 from palpo.physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
-from palpo.physics.systems.hapco_tick import run_ticks, tick
+from palpo.physics.systems.hapco_tick import run_ticks, tick, whole_matrix
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf
@@ -395,6 +396,50 @@ def test_a_modulus_in_the_settings_is_that_modulus_in_the_body():
         one, two = lead(built, built_handle, p), lead(scaled, scaled_handle, p)
         np.testing.assert_allclose(two, one, atol=1e-8)
     assert np.linalg.norm(one) > 0.02
+
+
+def renewed(share, ratio=0.45, gravity=(0.0, 0.0, 0.0)):
+    """(state, its handle) whose fixed body has so much of the boundary of that Poisson's ratio."""
+    two = bodies(gravity=gravity)
+    made = two[1].with_poisson_ratio(ratio).boundary
+    two[1].second.compliance[:], two[1].second.sag[:] = made.compliance, made.sag
+    return servo(two=two, live={"renewed": (0.0, share)})
+
+
+def test_a_body_with_all_of_another_poissons_ratio_is_the_one_made_with_it_bit_for_bit():
+    gravity = (0.0, -9.81, 0.0)
+    materials = STIFF, Material(TISSUE.youngs_modulus, 0.45, 1000.0)
+    made, made_handle = servo(two=bodies(materials=materials, gravity=gravity))
+    state, handle = renewed(1.0, 0.45, gravity)
+    for p in press_and_slide(start(made)):
+        one, two = lead(made, made_handle, p), lead(state, handle, p)
+        assert np.array_equal(one, two)
+        assert np.array_equal(made.fixed_x, state.fixed_x)
+    assert np.abs(made.fixed.u).max() > 0.0
+
+
+def test_part_of_the_way_to_another_poissons_ratio_compliance_and_sag_are_that_part_of_both():
+    """W of contacts that are found on the undeformed shape, and the shape under the weight alone."""
+    w, sag = {}, {}
+    for share in (0.0, 0.3, 1.0):
+        state, handle = renewed(share)
+        lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
+        n = 3 * int(state.engine.contacts.count[0])
+        w[share] = np.empty((n, n))
+        whole_matrix(handle, w[share])
+        state, handle = renewed(share, gravity=(0.0, -9.81, 0.0))
+        lead(state, handle, start(state) + np.array([0.0, 1e-2, 0.0]))
+        sag[share] = state.fixed.u.copy()
+    for of in w, sag:
+        np.testing.assert_allclose(of[0.3], 0.7 * of[0.0] + 0.3 * of[1.0], atol=1e-13 * np.abs(of[1.0]).max())
+        assert np.abs(of[1.0] - of[0.0]).max() > 1e-2 * np.abs(of[0.0]).max()
+
+
+def test_another_poissons_ratio_of_a_stiffness_that_was_given_is_refused_in_words():
+    above, _ = bodies()
+    given = QuasistaticBody("given", above.mesh, STIFF, above.clamped, stiffness=above.K)
+    with pytest.raises(InputError, match="its K was given, and tells nothing of another Poisson's ratio"):
+        given.with_poisson_ratio(0.2)
 
 
 def test_the_stylus_is_made_up_for_beside_the_contacts():

@@ -47,6 +47,14 @@ class Hapco(System):
                 for body in (spec.mobile, spec.fixed)
                 if body.material is not None
             ),
+            *(
+                Live(f"bodies.{body.name}.material.poisson_ratio", "material", f"nu of {body.name}", "",
+                     min(0.0, body.material.poisson_ratio), max(0.49, body.material.poisson_ratio),
+                     body.material.poisson_ratio,
+                     help="K^-1 is made anew in the background, and felt once it is")
+                for body in (spec.mobile, spec.fixed)
+                if body.material is not None
+            ),
             Live("contact.tolerance", "contact", "tolerance", "m", 0.0, max(0.01, 2 * tolerance), tolerance,
                  help="gap below which a vertex is a contact"),
             *hold_keys("tool.hold", spec.hold),

@@ -59,6 +59,12 @@ def _gains(spec: HapcoScene) -> tuple[float, float, float, float]:
     return h.stiffness, h.damping, h.rotational_stiffness, h.rotational_damping
 
 
+def ratios_of(spec: HapcoScene) -> list[float | None]:
+    """Poisson's ratio of the mobile and of the fixed body; None for one from a file."""
+    materials = spec.mobile.material, spec.fixed.material
+    return [None if material is None else material.poisson_ratio for material in materials]
+
+
 def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.void]:
     """(1,) of palpo.physics.exchange.quasistatic_frame.VALUES; built: the moduli [Pa] behind K^-1."""
     values = np.zeros(1, VALUES)

@@ -13,8 +13,9 @@ from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.rigs import PlainRig, Start, no_contact
 from palpo.app.runtime.settings_loop import SettingsLoop
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
-from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, settings_of
+from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
 from palpo.app.systems.hapco.picture import HapcoVisual
+from palpo.app.systems.hapco.renewal import Renewal
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.servo import Servo
@@ -44,6 +45,7 @@ class HapcoRig(PlainRig):
         mobile, fixed = self.bodies
         self.held: NDArray[np.float64] = mobile.centre.copy()
         self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
+        self._renewal = Renewal(self.bodies, start.threads, start.progress.say)
         values = settings_of(spec, self._built)
         contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
         clock = machine_clock.address if start.threads else 0
@@ -104,10 +106,26 @@ class HapcoRig(PlainRig):
         """Mass of each body [kg]."""
         return {body.name: body.mass for body in self.bodies}
 
+    @property
+    def doing(self) -> str:
+        """See Rig."""
+        return self._renewal.words
+
+    def ready(self, spec: HapcoScene) -> bool:
+        """See Rig: a Poisson's ratio of which there is no K^-1 yet is waited for."""
+        return self._renewal.ready(ratios_of(spec))
+
     def change(self, spec: HapcoScene) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two low steps."""
         self.spec = spec
+        self._renewal.take(ratios_of(spec))
         self.low.values = settings_of(spec, self._built)
+        self.low.values["renewed"] = self._renewal.shares
+
+    def go_over(self, seconds: float) -> None:
+        """See Rig: Poisson's ratios."""
+        self._renewal.go_over(seconds)
+        self.low.values["renewed"] = self._renewal.shares
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """Ticks of a run in threads: where the clock cut a solve short, it is cut short again."""
