@@ -41,6 +41,11 @@ a multi-rate scene. The key `system`, `multirate`, `hapco`, `snap` or `suction`,
 key of another system is refused, with what made the scene one of its own. They share many keys;
 keys of one system only come last. Packages can bring further systems (CONTRIBUTING.md).
 
+A snap scene has no list of bodies: plug, socket, push and hold are made for each other, by one
+generator or from one set of files, and one reduced model holds them all; `[connector]` names them as
+the whole that they are. Among other bodies, as in `mixed-snap`, the plug and each part of the socket
+are bodies of their own kinds.
+
 A scene as it was written before all systems listed their bodies, with `[mobile]`, `[fixed]` and
 `[hold]` or with `[[cups]]` and `[partner]`, is read as before.
 

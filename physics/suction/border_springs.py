@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from palpo.physics.suction.cavity_rows import Walls
-from palpo.physics.suction.cup_blocks import Springs
+from palpo.physics.suction.cup_blocks import CupBlocks, Springs, make_blocks
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
 
@@ -149,3 +149,15 @@ class BorderSprings:
     def passed_on(self, growth: Array) -> Array:
         """What the problem's rows lose (n + k, ...) where the borders would grow by (m, ...)."""
         return self._half @ self._weighed(growth)
+
+
+def joined_blocks(
+    span: NDArray[np.int64], partner: Side, springs: BorderSprings | None, h: float
+) -> CupBlocks:
+    """What joins the blocks of W of several cups, whose rows begin at `span`, by their partner.
+
+    A rigid one by its six motions and by the springs between borders, one that is fixed not at all.
+    """
+    if not isinstance(partner, RigidSide):
+        return make_blocks(span, np.zeros((3 * int(span[-1]), 6)))
+    return make_blocks(span, partner.half, None if springs is None else springs.between_blocks(partner, h))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import Stop
 from palpo.physics.errors import InputError
-from palpo.physics.suction.border_springs import BorderSprings, springs_under_suction
+from palpo.physics.suction.border_springs import BorderSprings, joined_blocks, springs_under_suction
 from palpo.physics.suction.cavity_rows import Walls, fill_cavity_rows, seeped, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
 from palpo.physics.suction.contacts import (
@@ -38,7 +38,7 @@ from palpo.physics.suction.contacts import (
     recall_forces,
     remember_forces,
 )
-from palpo.physics.suction.cup_blocks import CupBlocks, make_blocks, whole
+from palpo.physics.suction.cup_blocks import CupBlocks, whole
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.enclosure import enclosure_of
 from palpo.physics.suction.found_cavities import FoundCavities, found_cavities
@@ -47,7 +47,7 @@ from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import make_gas
 from palpo.physics.suction.pressure_solver import PressureSolver
-from palpo.physics.suction.sides import Motion, RigidSide, Side, SoftSide
+from palpo.physics.suction.sides import Motion, Side, SoftSide
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
 """Columns of `Suction.times`."""
@@ -276,15 +276,9 @@ class Suction:
         fill_cavity_rows(
             w, b, self.cavity_cup, self.walls, self._yields, self.start_volume, self.sides, self.free, h
         )
-        self._blocks = None
         if self.springs is not None:
             self.springs.take_out(w, b, self.walls, self.cavity_cup, self.sides, self.free, h, span)
-        if len(span) > 2 and n:
-            if isinstance(self.partner, RigidSide):
-                springs = None if self.springs is None else self.springs.between_blocks(self.partner, h)
-                self._blocks = make_blocks(span, self.partner.half, springs)
-            else:
-                self._blocks = make_blocks(span, np.zeros((n, 6)))
+        self._blocks = joined_blocks(span, self.partner, self.springs, h) if len(span) > 2 and n else None
         self._problem = w, b
         return w, b
 
