@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
     from palpo.app.visual.rest import Shapes
 
-REHEARSED = "wire"
-
 
 class Multirate(System):
     """See System."""
@@ -87,6 +85,7 @@ class Multirate(System):
     def rehearse(self) -> None:
         """Three low periods; the bodies by themselves first, while another process compiles their kinds."""
         from palpo.app.systems.multirate.build import build_scene
+        from palpo.app.systems.multirate.rehearsal import REHEARSED, rehearse, rehearse_air
         from palpo.config.load import load_scene
         from palpo.physics.systems.members import TetMember
         from palpo.physics.systems.reductions import make_reduction
@@ -100,20 +99,8 @@ class Multirate(System):
                     slots = np.zeros(1, np.int32)
                     member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
 
-        from palpo.physics.systems.lock_step import LockStep
-
-        # so few columns that some points have none, and are displaced by themselves
-        few = load_scene(REHEARSED, ["interface.max_columns=8"])
-        lock = LockStep(build_scene(few), "krylov")
-        made = lock.high.counts.tick
-
-        def count(n: int) -> None:
-            made[0] += n
-
-        lock.advance(3 * lock.ratio, count)
-        lock.low.check()
-        lock.low.adopted()
-        lock.close()
+        rehearse()
+        rehearse_air()
 
 
 def _rigid(body: RigidBody) -> tuple[NDArray[np.float64], Any]:

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.runtime.rigs import PlainRig, Start, no_contact
 from palpo.app.systems.multirate.build import build_scene, change_scene
 from palpo.app.systems.multirate.picture import Visual
+from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.contact.problem import ContactProblem
@@ -98,6 +100,13 @@ class MultirateRig(PlainRig):
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         return self.scene.masses()
+
+    def warm_up(self, progress: Progress) -> None:
+        """See Rig."""
+        super().warm_up(progress)
+        if self.scene.air is not None:
+            with progress.stage("compiling cavities, or loading them"):
+                rehearse_air()
 
     def change(self, spec: SceneSpec) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two low steps."""
