@@ -88,16 +88,22 @@ def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False
     return surface.flipped() if surface.closed and surface.signed_volume < 0.0 else surface
 
 
+def _elements(
+    points: NDArray[Any], cells: NDArray[Any], corners: int, drop_unreferenced: bool, source: str
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Nodes and elements (m, corners) of a file's points and of its cells of one kind, checked."""
+    nodes = checks.as_points(points, source)
+    elements = checks.as_cells(cells, corners, len(nodes), "element", source)
+    return checks.drop_unreferenced(nodes, elements) if drop_unreferenced else (nodes, elements)
+
+
 def _hexes(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: str) -> HexMesh:
     strange = [kind for kind in cells if kind.startswith(SOLIDS) and kind != "hexahedron"]
     if strange:
         raise InputError(
             f"{source}: holds {strange[0]} elements beside hexahedra of eight nodes; a body takes one kind."
         )
-    nodes = checks.as_points(points, source)
-    hexes = checks.as_cells(cells["hexahedron"], 8, len(nodes), "element", source)
-    if drop_unreferenced:
-        nodes, hexes = checks.drop_unreferenced(nodes, hexes)
+    nodes, hexes = _elements(points, cells["hexahedron"], 8, drop_unreferenced, source)
     hexes = orient_hexes(nodes, hexes)
     validate_hexes(nodes, hexes, source)
     return HexMesh(nodes, hexes)
@@ -113,10 +119,7 @@ def _tets(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: s
         raise InputError(
             f"{source}: has no tetrahedra: a surface mesh cannot be a soft body; use kind rigid or static."
         )
-    nodes = checks.as_points(points, source)
-    tets = checks.as_cells(cells["tetra"], 4, len(nodes), "element", source)
-    if drop_unreferenced:
-        nodes, tets = checks.drop_unreferenced(nodes, tets)
+    nodes, tets = _elements(points, cells["tetra"], 4, drop_unreferenced, source)
     tets = orient_tets(nodes, tets)
     validate_tets(nodes, tets, source)
     return TetMesh(nodes, tets)
