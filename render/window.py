@@ -110,6 +110,15 @@ class Window:
         """Time from the publication of a snapshot until the call that shows it has returned [ms]."""
         return self._pace.latency
 
+    def figures(self) -> dict[str, object]:
+        """How it draws: frames a second, time of one, how old its state is when it is shown [ms]."""
+        return {
+            "renderer": self.renderer,
+            "frames_hz": self.frame_rate,
+            "draw_ms": self.draw_ms,
+            "latency_ms": {"p50": self.latency.p50, "p99": self.latency.p99},
+        }
+
     def at_most(self, hz: float) -> None:
         """Draw so many frames a second from now on, but never more than the renderer was said to."""
         self._pace.at_most(min(hz, self.most_hz))

@@ -16,15 +16,17 @@ from palpo.app.devices.protection import device_spec
 from palpo.app.devices.table import choose
 from palpo.app.runtime.rigs import DeviceAt, Further
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import DEVICE_OK, VirtualDevice
+from palpo.haptics.device import DEVICE_OK, VirtualDevice, send_target
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.polled import PolledThread, Watch
+from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
     from palpo.haptics.servo import Servo
+    from palpo.render.controls import Hand
 
 
 class Paths:
@@ -170,3 +172,10 @@ class Together:
         for driver in self._companions:
             driver.leave()
         return ended
+
+
+def lead(servo: Servo, hand: Hand) -> None:
+    """Bring the simulated device of a servo to where the pointer's hand is in the scene."""
+    position = positions_to_device(servo.workspace, hand.position[None])[0]
+    orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]
+    send_target(servo.device, position, orientation, hand.buttons)

@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Self
 
 from palpo.app.cli.refusal import account
+from palpo.app.report.outcome import FAILED, FINISHED
+from palpo.haptics.reasons import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 
 HANGUP = 1
 """Number of SIGHUP, which a closed console counts as, too."""
@@ -35,6 +37,26 @@ CLOSING = 4.0
 FADE = 0.1
 """Seconds after which a force that was asked to fade is said not to have."""
 CTRL_CLOSE, CTRL_LOGOFF, CTRL_SHUTDOWN = 2, 5, 6
+
+
+def ending_of(reason: int, failure: str, number: int, why: str) -> tuple[str, int]:
+    """Why a run ended, in words, and the exit status for it.
+
+    reason: the servo's own. failure: of a thread, in words, or "". number: the signal that came first, 0 for
+    none. why: what the servo's driver says of its end, or "".
+    """
+    if failure:
+        return failure, FAILED
+    if reason == STOP_EMERGENCY and not number:
+        return "emergency stop", FINISHED
+    if reason not in (RUNNING, STOP_REQUESTED, STOP_EMERGENCY):
+        return f"the servo stopped: {why or REASONS[reason]}", FAILED
+    if reason == RUNNING:
+        lost = why not in ("", REASONS[RUNNING])
+        return f"the servo stopped: {why}" if lost else "the servo did not end in time", FAILED
+    if number:
+        return WORDS[number], SIGNALLED + number
+    return "finished", FINISHED
 
 
 class Endings:

@@ -1,10 +1,25 @@
-"""Whether somebody has taken the tool yet, so that the window knows for how long to say how."""
+"""How the tool is taken, and whether somebody has, so that the window knows for how long to say it."""
+
+import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 TAKEN = 0.02
 """Way of the hand that counts as having taken the tool, in lengths of the scene."""
+
+ABOUT = 76
+"""Letters in a line that says what a scene is, at most."""
+
+
+def how_to_take(taking: Sequence[str], scene: str, about: str) -> tuple[str, tuple[str, ...]]:
+    """Title and lines of a hint: those of the device, after what the scene is where that is said."""
+    title, *lines = taking
+    told = textwrap.wrap(about, ABOUT)
+    if told:
+        title, lines = scene, [*told, f"{title}: {lines[0]}", *lines[1:]]
+    return title, tuple(lines)
 
 
 class Taking:

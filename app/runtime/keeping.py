@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +47,12 @@ def keep(session: Session, options: Options) -> Kept | None:
     seconds = int(tick_count(rig.servo)) * rig.dt
     budgets = tuple(loop.budget for loop in session.slow.loops)
     return Kept(options, Checkpoint(taken.tree, arrays), seconds, budgets)
+
+
+def options_again(session: Session) -> Options:
+    """Those of a session, with what was changed meanwhile, not recorded."""
+    kept = session.spec.origin.overrides
+    return replace(session.options, overrides=kept, record=None, baseline=False)
 
 
 def go_back(session: Session, kept: Kept) -> None:

@@ -7,36 +7,35 @@ loops where the system can be told so: on a machine without a graphics card it w
 
 from __future__ import annotations
 
-import textwrap
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import Refusal, is_refusal
+from palpo.app.devices.hands import lead
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.cards import cards
 from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
 from palpo.app.runtime.endings import SIGNALLED
-from palpo.app.runtime.first_steps import Taking
-from palpo.app.runtime.keeping import Kept, go_back, keep, scene_text
+from palpo.app.runtime.first_steps import Taking, how_to_take
+from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text
 from palpo.app.runtime.knob import Knob
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.reel import Ghost, reel_of
 from palpo.app.runtime.session import Session
-from palpo.app.runtime.sound import Ears, Mixer, Speaker, speaker
+from palpo.app.runtime.sound import Hearing
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
 from palpo.app.visual.rest import rest_picture
 from palpo.haptics.control import is_frozen
-from palpo.haptics.device import send_target
-from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
-from palpo.render.controls import Controls, Hand, key_list
+from palpo.render.controls import Controls, key_list
 from palpo.render.panel_state import Hint, Level, PanelState, Waiting
 from palpo.render.requests import Request
 
@@ -45,8 +44,6 @@ RUNNING = "running"
 SHOWN_FIRST = "a simulated hand shows it, then it is yours"
 YOURS = "yours: drag with the left button"
 """What stands in the panel while a demo runs."""
-ABOUT = 76
-"""Letters in a line that says what a scene is, at most."""
 WAITING_HZ = 5.0
 """Pictures a second, at most, until the loops run: what compiles needs the processor."""
 
@@ -60,12 +57,8 @@ class Operator(Desk):
         self._launcher.submit(int).result()
         give_way()
         super().__init__(progress, knob)
-        self._mixer = Mixer()
-        self._ears = Ears(self._mixer)
-        self._speaker: Speaker | None = None
-        self._deaf, self._muted = "", False
-        """Why there are no sounds, and whether none are wanted."""
-        self._frozen = False
+        self._hearing = Hearing()
+        self._muted = self._frozen = False
         self.next: Options | None = None
         """What to run after the present session."""
         self._cards, self._choosing = cards(), False
@@ -93,8 +86,7 @@ class Operator(Desk):
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
         self._launcher.shutdown()
-        if self._speaker is not None:
-            self._speaker.close()
+        self._hearing.close()
 
     # ---- one session after another
 
@@ -122,7 +114,7 @@ class Operator(Desk):
         while True:
             self._attend(session)
             done = session.run(self._watch, lambda start: self._launcher.submit(start).result())
-            done.result["window"] = self._measured()
+            done.result["window"] = self.window.figures()
             if self.closing or done.status > SIGNALLED:
                 return done
             if self.next is None and then is not None and not done.status:
@@ -136,16 +128,6 @@ class Operator(Desk):
             if following is None:
                 return done
             session = following
-
-    def _measured(self) -> dict[str, object]:
-        """Frames a second, time to draw one, and how old its state is when it is shown [ms]."""
-        window = self.window
-        return {
-            "renderer": window.renderer,
-            "frames_hz": window.frame_rate,
-            "draw_ms": window.draw_ms,
-            "latency_ms": {"p50": window.latency.p50, "p99": window.latency.p99},
-        }
 
     def _following(self) -> Session | None:
         """The session that the operator wants next, None to quit; one that is refused is forgotten."""
@@ -202,18 +184,15 @@ class Operator(Desk):
         self.controls.take_hold(
             pointed.port.position.copy() if led and pointed else session.rig.held, UPRIGHT
         )
-        self.controls.follow = self._lead if drives else None
+        self.controls.follow = None if pointed is None else partial(lead, pointed)
         choice, _ = session.taught
         self._held = shape_of(session.visual.geometry, held_name(session.spec))
         self._nearness = None if self._held is None else Nearness(session.visual.geometry, self._held)
         told = self._held is None or not choice.taking or choice.word in self._taught
         self._taking = None if told else Taking(session.visual.geometry.length, drives)
         self._keeping = False
-        self._ears.forget()
-        if session.spec.cues.sound and self._speaker is None and not self._deaf:
-            self._speaker, self._deaf = speaker(self._mixer)
-            if self._deaf:
-                self._say(self._deaf)
+        if deaf := self._hearing.begin(session.spec.cues.sound):
+            self._say(deaf)
         if self._muted:
             session.mute(True)
         self._status = self._said(session)
@@ -231,15 +210,6 @@ class Operator(Desk):
             self.controls = Controls(camera, self.controls.overlays)
         self._geometry, self._state, self._ghost = geometry, rest, None
         self.window.show(geometry, rest)
-
-    def _lead(self, hand: Hand) -> None:
-        """The mouse leads the simulated hand."""
-        assert self._session is not None
-        servo = self._session.pointed
-        assert servo is not None
-        position = positions_to_device(servo.workspace, hand.position[None])[0]
-        orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]
-        send_target(servo.device, position, orientation, hand.buttons)
 
     def _resume(self, session: Session) -> None:
         """After a pause the mouse goes on from where the tool is."""
@@ -265,8 +235,8 @@ class Operator(Desk):
         self._state = state
         self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
-        if self._speaker is not None and session.spec.cues.sound:
-            self._ears.listen(session.rig.servo)
+        if session.spec.cues.sound:
+            self._hearing.listen(session.rig.servo)
         if self._keeping:
             self._keep(session)
         self._look(session, state, fresh)
@@ -299,16 +269,13 @@ class Operator(Desk):
         if self._taking is None or self._taking.done or session.paused:
             return None
         choice, servo = session.taught
-        title, *lines = choice.taking
         first = servo is session.rig.servo
         at = state.held_point if first else servo.port.info["held"][0].copy()
         # two pictures have two such places
         one = np.isfinite(at).all() and not self.controls.overlays.side_by_side
         place = self._places(at[None])[0] if one else None
-        about = textwrap.wrap(session.spec.description, ABOUT)
-        if about:
-            title, lines = session.spec.title, [*about, f"{title}: {lines[0]}", *lines[1:]]
-        return Hint(title, tuple(lines), None if place is None else (float(place[0]), float(place[1])))
+        title, lines = how_to_take(choice.taking, session.spec.title, session.spec.description)
+        return Hint(title, lines, None if place is None else (float(place[0]), float(place[1])))
 
     def _panel_state(self, state: SceneState) -> PanelState:
         shown = PanelState(
@@ -363,11 +330,12 @@ class Operator(Desk):
                     # the cards hide what takes the force off
                     session.end()
             case "scene":
-                before = self._again(self._session) if self._session is not None else Options("", window=True)
+                old = self._session
+                before = Options("", window=True) if old is None else options_again(old)
                 self._go(replace(before, scene=str(request.value), overrides=(), ghost=None))
                 self._choosing = False
             case "reset" if self._session is not None:
-                again = self._again(self._session)
+                again = options_again(self._session)
                 if self._session.recorder is not None:
                     # from its start, which the one so far has not
                     again = replace(again, record=named("recording", again.scene, "h5"))
@@ -412,18 +380,12 @@ class Operator(Desk):
     def _keep(self, session: Session) -> None:
         """Keep the state once the scene stands still, and go on."""
         self._keeping = session.paused
-        kept = keep(session, self._again(session)) if session.paused else None
+        kept = keep(session, options_again(session)) if session.paused else None
         if kept is not None:
             self._kept, self._keeping = kept, False
             self._say(f"kept the state at {kept.seconds:.1f} s; z goes back to it")
             if self._resuming:
                 session.pause(False)
-
-    @staticmethod
-    def _again(session: Session) -> Options:
-        """The same with what was changed meanwhile, not recorded."""
-        kept = session.spec.origin.overrides
-        return replace(session.options, overrides=kept, record=None, baseline=False)
 
     def _record(self, session: Session) -> None:
         if session.recorder is not None:

@@ -6,6 +6,7 @@ from typing import Any
 from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.rigs import Rig
 from palpo.haptics.control import tick_count
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.physics.contact.io import write_fclib
 from palpo.physics.contact.problem import ContactProblem
@@ -36,6 +37,14 @@ class ProblemExport:
             self._kept = rig.problem()
         except InputError as refusal:
             self._kept = refusal
+
+    def run(self, rig: Rig, n: int) -> int:
+        """Make n ticks, the problem taken after the one that was asked for; how many were made."""
+        done, wanted = 0, self.tick
+        if wanted is not None and rig.lock.tick < wanted <= rig.lock.tick + n:
+            done = servo_run(rig.servo, wanted - rig.lock.tick)
+            self.take(rig)
+        return int(done + servo_run(rig.servo, n - done))
 
     def take_last(self, rig: Rig) -> None:
         """Keep that of the end, where it is the one that is wanted."""

@@ -23,18 +23,10 @@ from palpo.app.devices.device import Device, ServoDriver, Speaking
 from palpo.app.devices.hands import Paths, chosen, drive, further_hands, open_further
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.report.album import Album
-from palpo.app.report.outcome import (
-    FAILED,
-    FINISHED,
-    Outcome,
-    measured,
-    outcome_of,
-    process_age,
-    warnings_of,
-)
+from palpo.app.report.outcome import Outcome, measured, outcome_of, process_age, warnings_of
 from palpo.app.report.trace import Trace
 from palpo.app.runtime import live
-from palpo.app.runtime.endings import FADE, SIGNALLED, WORDS, Endings, errors_told
+from palpo.app.runtime.endings import FADE, Endings, ending_of, errors_told
 from palpo.app.runtime.meta import meta_of
 from palpo.app.runtime.notes import Notes
 from palpo.app.runtime.options import Options
@@ -57,7 +49,7 @@ from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import servo_baseline, servo_run
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.reasons import REASONS, RUNNING, STOP_EMERGENCY, STOP_REQUESTED
+from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import columns_of
 from palpo.haptics.servo import Servo
@@ -124,9 +116,8 @@ class Session:
     @property
     def pointed(self) -> Servo | None:
         """The servo of the hand that the window's pointer moves, if it does; once there is a rig."""
-        servos = (self.rig.servo, *self.rig.servo.led)
-        led = (servo for servo, choice in zip(servos, self.choices, strict=False) if choice.pointed)
-        return next(led, None)
+        choice, servo = self.taught
+        return servo if choice.pointed else None
 
     @property
     def taught(self) -> tuple[Device, Servo]:
@@ -159,8 +150,7 @@ class Session:
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
         path = self._path
-        duration = self.options.duration
-        rate = self.spec.rates.servo_hz
+        duration, rate = self.options.duration, self.spec.rates.servo_hz
         if duration is not None:
             self.ticks = max(1, round(duration * rate))
         else:
@@ -187,7 +177,6 @@ class Session:
 
     def _make(self, progress: Progress | None = None) -> Rig:
         """A rig at rest."""
-
         self._path = paths = Paths()
 
         def device_at(held: NDArray[np.float64]) -> VirtualDevice:
@@ -204,12 +193,11 @@ class Session:
 
     def _pacers(self, warm: Rig) -> list[Pacer]:
         """What chooses each low rate, begun with the steps of a warm rig; in lock-step nothing does."""
-        lows = warm.low, *warm.others
-        pacers = pacers_of(self.spec, warm.ratios, lows, free=not self.options.lock_step)
-        if not self.options.lock_step:
-            for pacer, times in zip(pacers, step_times(warm), strict=True):
-                pacer.begin(times)
-                self.progress.say(pacer.words())
+        free = not self.options.lock_step
+        pacers = pacers_of(self.spec, warm.ratios, (warm.low, *warm.others), free)
+        for pacer, times in zip(pacers, step_times(warm), strict=True) if free else ():
+            pacer.begin(times)
+            self.progress.say(pacer.words())
         return pacers
 
     def meta(self) -> dict[str, Any]:
@@ -341,11 +329,7 @@ class Session:
         rig = self.rig
 
         def make(n: int) -> int:
-            done, wanted = 0, self.export.tick
-            if wanted is not None and rig.lock.tick < wanted <= rig.lock.tick + n:
-                done = servo_run(rig.servo, wanted - rig.lock.tick)
-                self.export.take(rig)
-            return int(done + servo_run(rig.servo, n - done))
+            return self.export.run(rig, n)
 
         def each() -> None:
             state, fresh = self.visual.latest()
@@ -374,19 +358,8 @@ class Session:
 
     def _ending(self) -> tuple[str, int]:
         """Why the run ended, and the exit status for it."""
-        reason = int(finished_reason(self.rig.servo))
-        if self.slow.failure or self._broken:
-            return self.slow.failure or self._broken, FAILED
-        if reason == STOP_EMERGENCY and not self._endings.number:
-            return "emergency stop", FINISHED
-        if reason not in (RUNNING, STOP_REQUESTED, STOP_EMERGENCY):
-            return f"the servo stopped: {self._why or REASONS[reason]}", FAILED
-        if reason == RUNNING:
-            lost = self._why not in ("", REASONS[RUNNING])
-            return f"the servo stopped: {self._why}" if lost else "the servo did not end in time", FAILED
-        if self._endings.number:
-            return WORDS[self._endings.number], SIGNALLED + self._endings.number
-        return "finished", FINISHED
+        failure, reason = self.slow.failure or self._broken, int(finished_reason(self.rig.servo))
+        return ending_of(reason, failure, self._endings.number, self._why)
 
     def _outcome(self, columns: Any) -> Outcome:
         rig = self.rig

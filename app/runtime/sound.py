@@ -144,6 +144,34 @@ def speaker(mixer: Mixer) -> tuple[Speaker | None, str]:
         return None, f"there are no sounds: no sound card can be opened ({why})"
 
 
+class Hearing:
+    """The sounds of one run after another; the sound card is opened for the first that has any."""
+
+    def __init__(self) -> None:
+        self._mixer = Mixer()
+        self._ears = Ears(self._mixer)
+        self._speaker: Speaker | None = None
+        self._deaf = ""
+
+    def begin(self, wanted: bool) -> str:
+        """Another run begins; why it has no sounds though they are wanted, said once."""
+        self._ears.forget()
+        if not wanted or self._deaf or self._speaker is not None:
+            return ""
+        self._speaker, self._deaf = speaker(self._mixer)
+        return self._deaf
+
+    def listen(self, servo: Servo) -> None:
+        """See `Ears.listen`."""
+        if self._speaker is not None:
+            self._ears.listen(servo)
+
+    def close(self) -> None:
+        """No more sound."""
+        if self._speaker is not None:
+            self._speaker.close()
+
+
 @contextmanager
 def _hushed() -> Iterator[None]:
     """Without what the system's sound library writes to standard error where it finds no card."""
