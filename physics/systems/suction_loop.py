@@ -30,11 +30,6 @@ from palpo.physics.systems.suction_servo import SuctionServo
 
 Gains = tuple[float, float, float, float]
 
-SLOWEST_HZ = 31.5
-"""To which a slow machine lowers the rate: in steps of 100 ms a gripper let go of its plate once, as it was
-lifted; of 32 ms and less, in any order, it did not."""
-
-
 class Hand:
     """The step of a suction scene whose cup number `cup` a hand holds.
 
@@ -180,7 +175,7 @@ class SuctionLoop:
     """
 
     spares: tuple[str, ...] = ()
-    slowest_hz = SLOWEST_HZ
+    slowest_hz = 0.0
 
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
