@@ -138,7 +138,7 @@ def test_a_gripper_lifts_only_once_what_leaks_is_shut(valve, lifted):
 
 @pytest.mark.parametrize("lengths", [(0.1,), (0.1, 0.01, 0.032)])
 def test_a_gripper_holds_its_plate_in_steps_of_any_length_until_it_is_vented(lengths):
-    """With borders that stay where a step began the plate goes as it is lifted, at 2.7 s in steps of 100 ms."""
+    """With borders that stay where a step began it goes as it is lifted, in steps of 100 ms at 2.7 s."""
     made = build(load_scene("suction-gripper"))
     suction, k = made.suction, 0
     start = suction.partner.body.x[0, 1]
