@@ -30,6 +30,7 @@ from palpo.physics.systems.suction_servo import SuctionServo
 
 Gains = tuple[float, float, float, float]
 
+
 class Hand:
     """The step of a suction scene whose cup number `cup` a hand holds.
 
