@@ -5,7 +5,7 @@ import pytest
 
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.contact.solvers import homotopy
+from palpo.physics.contact.solvers import homotopy, path_following
 from palpo.physics.contact.solvers.homotopy import Walk
 from palpo.physics.contact.solvers.registry import find_solver
 from tests.contact.stored import HARD, in_cones, stored
@@ -105,7 +105,7 @@ def test_the_walk_goes_round_a_fold_at_which_newton_stalls(monkeypatch):
 
     Without Newton's help, so that it is the walk alone.
     """
-    monkeypatch.setattr(homotopy, "POLISH", 0)
+    monkeypatch.setattr(path_following, "POLISH", 0)
     found = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

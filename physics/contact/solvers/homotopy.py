@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual, runaway
-from palpo.physics.contact.solvers import semi_smooth_newton
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
+from palpo.physics.contact.residual import relative_residual
+from palpo.physics.contact.solvers.path_following import follow
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
 from palpo.physics.contact.solvers.scaling import unit_cones
 
@@ -58,9 +58,6 @@ is raised by COARSER, up to COARSEST, where no step succeeds: rounding in a near
 
 FADED = 1e-6
 """Slope of a contact's P_t below which it is taken as open: its rows are not factored."""
-
-POLISH, BITES, BITE, SINCE = 12, 3, 0.1, 0.5
-"""Steps of Newton, of which so many must bring the residual to a share; t over that of the last try."""
 
 STILL = 1e-13
 """t at which there is nothing more to follow."""
@@ -255,7 +252,20 @@ class Walk:
         border[-1] = -1.0
         metric = _Metric(self.x, 1.0)
         self.factor = _Factor(self.path, self.path.at(self.x, 1.0), metric, border)
-        self.sign, self.factors = self.factor.sign, 1
+        self.sign, self.factors, self.tried = self.factor.sign, 1, 1.0
+
+    @property
+    def left(self) -> float:
+        return self.t
+
+    @property
+    def ended(self) -> bool:
+        return self.t <= STILL
+
+    @property
+    def force(self) -> Array:
+        """r, shape (3 n,), in the cones [N]."""
+        return self.path.force(self.x)
 
     @property
     def t(self) -> float:
@@ -313,52 +323,6 @@ def solve(problem: ContactProblem, stop: Stop, *, middle: bool = True) -> Contac
     one met on the way. middle: whether that way is taken at all.
     """
     started, best = perf_counter(), starting_force(problem)
-    least, bound = relative_residual(problem, best), runaway(problem)
-    if least <= stop.tolerance:
-        return judge(problem, stop, best, 0, "converged", started)
-    newton = semi_smooth_newton.make_semi_smooth(problem.n_contacts)
-    w, done = np.ascontiguousarray(problem.w), 0
-    for again in (False, True) if middle else (True,):
-        walk, spent, tried = Walk(problem, best if again else None), 0, 1.0
-        while walk.t > STILL and walk.step():
-            r = walk.path.force(walk.x)
-            error = relative_residual(problem, r)
-            if error < least and np.linalg.norm(r) <= bound:
-                least, best = error, r
-            left = stop.max_iterations - done - walk.factors - spent
-            if error < 0.1 and walk.t < SINCE * tried and least > stop.tolerance and left > 0:
-                tried = walk.t
-                found, error, steps = polish(problem, w, r, stop.tolerance, bound, min(POLISH, left), newton)
-                spent += steps
-                if error < least:
-                    least, best = error, found
-            spare = stop.max_iterations - done - walk.factors - spent
-            if least <= stop.tolerance or spare <= 0 or perf_counter() - started >= stop.seconds:
-                reason: Reason = "iterations" if spare <= 0 else "time"
-                return judge(problem, stop, best, done + walk.factors + spent, reason, started)
-        done += walk.factors + spent
-    return judge(problem, stop, best, done, "stalled", started)
-
-
-def polish(
-    problem: ContactProblem,
-    w: Array,
-    r: Array,
-    tolerance: float,
-    bound: float,
-    most: int,
-    a: semi_smooth_newton.SemiSmooth,
-) -> tuple[Array, float, int]:
-    """Newton's force from r, its residual and steps; given up where it does not bite."""
-    s = semi_smooth_newton
-    s.begin(w, problem.b, problem.mu, r, a)
-    mark = float(a.state[s.LEAST])
-    for step in range(1, most + 1):
-        code = s.advance(w, problem.b, problem.mu, tolerance, bound, 1, a)
-        if code != s.CONTINUE:
-            break
-        if step % BITES == 0:
-            if a.state[s.LEAST] > BITE * mark:
-                break
-            mark = float(a.state[s.LEAST])
-    return a.r.copy(), float(a.state[s.LEAST]), int(a.count[s.STEPS])
+    least = relative_residual(problem, best)
+    walks = [lambda _: Walk(problem), lambda force: Walk(problem, force)]
+    return follow(problem, stop, started, best, least, walks if middle else walks[1:])

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual, runaway
+from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
+from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import semi_smooth_newton
-from palpo.physics.contact.solvers.homotopy import POLISH, SINCE, polish
+from palpo.physics.contact.solvers.path_following import follow
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
 from palpo.physics.kernels import kernel
 
@@ -89,12 +89,21 @@ class Walk:
         semi_smooth_newton.begin(self.w, self.b, self.mu, np.zeros(3 * n), self.a)
         self.right = np.zeros((2, 3 * n))
         self.factors = self.flips = 0
+        self.tried = np.inf
         self.s = max(0.0, float((-self.b[0::3] / lift)[self.moves].max(initial=0.0)))
         self.a.status[:] = OPEN
         self._place(self.a.r, self.s)
         self.sign = self._factor()
         self.way = -self.sign
         """ds times the sign of det dF/dr, all along the path."""
+
+    @property
+    def left(self) -> float:
+        return self.s
+
+    @property
+    def ended(self) -> bool:
+        return self.s <= 0.0
 
     @property
     def force(self) -> Array:
@@ -304,33 +313,10 @@ def solve(problem: ContactProblem, stop: Stop, *, first: int = 0, walks: int = W
     start is only given back where no force on the way is better.
     """
     started, best = perf_counter(), starting_force(problem)
-    least, bound = relative_residual(problem, best), runaway(problem)
+    least = relative_residual(problem, best)
     nothing = relative_residual(problem, np.zeros_like(best))
     if nothing < least:  # a path from where nothing touches may begin at its end
         least, best = nothing, np.zeros_like(best)
-    if least <= stop.tolerance:
-        return judge(problem, stop, best, 0, "converged", started)
-    newton = semi_smooth_newton.make_semi_smooth(problem.n_contacts)
-    w, done = np.ascontiguousarray(problem.w), 0
-    for number in range(first, first + walks):
-        walk, spent, tried = Walk(problem, lift_of(problem.n_contacts, number)), 0, np.inf
-        while walk.s > 0.0 and walk.step():
-            r = walk.force
-            if not np.linalg.norm(r) <= bound:
-                break
-            error = relative_residual(problem, r)
-            if error < least:
-                least, best = error, r
-            left = stop.max_iterations - done - walk.factors - spent
-            if error < 0.1 and walk.s < SINCE * tried and least > stop.tolerance and left > 0:
-                tried = walk.s
-                found, error, steps = polish(problem, w, r, stop.tolerance, bound, min(POLISH, left), newton)
-                spent += steps
-                if error < least:
-                    least, best = error, found
-            spare = stop.max_iterations - done - walk.factors - spent
-            if least <= stop.tolerance or spare <= 0 or perf_counter() - started >= stop.seconds:
-                reason: Reason = "iterations" if spare <= 0 else "time"
-                return judge(problem, stop, best, done + walk.factors + spent, reason, started)
-        done += walk.factors + spent
-    return judge(problem, stop, best, done, "stalled", started)
+    lifts = [lift_of(problem.n_contacts, number) for number in range(first, first + walks)]
+    begin = [lambda _, lift=lift: Walk(problem, lift) for lift in lifts]
+    return follow(problem, stop, started, best, least, begin)
