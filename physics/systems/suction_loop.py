@@ -30,6 +30,10 @@ from palpo.physics.systems.suction_servo import SuctionServo
 
 Gains = tuple[float, float, float, float]
 
+SLOWEST_HZ = 31.5
+"""To which a slow machine lowers the rate. In steps of 100 ms a gripper that is led in threads can let go of its
+plate early; of 32 ms and less, in any order, none did."""
+
 
 class Hand:
     """The step of a suction scene whose cup number `cup` a hand holds.
@@ -176,7 +180,7 @@ class SuctionLoop:
     """
 
     spares: tuple[str, ...] = ()
-    slowest_hz = 0.0
+    slowest_hz = SLOWEST_HZ
 
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
