@@ -31,8 +31,8 @@ from palpo.physics.systems.suction_servo import SuctionServo
 Gains = tuple[float, float, float, float]
 
 SLOWEST_HZ = 31.5
-"""To which a slow machine lowers the rate. In steps of 100 ms a gripper that is led in threads can let go of its
-plate early; of 32 ms and less, in any order, none did."""
+"""To which a slow machine lowers the rate: in steps of 100 ms a gripper that is led in threads may let go of
+its plate early."""
 
 
 class Hand:
