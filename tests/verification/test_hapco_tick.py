@@ -424,7 +424,7 @@ def test_part_of_the_way_to_another_poissons_ratio_compliance_and_sag_are_that_p
     for share in (0.0, 0.3, 1.0):
         state, handle = renewed(share)
         lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
-        n = 3 * int(state.engine.contacts.count[0])
+        n = 3 * int(state.engine.contacts.count[0]["found"])
         w[share] = np.empty((n, n))
         whole_matrix(handle, w[share])
         state, handle = renewed(share, gravity=(0.0, -9.81, 0.0))
