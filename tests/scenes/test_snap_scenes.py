@@ -133,9 +133,32 @@ def test_a_change_of_friction_reaches_the_servo_with_the_frame_of_its_low_step_a
     same = (force(c) == force(plain)).all(axis=1)
     assert same[:first].all() and not same[first]
     # on ramps of 45 degrees: tan(45 - atan mu) for the same spread, once the hand has given way
-    # over ticks enough that those in which a further point is met do not count
+    # over ticks enough that the leaps at counts of the encoder do not matter
     with_less, with_all = (np.median(np.abs(force(columns)[500:600, 1])) for columns in (c, plain))
     assert with_less < 0.9 * with_all
+
+
+def test_a_press_leaps_where_the_encoder_counts_alone_and_by_what_the_hold_gives_for_a_count(tmp_path):
+    """A target that leaps by d in a step T is followed with h = D (V - W) + K eh, W = d / T
+    (palpo.physics.dynamics.admittance): a plug that is free takes Mh^-1 (D + K T / 2) W of it, one that is
+    stuck nothing."""
+    session = Session(replace(PRESS, record=tmp_path / "run.h5"))
+    session.prepare()
+    session.run()
+    plug = session.rig.state.snap.plug.model
+    follow, heavy = plug.follow[1, 1], 2.0 * plug.mass[1, 1] / plug.step
+    c, pressed = columns_of(tmp_path / "run.h5"), slice(310, None)
+    leaps, counts = (np.diff(values[pressed]) for values in (force(c)[:, 1], c["py"]))
+    at = np.flatnonzero(counts)
+    assert at.size > 0
+    stuck = -follow * counts[at] / plug.step
+    free = heavy / (heavy + follow) * stuck
+    assert (leaps[at] * np.sign(stuck) > np.abs(free)).all()
+    assert (np.abs(leaps[at]) < np.abs(stuck)).all()
+    # what a leap has stirred dies away in a few ticks
+    still = np.array([not counts[max(0, k - 8) : k + 1].any() for k in range(counts.size)])
+    assert still.sum() > 100
+    assert np.abs(leaps[still]).max() < 0.1 * np.abs(free).min()
 
 
 @pytest.mark.parametrize("scene", ["snap", "snap-lan"])
