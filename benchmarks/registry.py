@@ -22,7 +22,7 @@ __all__ = ["BENCHES", "print_bench"]
 
 
 def _robots() -> dict[str, Any]:
-    """Steps a second of `palpo/Snap-v1` in a batch, and of one environment."""
+    """Steps a second of `palpo/Snap-v1` in a batch, of one environment, and of a batch on each processor."""
     from palpo.benchmarks.robots import robots  # Gymnasium is an extra
 
     return robots()

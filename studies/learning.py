@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,11 +20,13 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.app.cli.progress import Progress
-from palpo.studies.claims import Skipped
+from palpo.studies.claims import Line, Reported, Skipped, at_least
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 FIRST_JUDGED = 1_000_000
 """Seed of the first episode that judges; training's are drawn from another."""
+SHOULD = 95.0
+"""Good ends that are asked of what has learned [%]."""
 
 Observation = NDArray[np.float32]
 Policy = Callable[[Observation], Any]
@@ -36,6 +38,46 @@ def need_stable_baselines() -> None:
         import stable_baselines3  # noqa: F401
     except ImportError:
         raise Skipped("Stable-Baselines3 is not installed: pip install 'palpo[robots]'") from None
+
+
+class Task(NamedTuple):
+    """What a study has a policy learn."""
+
+    plural: str  # what ends well, as "cubes"
+    done: str  # the entry of `info` that says whether an episode ended well, and its verb
+    title: str  # of the table
+    trained_in: Callable[[], Any]  # a vector environment to train in, which begins anew in the same step
+    judged_in: Callable[[], Any]
+    sent: Callable[[Any], Any]  # what environments are told for an agent's actions (n, k)
+    others: dict[str, Policy]  # policies beside it by name, the blind one first
+    steps: int  # of all environments together, in training
+    episodes: int  # that judge a policy
+    settings: dict[str, Any]  # of SAC
+    step: str  # what a step is
+
+
+def learn(task: Task, out: Path) -> list[Line]:
+    """Train, judge all policies, and write table, curve and the policy's weights."""
+    from palpo.studies.learning_batch import Batch
+
+    progress = Progress()
+    with progress.stage("environments to train in"):
+        batch = Batch(task.trained_in(), task.sent, task.done)
+    trained, minutes = train(batch, task.steps, out, progress, **task.settings)
+    rows, judged = [], task.judged_in()
+    for name, policy in (*task.others.items(), ("trained", trained)):
+        with progress.stage(f"judging: {name}"):
+            rows.append(judge(name, judged, policy, task.episodes, task.done))
+    judged.close()
+    write(out, rows, batch.ends, task.title)
+    wells = [row[f"{task.done}_percent"] for row in rows]
+    return [
+        at_least(f"{task.plural} {task.done} by what has learned", wells[-1], SHOULD, "%",
+                 "under the default errors"),
+        *(Reported(f"{task.plural} {task.done} by: {name}", well, "%", "the same seeds")
+          for name, well in zip(task.others, wells[:-1], strict=True)),
+        Reported("time of training", minutes, "min", f"{task.steps} {task.step}, on this machine"),
+    ]  # fmt: skip
 
 
 def train(batch: Any, steps: int, out: Path, progress: Progress, **settings: Any) -> tuple[Policy, float]:
@@ -79,12 +121,10 @@ def judge(name: str, env: Any, policy: Policy, episodes: int, done: str) -> dict
     }  # fmt: skip
 
 
-def write(
-    out: Path, rows: list[dict[str, Any]], ends: list[tuple[int, float, bool]], title: str, should: float
-) -> None:
-    """learning.csv and the table of policies; learning.png of what training came to; should: wanted [%]."""
+def write(out: Path, rows: list[dict[str, Any]], ends: list[tuple[int, float, bool]], title: str) -> None:
+    """learning.csv and the table of policies; learning.png of what training came to."""
     write_csv(out / "learning.csv", rows)
-    save_figure(out / "learning.png", 3.2, partial(_draw, ends=ends, should=should))
+    save_figure(out / "learning.png", 3.2, partial(_draw, ends=ends))
     table = Table(
         *(name.replace("_percent", " [%]").replace("_", " ") for name in rows[0]),
         title=title,
@@ -95,7 +135,7 @@ def write(
     Console(highlight=False).print(table)
 
 
-def _draw(figure: Figure, ends: list[tuple[int, float, bool]], should: float) -> None:
+def _draw(figure: Figure, ends: list[tuple[int, float, bool]]) -> None:
     """Good ends and returns of the last hundred episodes while training."""
     left, right = figure.subplots(1, 2)
     if not ends:
@@ -106,4 +146,4 @@ def _draw(figure: Figure, ends: list[tuple[int, float, bool]], should: float) ->
     for ax, values, what in ((left, 100.0 * well, "ended well [%]"), (right, returns, "return")):
         ax.plot(steps[window - 1 :], np.convolve(values, mean, "valid"), color=COLOURS["krylov"], lw=1.2)
         ax.set(xlabel="steps of training", ylabel=f"{what}, mean of {window} episodes")
-    left.axhline(should, color=COLOURS["faint"], ls=":", lw=1.0)
+    left.axhline(SHOULD, color=COLOURS["faint"], ls=":", lw=1.0)
