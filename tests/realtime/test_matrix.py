@@ -12,8 +12,8 @@ import pytest
 
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import publish
+from palpo.app.runtime.keeping import options_again
 from palpo.app.runtime.live import live_keys
-from palpo.app.runtime.operator import Operator
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
@@ -145,6 +145,6 @@ def test_in_threads_it_is_paused_stepped_changed_reset_and_repeated(scene, tmp_p
     assert (done.result["exit_reason"], done.status) == ("finished", FINISHED)
     assert (read_recording(path).columns["flags"] & PAUSING).any()
     assert_repeated(path, asked)
-    again = Session(replace(Operator._again(session), duration=0.05))
+    again = Session(replace(options_again(session), duration=0.05))
     again.prepare()
     assert again.run().status == FINISHED
