@@ -19,7 +19,7 @@ DWELL = 10
 """Steps for which it stays pressed."""
 MOST = 500
 """Steps of an episode."""
-NEARER = 0.5
+NEARER = 2.0
 """Pay in training for each 10 mm by which the cup comes nearer to where the middle is seen."""
 FLAT = ("bodies.cube.geometry.divisions=[8, 1, 8]",)
 """The cube is as flat with fewer triangles, and a step 8% quicker. A coarser cup is stiffer, and holds where
