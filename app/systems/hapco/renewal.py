@@ -47,7 +47,7 @@ class Making(threading.Thread):
             made = self._body.with_poisson_ratio(self.ratio, cache_folder("compliance"), self._come_to)
         except Cancelled:
             return
-        except (ValueError, MemoryError) as error:
+        except (ValueError, ArithmeticError, RuntimeError, OSError, MemoryError) as error:
             self.error = str(error) or "there is not enough memory"
             return
         self.seconds = perf_counter() - start

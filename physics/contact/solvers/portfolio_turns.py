@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import (
     admm,
@@ -235,10 +236,8 @@ def lift(run: Run, turn: int) -> None:
     """The solution followed from where nothing touches, by another lift in each round."""
     if run.over:
         return
-    seconds = run.stop.seconds - (perf_counter() - run.started)
     most = min(LIFTED * turn * run.problem.n_contacts, run.left)
-    part = replace(run.stop, max_iterations=most, seconds=seconds)
-    found = lifting.solve(replace(run.problem, warm=run.best), part, first=turn - 1, walks=1)
+    found = lifting.solve(replace(run.problem, warm=run.best), _rest(run, most), first=turn - 1, walks=1)
     run.spend(found.iterations, found.residual, found.r)
 
 
@@ -246,10 +245,13 @@ def walk(run: Run, middle: bool) -> None:
     """The central path followed round its folds, from its middle or not, then from near the best force."""
     if run.over:
         return
-    seconds = run.stop.seconds - (perf_counter() - run.started)
-    part = replace(run.stop, max_iterations=run.left, seconds=seconds)
-    found = homotopy.solve(replace(run.problem, warm=run.best), part, middle=middle)
+    found = homotopy.solve(replace(run.problem, warm=run.best), _rest(run, run.left), middle=middle)
     run.spend(found.iterations, found.residual, found.r)
+
+
+def _rest(run: Run, most: int) -> Stop:
+    """So many units at most, in the time that is left."""
+    return replace(run.stop, max_iterations=most, seconds=run.stop.seconds - (perf_counter() - run.started))
 
 
 def alternate(run: Run, length: int) -> None:
