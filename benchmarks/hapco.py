@@ -22,7 +22,7 @@ from palpo.physics.engine.working_set import SOLVES
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import kernel
-from palpo.physics.systems.hapco_tick import feedback, pose, publish_picture, take_settings, tick
+from palpo.physics.systems.hapco.tick import feedback, pose, publish_picture, take_settings, tick
 from palpo.studies.runs import scene_path
 
 SCENES = {16: "hapco-16", 36: "hapco-block", 66: "hapco-66", 256: "hapco-many"}

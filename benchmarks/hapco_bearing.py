@@ -26,7 +26,7 @@ from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import kernel
-from palpo.physics.systems import hapco_multirate, hapco_tangent, hapco_tick
+from palpo.physics.systems.hapco import tangent, tick, two_rates
 from palpo.studies.runs import scene_path
 
 Floats = NDArray[np.float64]
@@ -195,7 +195,7 @@ def time_tangent(m, port, positions, ns, force, bear, scratch):
     for k in range(ns.shape[0]):
         _lead(port, positions[k])
         start = now_ns(scratch)
-        if hapco_tangent.tick(m) != OK:
+        if tangent.tick(m) != OK:
             return k
         ns[k] = now_ns(scratch) - start
         _book(port, force, bear, k)
@@ -208,7 +208,7 @@ def time_multirate(m, port, positions, ns, force, bear, scratch):
     for k in range(ns.shape[0]):
         _lead(port, positions[k])
         start = now_ns(scratch)
-        if hapco_multirate.tick(m) != OK:
+        if two_rates.tick(m) != OK:
             return k
         ns[k] = now_ns(scratch) - start
         _book(port, force, bear, k)
@@ -221,7 +221,7 @@ def time_whole(s, port, positions, ns, force, bear, scratch):
     for k in range(ns.shape[0]):
         _lead(port, positions[k])
         start = now_ns(scratch)
-        if hapco_tick.tick(s) != OK:
+        if tick.tick(s) != OK:
             return k
         ns[k] = now_ns(scratch) - start
         _book(port, force, bear, k)

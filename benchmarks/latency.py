@@ -24,8 +24,8 @@ from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.recording import read_recording
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import make_servo
-from palpo.physics.systems.callback import high_rate_tick, tick_data
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.callback import high_rate_tick, tick_data
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 SCENE = "probe"
 KINDS: tuple[str, ...] = get_args(Interface.model_fields["kind"].annotation)

@@ -16,8 +16,8 @@ from palpo.benchmarks.timing import (
     within,
 )
 from palpo.config.load import load_scene
-from palpo.physics.systems.high_rate import run_ticks
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.high_rate import run_ticks
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 SETTLE = 600
 

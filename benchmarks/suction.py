@@ -18,7 +18,7 @@ from palpo.config.load import load_scene
 from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.path import waypoint_path
 from palpo.physics.suction.contacts import LOST
-from palpo.physics.systems.suction import HISTORY, STAGES
+from palpo.physics.systems.suction.step import HISTORY, STAGES
 
 SCENES = {
     "suction-plane": (451.39, 10.0),

@@ -10,7 +10,7 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.systems.high_rate import (
+from palpo.physics.systems.multirate.high_rate import (
     feedback,
     h1_pose,
     h2_free_motion,
@@ -20,7 +20,7 @@ from palpo.physics.systems.high_rate import (
     take_frame,
     tick,
 )
-from palpo.physics.systems.state_report import publish_state
+from palpo.physics.systems.multirate.state_report import publish_state
 
 STAGES = (
     "H1 pose", "take frame", "H2 free motion", "H3 violation", "H4-H5 compliance and solve", "H6 correct",

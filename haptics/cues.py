@@ -40,7 +40,7 @@ STUCK = 0.03
 """Seconds of sticking before a slip."""
 QUICKLY, FALLEN, FELT = 0.02, 0.5, 0.3
 """A click is a fall of the force from at least FELT [N] to this share within this time [s]
-(palpo.physics.systems.click)."""
+(palpo.physics.systems.snap.click)."""
 BRISK = 0.1
 """Speed of the hand [m/s] from which on an event is at its strongest."""
 

@@ -17,8 +17,8 @@ from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import SolidMesh
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.systems.hapco import Interaction, StepResult
-from palpo.physics.systems.hapco_detection import Detection
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import Interaction, StepResult
 
 Side = Literal["left", "right", "bottom", "top"]
 

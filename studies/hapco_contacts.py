@@ -26,8 +26,8 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.solvers import anderson, gauss_seidel
 from palpo.physics.contact.solvers.family import uzawa
-from palpo.physics.systems.hapco import Interaction
-from palpo.physics.systems.hapco_detection import Detection
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.studies import dense_visits
 from palpo.studies.claims import Claim, Line, Reported, at_most
 from palpo.studies.hapco_benches import (

@@ -30,7 +30,7 @@ from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import without_delassus
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.contact.unassembled import UnassembledProblem
-from palpo.physics.systems.hapco import Interaction, StepResult
+from palpo.physics.systems.hapco.interaction import Interaction, StepResult
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most
 from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import PAIRS, lead, make_interaction, penetration, sliding

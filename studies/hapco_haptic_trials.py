@@ -22,7 +22,7 @@ from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.port import make_port
-from palpo.physics.systems.hapco import Interaction
+from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.studies.rows import Row
 from palpo.studies.runs import legs
 

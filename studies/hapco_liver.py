@@ -17,8 +17,8 @@ from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.io import read_tet_mesh
-from palpo.physics.systems.hapco import Interaction, StepResult
-from palpo.physics.systems.hapco_detection import Detection
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import Interaction, StepResult
 from palpo.render.gl import RenderUnavailable
 from palpo.render.offscreen import render_picture
 from palpo.studies.claims import Claim, Skipped, at_most

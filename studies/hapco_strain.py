@@ -18,8 +18,8 @@ from palpo.physics.bodies.large_strain import LargeStrainBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.mesh.generate import block
-from palpo.physics.systems.hapco import Interaction
-from palpo.physics.systems.hapco_detection import Detection
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.studies.claims import Line, Reported, at_most, close_to
 from palpo.studies.hapco_benches import BENCHES, CM, MATERIALS, lead, side_nodes
 from palpo.studies.rows import Row, pick

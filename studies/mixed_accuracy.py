@@ -23,7 +23,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from palpo.config.load import load_scene
-from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.studies.claims import Claim, Line, Reported, at_most
 from palpo.studies.force_errors import Floats, compare
 from palpo.studies.rows import Row

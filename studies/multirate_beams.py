@@ -16,8 +16,8 @@ from scipy.optimize import curve_fit
 
 from palpo.physics.bodies.chain import add_elastic
 from palpo.physics.bodies.chain_body import ChainBody
-from palpo.physics.systems.hold import STIFFNESS, TURN_STIFFNESS
-from palpo.physics.systems.literal import Paper
+from palpo.physics.systems.multirate.hold import STIFFNESS, TURN_STIFFNESS
+from palpo.physics.systems.multirate.literal import Paper
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.runs import Drive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv

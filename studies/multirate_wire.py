@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 from palpo.physics.bodies.chain_body import ChainBody
-from palpo.physics.systems.hold import STIFFNESS, TURN_STIFFNESS
+from palpo.physics.systems.multirate.hold import STIFFNESS, TURN_STIFFNESS
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, legs

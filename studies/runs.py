@@ -12,7 +12,7 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.haptics.path import waypoint_path
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 Floats = NDArray[np.float64]
 Watch = Callable[["Drive"], None]

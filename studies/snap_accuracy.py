@@ -23,10 +23,10 @@ from palpo.app.cli.progress import Progress
 from palpo.physics.fem import identification
 from palpo.physics.mesh.connectors.connector import Connector
 from palpo.physics.reduction.linear_model import linear_model
-from palpo.physics.systems.click import Click, click
-from palpo.physics.systems.snap_insertion import Insertion
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_numerics import reduced_bases, segment_models
+from palpo.physics.systems.snap.click import Click, click
+from palpo.physics.systems.snap.insertion import Insertion
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.numerics import reduced_bases, segment_models
 from palpo.studies.claims import Claim, Line, Reported, at_most, close_to
 from palpo.studies.snap_models import (
     DISTANCES,

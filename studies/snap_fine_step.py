@@ -1,7 +1,7 @@
 """The step of a reference of snap connectors, by other means than the models that it judges (002, V-C).
 
-Nothing is shared with the step of `physics.systems.snap` but the matrices of the elements, the hold and the
-law of contact: the whole body by a sparse factor, points on both sides, those of the socket against the
+Nothing is shared with the step of `physics.systems.snap.step` but the matrices of the elements, the hold and
+the law of contact: the whole body by a sparse factor, points on both sides, those of the socket against the
 plug's triangles and those of the plug against the socket's deformed ones, all contacts that press, without
 clusters, solved to 1e-8, at a tenth of the step. `studies.snap_reference` keeps what was computed so.
 """
@@ -32,7 +32,7 @@ from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.reduction.cyclic import equal_motions
 from palpo.physics.reduction.linear_model import linear_model
-from palpo.physics.systems.snap_numerics import Numerics
+from palpo.physics.systems.snap.numerics import Numerics
 from palpo.studies.snap_ring import beside_meridian, felt_of, on_meridian
 
 SPACING = 0.25e-3

@@ -29,9 +29,9 @@ from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.tick import begin, end, feel, find, looks
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.connectors import two_prong
-from palpo.physics.systems.snap import book
-from palpo.physics.systems.snap_insertion import Insertion
-from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap.insertion import Insertion
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.step import book
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.snap_models import (
     DISTANCES,
@@ -151,7 +151,7 @@ def timed(model: SnapModel, path: NDArray, ns: NDArray[np.int64], met: NDArray[n
 
 @kernel
 def time_steps(s, positions, orientation, ns, met, scratch):
-    """palpo.physics.systems.snap.step, with a clock after each stage, whose rounds are added up."""
+    """palpo.physics.systems.snap.step.step, with a clock after each stage, whose rounds are added up."""
     e = s.engine
     for k in range(positions.shape[0]):
         at, now = ns[k], now_ns(scratch)

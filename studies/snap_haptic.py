@@ -32,8 +32,8 @@ from palpo.haptics.device import VirtualDevice
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
-from palpo.physics.systems.click import Click, click
-from palpo.physics.systems.snap_insertion import Insertion
+from palpo.physics.systems.snap.click import Click, click
+from palpo.physics.systems.snap.insertion import Insertion
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.snap_models import SCENES, Row, columns
 from palpo.studies.tables import COLOURS, save_figure, write_csv

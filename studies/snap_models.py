@@ -17,9 +17,9 @@ from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.collision.io import find_network
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.connectors.connector import GIVE, Connector
-from palpo.physics.systems.snap_insertion import Insertion, Series
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_numerics import Numerics
+from palpo.physics.systems.snap.insertion import Insertion, Series
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.numerics import Numerics
 
 Row = dict[str, Any]
 

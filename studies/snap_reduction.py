@@ -26,8 +26,8 @@ from palpo.physics.reduction.error_norm import error_norm
 from palpo.physics.reduction.joining import coupling_nodes
 from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, vibration_modes
 from palpo.physics.reduction.modal import modal
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_numerics import segment_models
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.numerics import segment_models
 from palpo.studies.claims import Line, Reported, at_most
 from palpo.studies.snap_models import Case, Row, case_of, columns, exact_distance, insert
 from palpo.studies.tables import COLOURS, save_figure, write_csv

@@ -24,7 +24,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.mesh.connectors import buckle, cap, lan, two_prong
 from palpo.physics.mesh.connectors.connector import Connector, Prong, with_true_corners
 from palpo.physics.mesh.connectors.registry import KINDS
-from palpo.physics.systems.snap_numerics import Numerics
+from palpo.physics.systems.snap.numerics import Numerics
 from palpo.studies.snap_fine_step import MILLISECOND, TOLERANCE, How, Reference
 
 AROUND = 96

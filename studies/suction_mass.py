@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
 from palpo.studies.suction_runs import (
     GRAVITY,

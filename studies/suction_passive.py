@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from palpo.physics.mesh.cups import CUPS
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.suction_runs import CLEARANCE, THESIS, Trace, changes, largest, lead, spread
 from palpo.studies.tables import COLOURS, save_figure, write_csv

@@ -19,7 +19,7 @@ from palpo.config.load import load_scene
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
 from palpo.physics.suction.contacts import COUNT
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 
 Floats = NDArray[np.float64]
 Waypoint = tuple[float, float]

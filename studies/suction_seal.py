@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 from palpo.studies.claims import Line, Reported, at_least
 from palpo.studies.suction_curvature import FLATNESSES, half_cylinder
 from palpo.studies.suction_mass import MASSES

@@ -31,7 +31,7 @@ from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
-from palpo.physics.systems.quasistatic_tool import QuasistaticTool
+from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 
 NO_TRIANGLES = np.zeros((0, 3), np.int32)
 NO_EDGES = np.zeros((0, 2), np.int32)

@@ -24,7 +24,7 @@ from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
 from palpo.physics.mesh.connectors.registry import KINDS
-from palpo.physics.systems.snap_travel import Travel, push_and_pull
+from palpo.physics.systems.snap.travel import Travel, push_and_pull
 
 Row = dict[str, Any]
 

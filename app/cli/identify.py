@@ -15,8 +15,8 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.systems.snap.build import field_of, numerics_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.schema.connector import FilesConnector
-from palpo.physics.systems.snap_identification import Constant, Constants, Curve, beside, insertion_constants
-from palpo.physics.systems.snap_travel import push_in
+from palpo.physics.systems.snap.identification import Constant, Constants, Curve, beside, insertion_constants
+from palpo.physics.systems.snap.travel import push_in
 
 TRAVEL, TIME, FORCE = "travel_m", "time_s", "force_N"
 

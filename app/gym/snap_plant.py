@@ -20,9 +20,9 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.mesh.connectors.connector import GIVE, Connector
 from palpo.physics.mesh.connectors.registry import KINDS
-from palpo.physics.systems.snap_episode import make_episode
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_servo import make_servo
+from palpo.physics.systems.snap.episode import make_episode
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.servo import make_servo
 
 Floats = NDArray[np.float64]
 QUICK = ("connector.mesh=coarse", "contact.spacing=0.002", "solver.name=gauss-seidel")

@@ -11,7 +11,7 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.drawn import known_only
 from palpo.app.gym.snap_plant import BACK, BOUND, BREAKING, COST, LATCHED, TICKS, Plant, Rig
 from palpo.physics.math3 import quat_from_rotvec, quat_multiply
-from palpo.physics.systems.snap_episode import SEEN, SENSED, advance_all, advance_one, claims
+from palpo.physics.systems.snap.episode import SEEN, SENSED, advance_all, advance_one, claims
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

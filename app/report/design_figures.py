@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from palpo.app.cli.design import short_names
 from palpo.app.report.figures import BLUE, FAINT, INK, LOOK, WIDTH
 from palpo.physics.fem.stress import NodalLoad
-from palpo.physics.systems.snap_travel import Travel, bearing
+from palpo.physics.systems.snap.travel import Travel, bearing
 
 if TYPE_CHECKING:
     from palpo.app.cli.design import Found, Limits, Row

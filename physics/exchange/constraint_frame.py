@@ -28,7 +28,8 @@ FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
 # Entries of ConstraintFrame.settings: what an operator may change while a scene runs. The hold's gains take
-# four (palpo.physics.systems.hold.Hold.gain), the device's side two (palpo.physics.exchange.port.Port.live).
+# four (palpo.physics.systems.multirate.hold.Hold.gain), the device's side two
+# (palpo.physics.exchange.port.Port.live).
 SET_TOLERANCE, SET_SWEEPS, SET_HOLD, SET_LIVE = 0, 1, 2, 6
 SETTINGS = 8
 

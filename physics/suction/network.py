@@ -13,11 +13,11 @@ A step is backward Euler on the amounts, each pressure positive whatever the ste
 arrives at another to the last bit but one, since both take the same flow.
 
 `PumpedCups` is the network of a gripper: a manifold with the pump, and a line with a valve to each cup. Walls
-and air move together, in the solution of the cups' step (palpo.physics.systems.suction): in turns, a vented
-cup that is pulled would grow in a step by no more than thins its air by the pull, and its load would fall
-after some thirty steps, however long. The lines there are flow between cavities and to the outside, as what
-gets by under rims is (`couple`), and the manifold is eliminated. With s = h G and q = p^2 of a cup's line,
-s_o of all that leads from the manifold to the outside, and its own p about a p* that is foretold,
+and air move together, in the solution of the cups' step (palpo.physics.systems.suction.step): in turns, a
+vented cup that is pulled would grow in a step by no more than thins its air by the pull, and its load would
+fall after some thirty steps, however long. The lines there are flow between cavities and to the outside, as
+what gets by under rims is (`couple`), and the manifold is eliminated. With s = h G and q = p^2 of a cup's
+line, s_o of all that leads from the manifold to the outside, and its own p about a p* that is foretold,
 
     (V + h S) p + sum s_i (q - q_i) + s_o (q - P^2) = held + h S p_end,    p = p* / 2 + q / (2 p*)
 

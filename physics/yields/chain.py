@@ -1,7 +1,7 @@
 """Chains of six-freedom frames moved by force: beams and, as a chain of one frame, rigid bodies.
 
 A step is that of palpo.physics.bodies.chain; a hand may hold one frame, through an implicit coupling or
-directly (palpo.physics.systems.hold). Each point rides on a frame, and yields by J A_h^-1 J^T h^2.
+directly (palpo.physics.systems.multirate.hold). Each point rides on a frame, and yields by J A_h^-1 J^T h^2.
 """
 
 from typing import NamedTuple
@@ -36,7 +36,7 @@ from palpo.physics.engine.contract import (
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import cross3, quat_difference, quat_multiply, quat_rotate
-from palpo.physics.systems.hold import Hold, apply_hold, coupling_force, held_point, make_hold
+from palpo.physics.systems.multirate.hold import Hold, apply_hold, coupling_force, held_point, make_hold
 from palpo.physics.yields.points import add_pair
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
 from palpo.physics.collision.proximity_contacts import POINT_PLANE
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 SCENE = """
 title = "Wire joined to a block over a plane"

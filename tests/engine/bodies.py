@@ -31,7 +31,7 @@ from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.reduction.joining import cut, join
-from palpo.physics.systems.hold import apply_hold, make_hold
+from palpo.physics.systems.multirate.hold import apply_hold, make_hold
 from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, make_midpoint_held

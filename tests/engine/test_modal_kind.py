@@ -29,8 +29,8 @@ from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.systems import tangent_ahead
-from palpo.physics.systems.multirate import make_low_rates
+from palpo.physics.systems.multirate.interfaces import make_low_rates
+from palpo.physics.systems.multirate.reduced import tangent_ahead
 from palpo.physics.yields.modal import MODAL
 from palpo.physics.yields.modal_state import make_modal
 from tests.contact.test_delassus import dense_body

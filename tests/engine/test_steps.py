@@ -17,7 +17,7 @@ from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.systems.hold import make_hold
+from palpo.physics.systems.multirate.hold import make_hold
 from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from palpo.physics.yields.surface_state import COUPLED

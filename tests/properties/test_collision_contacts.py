@@ -18,7 +18,7 @@ from palpo.physics.collision.proximity_contacts import (
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, join_shapes
 from palpo.physics.mesh.connectors.winding import winding_numbers
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
-from palpo.physics.systems.candidates import SOME_DAY, by_turns, expected_arrival
+from palpo.physics.systems.multirate.candidates import SOME_DAY, by_turns, expected_arrival
 from tests.properties.contact_cases import (
     NO_EDGES,
     NO_TRIANGLES,

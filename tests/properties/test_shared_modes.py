@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
-from palpo.physics.systems.candidates import shared_out
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.candidates import shared_out
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 NEEDS = st.lists(st.integers(0, 300), min_size=1, max_size=6)
 

@@ -17,7 +17,7 @@ from palpo.config.load import ConfigError, load_scene
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.flags import FADING, PAUSING, RATE_LIMITED
 from palpo.haptics.recording import read_recording
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 from tests.realtime.test_session import TOUCHING
 from tests.scenes.runs import columns_of, force
 
@@ -107,7 +107,7 @@ def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
     spec = load_scene("probe", TOUCHING)
     lock = LockStep(build_scene(spec), "krylov", "none")
     from palpo.app.systems.multirate.build import change_scene
-    from palpo.physics.systems.high_rate import run_ticks
+    from palpo.physics.systems.multirate.high_rate import run_ticks
 
     def ticks(n):
         run_ticks(lock.handle, n)

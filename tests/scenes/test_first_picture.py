@@ -11,7 +11,7 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.visual.rest import rest_picture
 from palpo.config.load import list_scenes, load_scene
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 MULTIRATE = [name for name in list_scenes() if load_scene(name).system == "multirate"]
 

@@ -17,8 +17,8 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import N_SLOTS
 from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
 from palpo.physics.reduction.slot_motion import slot_position
-from palpo.physics.systems.high_rate import run_ticks
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.high_rate import run_ticks
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 NOTHING = np.zeros(len(COUNTERS), np.int64)
 

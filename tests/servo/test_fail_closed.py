@@ -26,7 +26,11 @@ from palpo.physics.engine import dissipating, relaxing, stepping, sweeping
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, make_port
-from palpo.physics.systems import callback, hapco_multirate, hapco_servo, snap_servo, suction_servo
+from palpo.physics.systems.hapco import servo as hapco_servo
+from palpo.physics.systems.hapco import two_rates
+from palpo.physics.systems.multirate import callback
+from palpo.physics.systems.snap import servo as snap_servo
+from palpo.physics.systems.suction import servo as suction_servo
 from palpo.physics.yields import chain, fixed, surface
 from palpo.studies import sampled_wall
 from tests.engine import whole_step
@@ -132,7 +136,7 @@ def test_what_can_raise_shows_in_the_compiled_code():
 CALLBACKS = {
     "multi-rate": callback.high_rate_tick,
     "hapco": hapco_servo.hapco_tick,
-    "hapco at two rates": hapco_multirate.multirate_tick,
+    "hapco at two rates": two_rates.multirate_tick,
     "snap": snap_servo.snap_tick,
     "suction": suction_servo.suction_tick,
     "engine": whole_step.engine_step,

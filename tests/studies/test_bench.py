@@ -18,7 +18,7 @@ from palpo.benchmarks.solve import solve
 from palpo.benchmarks.start import start
 from palpo.benchmarks.timing import STAGES, time_stages, time_ticks, well_timed
 from palpo.config.load import load_scene
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 PERCENTILES = ["p50", "p99", "p999", "max"]
 

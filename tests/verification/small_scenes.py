@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.scene import Scene
 
 SKIN = 5e-4  # the contact distance of a scene unless it says otherwise
 

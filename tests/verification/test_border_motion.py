@@ -15,7 +15,7 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.suction.volume import volume_gradient
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 from tests.verification.suction_shapes import Pairer, ground
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)

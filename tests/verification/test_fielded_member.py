@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from palpo.physics.engine.contract import ADOPT, BEGIN, DELASSUS, FIELD, FREE
-from palpo.physics.systems.fielded_member import FieldedMember
-from palpo.physics.systems.low_rate import LowRate
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.multirate.low_rate import LowRate
+from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
+from palpo.physics.systems.multirate.scene import Scene
 from tests.contact.test_delassus import dense_body
 from tests.engine.test_modal_kind import Loop
 from tests.verification.small_scenes import BALL_ON_BLOCK, small_scene

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from palpo.physics.systems.krylov import Krylov
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.krylov import Krylov
+from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.studies.runs import Drive, scene_path
 from tests.verification.small_scenes import small_scene
 from tests.verification.test_shut_air import FREE_BLOCK

@@ -14,8 +14,8 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.systems.hapco import FIXED, MOBILE, Interaction
-from palpo.physics.systems.hapco_detection import Detection
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import FIXED, MOBILE, Interaction
 from tests.verification.hapco_bench import BELOW, STIFF, TISSUE, bodies, bottom, meshes, side
 
 EXACT = Stop(1e-12, 100000)

@@ -12,12 +12,12 @@ from palpo.app.runtime.session import run
 from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import WAITING
-from palpo.physics.systems import hapco_tick as one_rate
-from palpo.physics.systems.hapco_detection import Detection
-from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
-from palpo.physics.systems.hapco_multirate import multirate_tick, tick, tick_data
-from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
-from palpo.physics.systems.hapco_servo import tick_data as one_rate_data
+from palpo.physics.systems.hapco import tick as one_rate
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
+from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco.servo import tick_data as one_rate_data
+from palpo.physics.systems.hapco.two_rates import multirate_tick, tick, tick_data
 from tests.verification.hapco_bench import bodies, bottom
 
 SPEED = 1e-2

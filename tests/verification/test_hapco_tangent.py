@@ -22,13 +22,13 @@ from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import WAITING
 from palpo.physics.mesh.generate import hex_block
-from palpo.physics.systems import hapco_tick as one_rate
-from palpo.physics.systems.hapco_detection import Detection
-from palpo.physics.systems.hapco_loop import ContactLock
-from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo
-from palpo.physics.systems.hapco_servo import tick_data as one_rate_data
-from palpo.physics.systems.hapco_tangent import tangent_tick, tick, tick_data
-from palpo.physics.systems.hapco_tangent_loop import make_tangent
+from palpo.physics.systems.hapco import tick as one_rate
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.loop import ContactLock
+from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco.servo import tick_data as one_rate_data
+from palpo.physics.systems.hapco.tangent import tangent_tick, tick, tick_data
+from palpo.physics.systems.hapco.tangent_loop import make_tangent
 from tests.verification.hapco_bench import STIFF, TISSUE, WEIGHTLESS, side
 from tests.verification.test_hapco_multirate import QUICK
 

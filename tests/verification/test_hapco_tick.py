@@ -29,10 +29,10 @@ from palpo.physics.exchange.quasistatic_frame import (
     publish_settings,
 )
 from palpo.physics.fem.material import Material
-from palpo.physics.systems.hapco import Interaction
-from palpo.physics.systems.hapco_detection import Detection
-from palpo.physics.systems.hapco_servo import Hold, default_settings, hapco_tick, make_servo, tick_data
-from palpo.physics.systems.hapco_tick import run_ticks, tick, whole_matrix
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import Interaction
+from palpo.physics.systems.hapco.servo import Hold, default_settings, hapco_tick, make_servo, tick_data
+from palpo.physics.systems.hapco.tick import run_ticks, tick, whole_matrix
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf

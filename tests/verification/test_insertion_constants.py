@@ -9,8 +9,8 @@ from palpo.app.cli.identify import measured_curve
 from palpo.app.cli.refusal import Refusal
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.connectors.hooked_beam import drag_over_lift
-from palpo.physics.systems.snap_identification import SIGMAS, beside, insertion_constants
-from palpo.physics.systems.snap_travel import push_in
+from palpo.physics.systems.snap.identification import SIGMAS, beside, insertion_constants
+from palpo.physics.systems.snap.travel import push_in
 from palpo.studies.snap_models import case_of, exact_distance
 
 STIFFNESS, LIFT, RAMP = 1.2e4, 3e-3, 0.7

@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.reduction.rational_krylov import best_rotation
-from palpo.physics.systems.energy_law import keep_energy
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.reduced.energy_law import keep_energy
+from palpo.physics.systems.multirate.reduced.members import TetMember
 from tests.verification.small_scenes import BOX_ON_PLANE, resting, small_scene
 
 FAR = (2.0, 0.5, 0.0)

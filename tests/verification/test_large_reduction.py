@@ -10,8 +10,8 @@ from palpo.physics.fem.material import Material
 from palpo.physics.mesh.liver import liver
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import rigid_motions
-from palpo.physics.systems.large_reduction import PATCHES, ROUGH, LargeReduction, between
-from palpo.physics.systems.members import TetMember
+from palpo.physics.systems.multirate.reduced.large_reduction import PATCHES, ROUGH, LargeReduction, between
+from palpo.physics.systems.multirate.reduced.members import TetMember
 from palpo.studies.runs import Drive, legs
 
 ALPHA, BETA = 2.0, 8e-3

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.exchange.constraint_frame import N_PAIRS
 from palpo.physics.exchange.port import WAITING
-from palpo.physics.systems.high_rate import run_ticks
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.multirate.high_rate import run_ticks
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.scene import Scene
 from tests.verification.small_scenes import proceed, resting, small_scene, straight
 
 BALL_ON_BOX_ON_BLOCK = """

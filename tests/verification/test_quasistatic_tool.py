@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 from tests.verification.small_scenes import SKIN, resting, small_scene, straight
 
 ON_A_BOX = """

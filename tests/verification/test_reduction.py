@@ -10,11 +10,11 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE, N_MODES, N_SLOTS
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.reduction.rational_krylov import krylov_modes
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.model_columns import slow_modes
-from palpo.physics.systems.reduced_frame import Page
-from palpo.physics.systems.tangent_ahead import AHEAD
-from palpo.physics.systems.tet_reduction import TetReduction
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.reduced.model_columns import slow_modes
+from palpo.physics.systems.multirate.reduced.reduced_frame import Page
+from palpo.physics.systems.multirate.reduced.tangent_ahead import AHEAD
+from palpo.physics.systems.multirate.reduced.tet_reduction import TetReduction
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,
@@ -89,7 +89,7 @@ def test_modes_are_orthonormal_in_the_system_and_what_of_the_tangent_is_negative
 @pytest.mark.parametrize("low_hz", [50, 10])
 def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, monkeypatch):
     """x = c + R (X + V z) at every slot, but for rounding; the full body makes no step of its own here."""
-    monkeypatch.setattr("palpo.physics.systems.tet_reduction.TetReduction.own_ticks", 0)
+    monkeypatch.setattr("palpo.physics.systems.multirate.reduced.tet_reduction.TetReduction.own_ticks", 0)
     run = free_box(*LIMP, f"rates.low_hz={low_hz}")
     start = run.high.port.position.copy()
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))

@@ -16,7 +16,7 @@ from palpo.physics.suction.pressure import advance, begin, finish, make_gas, mak
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.suction.roughness import Surface, contact_gap, seal_of
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 
 AIR = Air(largest=np.inf)
 SEAL = seal_of(Surface(10e-6, 500e-6), 1e6)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.scene import Scene, ServoBody
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.scene import Scene, ServoBody
 from palpo.physics.yields.fixed import FIXED, make_fixed
 from tests.verification.small_scenes import proceed, resting, small_scene, straight
 

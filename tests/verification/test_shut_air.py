@@ -9,9 +9,9 @@ from palpo.physics.exchange.buffer import reader_slot, writer_slot
 from palpo.physics.exchange.constraint_frame import N_CAVITIES
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.systems.krylov import AIR_PATIENCE
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.shut_air import ShutAir
+from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.shut_air import ShutAir
 from tests.contact.test_delassus import dense_body
 from tests.engine.test_modal_kind import Loop
 from tests.verification.small_scenes import small_scene

@@ -12,8 +12,8 @@ from palpo.physics.mesh.connectors.registry import generate
 from palpo.physics.reduction.cyclic import equal_motions, low_motions, on_meridians
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.reduction.static_modes import VIBRATIONS, static_modes
-from palpo.physics.systems.click import Click, click
-from palpo.physics.systems.snap_model import SnapModel
+from palpo.physics.systems.snap.click import Click, click
+from palpo.physics.systems.snap.model import SnapModel
 from palpo.studies import snap_fine_step, snap_reference
 from palpo.studies.snap_models import STEP, Model, build, case_of, exact_distance, insert, path_of, push_force
 from palpo.studies.snap_models import shipped as shipped_case

@@ -16,11 +16,11 @@ from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.kernels import kernel
 from palpo.physics.mesh.connectors.registry import generate
-from palpo.physics.systems.snap_insertion import Insertion
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_numerics import Numerics, default_settings
-from palpo.physics.systems.snap_servo import gains_of, make_servo, snap_tick, tick_data
-from palpo.physics.systems.snap_tick import tick
+from palpo.physics.systems.snap.insertion import Insertion
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.numerics import Numerics, default_settings
+from palpo.physics.systems.snap.servo import gains_of, make_servo, snap_tick, tick_data
+from palpo.physics.systems.snap.tick import tick
 
 DT, SPEED = 1e-3, 0.1
 PRESSED = 6.5e-3

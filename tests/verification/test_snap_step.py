@@ -12,11 +12,11 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import NOT_FINITE, OK
 from palpo.physics.exchange.snap_frame import GAUSS_SEIDEL
 from palpo.physics.mesh.connectors.registry import generate
-from palpo.physics.systems.click import click
-from palpo.physics.systems.snap import step
-from palpo.physics.systems.snap_insertion import Insertion, Series
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_numerics import Numerics
+from palpo.physics.systems.snap.click import click
+from palpo.physics.systems.snap.insertion import Insertion, Series
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.numerics import Numerics
+from palpo.physics.systems.snap.step import step
 
 REDUCED, SPEED = (6, 25), 0.1
 PRESSED = 6.5e-3

@@ -6,7 +6,7 @@ from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.corotational import elastic_energy
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.octopus_arm import octopus_arm
-from palpo.physics.systems.suction_drives import Cables, cable_links
+from palpo.physics.systems.suction.drives import Cables, cable_links
 
 H = 0.01
 PULL = 8.0

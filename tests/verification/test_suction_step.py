@@ -24,7 +24,7 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import SOLVED
 from palpo.physics.suction.sides import FixedSide, RigidSide, SoftSide
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 
 H, G = 0.01, 9.81
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=2e-3)

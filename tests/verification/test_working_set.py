@@ -10,13 +10,13 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.port import OK
 from palpo.physics.mesh.generate import hex_block
-from palpo.physics.systems.hapco import Interaction
-from palpo.physics.systems.hapco_detection import Detection
-from palpo.physics.systems.hapco_loop import ContactLock, make_multirate
-from palpo.physics.systems.hapco_multirate import tick as multirate_tick
-from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
-from palpo.physics.systems.hapco_servo import Hold, default_settings, make_servo, tick_data
-from palpo.physics.systems.hapco_tick import tick
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.interaction import Interaction
+from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
+from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo, tick_data
+from palpo.physics.systems.hapco.tick import tick
+from palpo.physics.systems.hapco.two_rates import tick as multirate_tick
+from palpo.physics.systems.hapco.two_rates import tick_data as multirate_data
 from tests.verification.hapco_bench import ABOVE, BELOW, STIFF, TISSUE, WEIGHTLESS, side
 
 TOLERANCE = 1e-10

@@ -22,8 +22,8 @@ class Hapco(System):
     scene = HapcoScene
     heading = "One body pressed on another, with friction at many contacts"
     ticks = (
-        f"{YIELDS}.surface", f"{PHYSICS}.hapco_servo", f"{PHYSICS}.hapco_multirate",
-        f"{PHYSICS}.hapco_tangent",
+        f"{YIELDS}.surface", f"{PHYSICS}.hapco.servo", f"{PHYSICS}.hapco.two_rates",
+        f"{PHYSICS}.hapco.tangent",
     )  # fmt: skip
     beside = (
         "palpo.physics.collision.tracked_contacts", f"{ENGINE}.relaxing", f"{ENGINE}.stepping",

@@ -19,8 +19,8 @@ from palpo.physics.exchange.quasistatic_frame import (
     UZAWA_LOCAL,
     VALUES,
 )
-from palpo.physics.systems.hapco_detection import Detection
-from palpo.physics.systems.hapco_servo import Hold
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.servo import Hold
 
 SOLVERS = {
     "anderson": ANDERSON, "newton": NEWTON, "gauss-seidel": GAUSS_SEIDEL,

@@ -10,7 +10,7 @@ from palpo.app.visual.frames import ServoFrames
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
-from palpo.physics.systems.hapco_tick import QuasistaticServo
+from palpo.physics.systems.hapco.tick import QuasistaticServo
 
 
 class HapcoVisual(ServoFrames):

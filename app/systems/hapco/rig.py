@@ -1,5 +1,5 @@
 """HapCo ready to run: everything is computed by the servo, so that the low loop only carries settings and
-pictures; or, in a scene of two loops, it finds the contacts (palpo.physics.systems.hapco_multirate).
+pictures; or, in a scene of two loops, it finds the contacts (palpo.physics.systems.hapco.two_rates).
 """
 
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ from palpo.physics.engine.solve import CHUNK
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import publish_settings
-from palpo.physics.systems.hapco_loop import ContactLock, ContactLoop, make_multirate
-from palpo.physics.systems.hapco_multirate import MultirateServo, multirate_tick
-from palpo.physics.systems.hapco_multirate import tick_data as multirate_data
-from palpo.physics.systems.hapco_servo import hapco_tick, tick_data
-from palpo.physics.systems.hapco_servo import make_servo as make_quasistatic
-from palpo.physics.systems.hapco_tangent import TangentServo, tangent_tick
-from palpo.physics.systems.hapco_tangent import tick_data as tangent_data
-from palpo.physics.systems.hapco_tangent_loop import TangentLoop, make_tangent
-from palpo.physics.systems.hapco_tick import whole_matrix
+from palpo.physics.systems.hapco.loop import ContactLock, ContactLoop, make_multirate
+from palpo.physics.systems.hapco.servo import hapco_tick, tick_data
+from palpo.physics.systems.hapco.servo import make_servo as make_quasistatic
+from palpo.physics.systems.hapco.tangent import TangentServo, tangent_tick
+from palpo.physics.systems.hapco.tangent import tick_data as tangent_data
+from palpo.physics.systems.hapco.tangent_loop import TangentLoop, make_tangent
+from palpo.physics.systems.hapco.tick import whole_matrix
+from palpo.physics.systems.hapco.two_rates import MultirateServo, multirate_tick
+from palpo.physics.systems.hapco.two_rates import tick_data as multirate_data
 
 
 class HapcoRig(PlainRig):

@@ -25,7 +25,7 @@ class Multirate(System):
     scene = SceneSpec
     heading = "A stiff tool on soft bodies"
     interfaces = ("krylov", "paper", "extrapolated", "monolithic")
-    ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{PHYSICS}.callback")
+    ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{PHYSICS}.multirate.callback")
     beside = (f"{ENGINE}.pairs",)
 
     def make_rig(self, spec: SceneSpec, start: Start) -> Rig:
@@ -87,8 +87,8 @@ class Multirate(System):
         from palpo.app.systems.multirate.build import build_scene
         from palpo.app.systems.multirate.rehearsal import REHEARSED, rehearse, rehearse_air
         from palpo.config.load import load_scene
-        from palpo.physics.systems.members import TetMember
-        from palpo.physics.systems.reductions import make_reduction
+        from palpo.physics.systems.multirate.reduced.members import TetMember
+        from palpo.physics.systems.multirate.reduced.reductions import make_reduction
 
         scene = build_scene(load_scene(REHEARSED))
         dt, low_dt = scene.numbers.dt, scene.numbers.low_dt

@@ -23,13 +23,13 @@ from palpo.physics.collision.topology import STATIC, TOOL, Shape, join_shapes
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.systems.fielded_member import FieldedMember
-from palpo.physics.systems.high_state import CONSTRAINT_SUM, HOLD_REACTION
-from palpo.physics.systems.hold import Hold, make_hold
-from palpo.physics.systems.members import BeamMember, Member, RigidMember, TetMember
-from palpo.physics.systems.quasistatic_tool import QuasistaticTool
-from palpo.physics.systems.scene import FurtherTool, Numbers, Scene, ToolPoints
-from palpo.physics.systems.shut_air import ShutAir
+from palpo.physics.systems.multirate.high_state import CONSTRAINT_SUM, HOLD_REACTION
+from palpo.physics.systems.multirate.hold import Hold, make_hold
+from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
+from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
+from palpo.physics.systems.multirate.reduced.members import BeamMember, Member, RigidMember, TetMember
+from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, ToolPoints
+from palpo.physics.systems.multirate.shut_air import ShutAir
 
 
 def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> ToolPoints:

@@ -14,7 +14,7 @@ from palpo.physics.engine.contract import POINT, ROTATION
 from palpo.physics.engine.joints import SLIDE
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.ahead import ROWS, Ahead
-from palpo.physics.systems.scene import Attachments, MovingPoints
+from palpo.physics.systems.multirate.scene import Attachments, MovingPoints
 
 
 class Joints:

@@ -24,10 +24,10 @@ from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState, make_geometry
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
-from palpo.physics.systems.high_state import HighRate
-from palpo.physics.systems.low_rate import LowRate
-from palpo.physics.systems.members import Member, TetMember
-from palpo.physics.systems.scene import Scene
+from palpo.physics.systems.multirate.high_state import HighRate
+from palpo.physics.systems.multirate.low_rate import LowRate
+from palpo.physics.systems.multirate.reduced.members import Member, TetMember
+from palpo.physics.systems.multirate.scene import Scene
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 

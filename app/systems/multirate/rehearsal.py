@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
-from palpo.physics.systems.lock_step import LockStep
+from palpo.physics.systems.multirate.lock_step import LockStep
 
 REHEARSED = "wire"
 AIR_REHEARSED = (

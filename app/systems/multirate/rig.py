@@ -16,10 +16,10 @@ from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.systems.callback import high_rate_tick, tick_data
-from palpo.physics.systems.hold import held_point
-from palpo.physics.systems.lock_step import LockStep
-from palpo.physics.systems.low_rate import LowRate
+from palpo.physics.systems.multirate.callback import high_rate_tick, tick_data
+from palpo.physics.systems.multirate.hold import held_point
+from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.physics.systems.multirate.low_rate import LowRate
 
 LIGHT = 10.0
 """Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""

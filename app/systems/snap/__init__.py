@@ -18,7 +18,7 @@ class Snap(System):
 
     scene = SnapScene
     heading = "Connectors that click"
-    ticks = (f"{YIELDS}.midpoint_modal", f"{YIELDS}.midpoint_held", f"{PHYSICS}.snap_servo")
+    ticks = (f"{YIELDS}.midpoint_modal", f"{YIELDS}.midpoint_held", f"{PHYSICS}.snap.servo")
     beside = ("palpo.physics.collision.field_contacts", f"{ENGINE}.dissipating")
 
     def make_rig(self, spec: SnapScene, start: Start) -> Rig:

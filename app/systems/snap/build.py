@@ -22,15 +22,15 @@ from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.reduction.linear_model import Basis
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_numerics import (
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.numerics import (
     Numerics,
     as_touched,
     default_settings,
     reduced_bases,
     segment_models,
 )
-from palpo.physics.systems.snap_servo import gains_of
+from palpo.physics.systems.snap.servo import gains_of
 
 SOLVERS = {
     "anderson": ANDERSON,

@@ -13,8 +13,8 @@ from palpo.app.visual.solids import rotate
 from palpo.config.schema.snap import SnapScene
 from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
 from palpo.physics.fem.strain import NodalStrain
-from palpo.physics.systems.snap_model import SnapModel
-from palpo.physics.systems.snap_tick import SnapServo
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.tick import SnapServo
 
 SMALLEST_DEFLECTION = 0.1
 """A colour bar never ends below it, so that a socket at rest looks it [mm]."""

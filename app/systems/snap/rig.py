@@ -18,9 +18,9 @@ from palpo.haptics.flags import STOPPING
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.exchange.snap_frame import publish_snap_settings
-from palpo.physics.systems.click import click
-from palpo.physics.systems.snap_servo import make_servo as make_snap_servo
-from palpo.physics.systems.snap_servo import snap_tick, tick_data
+from palpo.physics.systems.snap.click import click
+from palpo.physics.systems.snap.servo import make_servo as make_snap_servo
+from palpo.physics.systems.snap.servo import snap_tick, tick_data
 
 PLOTTED = 6.0
 """Seconds of history in the plots."""

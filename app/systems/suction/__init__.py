@@ -20,7 +20,7 @@ class Suction(System):
 
     scene = SuctionScene
     heading = "Suction cups"
-    ticks = (f"{PHYSICS}.suction_servo",)
+    ticks = (f"{PHYSICS}.suction.servo",)
 
     def make_rig(self, spec: SuctionScene, start: Start) -> Rig:
         """See System."""

@@ -45,8 +45,7 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.roughness import Seal, Surface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
-from palpo.physics.systems.suction import Suction
-from palpo.physics.systems.suction_drives import (
+from palpo.physics.systems.suction.drives import (
     Cables,
     Course,
     Drive,
@@ -54,7 +53,8 @@ from palpo.physics.systems.suction_drives import (
     Scripted,
     cable_links,
 )
-from palpo.physics.systems.suction_loop import Gains, Hand
+from palpo.physics.systems.suction.loop import Gains, Hand
+from palpo.physics.systems.suction.step import Suction
 
 CAPACITY, FURTHER = 640, 160
 """Room for contacts in a step, and for each further cup: of 203 nodes, flattened, one has 78. Where more

@@ -6,7 +6,7 @@ import numpy as np
 
 from palpo.app.runtime.history import History
 from palpo.app.runtime.rigs import Curves
-from palpo.physics.systems.suction import Suction
+from palpo.physics.systems.suction.step import Suction
 
 SPAN = 6.0
 """Seconds of the curves."""

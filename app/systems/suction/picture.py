@@ -19,7 +19,7 @@ from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.toy import toy
 from palpo.physics.suction.cavity import RIBBON_AGAIN, WALL_A
 from palpo.physics.suction.tracking import LIVING
-from palpo.physics.systems.suction_servo import SuctionServo
+from palpo.physics.systems.suction.servo import SuctionServo
 
 SMALLEST = 1.0
 """A colour bar never ends above this suction [kPa], so that a breath is not shown as a grip."""

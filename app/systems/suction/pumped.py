@@ -4,7 +4,7 @@ from palpo.config.schema.gas import Gas, PumpedGas
 from palpo.config.schema.pump import CupLine, Line
 from palpo.config.schema.suction import SuctionScene
 from palpo.physics.suction.network import Pump, PumpedCups, pipe_conductance
-from palpo.physics.systems.suction_drives import Switches
+from palpo.physics.systems.suction.drives import Switches
 
 
 def pump_of(gas: PumpedGas) -> Pump:

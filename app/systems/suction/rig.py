@@ -31,10 +31,10 @@ from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.suction.sides import RigidSide, SoftSide
-from palpo.physics.systems.suction_drives import Switches
-from palpo.physics.systems.suction_loop import SuctionLoop
-from palpo.physics.systems.suction_servo import make_servo as make_handle
-from palpo.physics.systems.suction_servo import suction_tick, tick_data
+from palpo.physics.systems.suction.drives import Switches
+from palpo.physics.systems.suction.loop import SuctionLoop
+from palpo.physics.systems.suction.servo import make_servo as make_handle
+from palpo.physics.systems.suction.servo import suction_tick, tick_data
 
 
 class SuctionRig(PlainRig):

@@ -1,0 +1,224 @@
+"""The slow loop of HapCo at two rates: it finds the contacts and gathers W, about the newest equilibrium."""
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.arrays import copy
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.tracked_contacts import find as find_tracked
+from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
+from palpo.physics.contact.laws import OPEN, STICK
+from palpo.physics.engine.contacts import append
+from palpo.physics.engine.contract import DONE, END
+from palpo.physics.engine.equilibrium import delassus, gather, push_all
+from palpo.physics.engine.rows import free_motion, set_rows
+from palpo.physics.engine.table import ask_all
+from palpo.physics.engine.tick import begin, let_go, tell_shapes
+from palpo.physics.exchange.budget import Budget
+from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.patience import patience_of
+from palpo.physics.kernels import kernel
+from palpo.physics.systems.hapco.detection import Detection
+from palpo.physics.systems.hapco.servo import Hold, make_servo
+from palpo.physics.systems.hapco.tick import FIXED, MOBILE, QuasistaticServo, put_settings
+from palpo.physics.systems.hapco.two_rates import MultirateServo, with_exchange
+from palpo.physics.yields.surface_state import HELD
+
+
+@kernel
+def _anchor(tracked, state, g):
+    """What touches in the state of slot g holds on to the points of the last frame, or to the servo's own."""
+    anchors, found = tracked.anchors, tracked.found
+    clear_anchors(anchors)
+    for k in range(state.n_contacts[g]):
+        if state.status[g, k] == OPEN:
+            continue
+        new = add_anchor(anchors, state.identity[g, k])
+        anchors.sticks[new] = state.status[g, k] == STICK
+        anchors.triangle[new] = state.triangle[g, k]
+        for side in range(2):
+            copy(state.slots[g, side, k], anchors.slots[side, new])
+            copy(state.weights[g, side, k], anchors.weights[side, new])
+    for k in range(found.count[0].found):
+        old = find_anchor(anchors, found.identity[k])
+        if old >= 0:
+            anchors.triangle[old] = found.triangle[k]
+            for side in range(2):
+                copy(found.slots[side, k], anchors.slots[side, old])
+                copy(found.weights[side, k], anchors.weights[side, old])
+
+
+@kernel
+def _shape(low, state, g):
+    """The slow loop's own bodies in the equilibrium of slot g, the frame where it is."""
+    e, frame, contacts = low.engine, low.mobile.frame, low.engine.contacts
+    grip = frame.grip[0]
+    frame.grip[0] = HELD
+    copy(state.position[g], low.hand.position)
+    copy(state.orientation[g], low.hand.orientation)
+    contacts.count[0].found = 0
+    contacts.count[0].lost = 0
+    for k in range(state.n_contacts[g]):
+        c = append(contacts, state.identity[g, k], MOBILE, FIXED)
+        copy(state.force[g, k], contacts.force[c])
+        contacts.anchored[c] = True
+        for side in range(2):
+            copy(state.slots[g, side, k], contacts.slots[c, side])
+            copy(state.weights[g, side, k], contacts.weights[c, side])
+        for i in range(3):
+            for j in range(3):
+                contacts.frame[c, i, j] = 1.0 if i == j else 0.0
+            e.r[3 * c + i] = contacts.force[c, i]
+    if begin(e) == DONE and set_rows(e) == DONE and push_all(e) == DONE:
+        ask_all(e, END, e.bodies.batch)
+    frame.grip[0] = grip
+
+
+@kernel
+def find_frame(m, low, g):
+    """Contacts of the equilibrium in slot g, found on the slow loop's own bodies; the settings are theirs."""
+    state = m.state
+    put_settings(low)
+    if state.calls[g] >= 0:
+        _anchor(low.tracked, state, g)
+        _shape(low, state, g)
+    tell_shapes(low.engine)
+    low.engine.contacts.count[0].found = 0
+    low.engine.contacts.count[0].lost = 0
+    find_tracked(low.tracked, low.engine.contacts)
+
+
+@kernel
+def fill_frame(m, low):
+    """The contacts that `find_frame` has found and their W, to the writer's slot."""
+    out, f, found, e = m.frame, writer_slot(m.frame_control), low.tracked.found, low.engine
+    n = found.count[0].found
+    out.settings[f] = low.live[0]
+    out.mobile_u[f] = low.mobile.u
+    out.fixed_u[f] = low.fixed.u
+    out.nearest[f] = low.tracked.tracker.gap[0]
+    out.count[f] = found.count[0]
+    for k in range(n):
+        out.identity[f, k], out.triangle[f, k] = found.identity[k], found.triangle[k]
+        out.axes[f, k] = found.frame[k]
+        for side in range(2):
+            out.slots[f, side, k] = found.slots[side, k]
+            out.weights[f, side, k] = found.weights[side, k]
+    let_go(e)
+    free_motion(e)
+    for k in range(n):
+        e.inside[k] = True
+    gather(e)
+    delassus(e)
+    copy(e.problem.w, out.w[f, : 9 * n * n])
+
+
+def make_multirate(
+    mobile: QuasistaticBody,
+    fixed: QuasistaticBody,
+    detection: Detection | None = None,
+    hold: Hold | None = None,
+    settings: NDArray[np.void] | None = None,
+    dt: float = 1e-3,
+    ratio: int = 20,
+    clock: int = 0,
+) -> tuple[MultirateServo, "ContactLoop"]:
+    """The servo's side of two bodies where they stand now, and the slow loop's.
+
+    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_servo.
+    """
+    m = with_exchange(make_servo(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
+    return m, ContactLoop(m, make_servo(mobile, fixed, detection, hold, settings, dt), ratio)
+
+
+class ContactLoop:
+    """The slow loop's work (palpo.app.runtime.rigs.LowLoop): the frame at the newest equilibrium.
+
+    values: settings of the next frame, (1,) of VALUES. ratio: servo ticks in a low period of the scene.
+    """
+
+    spares: tuple[str, ...] = ()
+    slowest_hz = 0.0
+
+    def __init__(self, m: MultirateServo, low: QuasistaticServo, ratio: int) -> None:
+        self.high, self.side, self.values = m, low, low.live.copy()
+        self._high, self._low = Handle(m), Handle(low)
+        self.budget, self._wished = Budget(ratio), ratio
+        self.times = StepTimes("detection", "W")
+        self.frame_id = self.tick = self.present = self.lost_slots = 0
+        self._slot = 0
+
+    def set_budget(self, budget: Budget) -> None:
+        """The next frames' period."""
+        self.budget = budget
+
+    def begin(self) -> None:
+        """Find the contacts, gather W."""
+        start = perf_counter()
+        self._slot = int(acquire(self.high.state_control)[0])
+        self.side.live[:] = self.values
+        find_frame(self._high, self._low, self._slot)
+        self.lost_slots = int(self.side.tracked.found.count[0]["lost"])
+        found = perf_counter()
+        fill_frame(self._high, self._low)
+        self.times.add("detection", found - start)
+        self.times.add("W", perf_counter() - found)
+
+    def begun(self) -> int:
+        """Calls of the tick that the equilibrium of the last `begin` had behind it, -1 for none."""
+        return int(self.high.state.calls[self._slot])
+
+    def complete(self) -> int:
+        """Ticks done by now."""
+        return int(self.high.servo.engine.now[0])
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Publish the frame."""
+        self.frame_id += 1
+        frame, w = self.high.frame, writer_slot(self.high.frame_control)
+        frame.id[w] = self.frame_id
+        step = float(self.high.servo.engine.step[0])
+        frame.patience[w] = patience_of(self.budget.period, self._wished, step)
+        publish(self.high.frame_control)
+        self.tick = until
+        self.present = until if present is None else present
+
+    def asked(self) -> bool:
+        """Never before a step is due."""
+        return False
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken the last frame."""
+        control = self.high.frame_control
+        return bool(taken_count(control) >= published_count(control))
+
+    def check(self) -> None:
+        """Nothing of the slow loop can break."""
+
+    def close(self) -> None:
+        """There are no worker threads."""
+
+
+class ContactLock:
+    """Both loops in one thread: a frame becomes visible one low period after its step begins."""
+
+    def __init__(self, low: ContactLoop, ratio: int) -> None:
+        self.low, self.ratio, self.tick = low, ratio, 0
+
+    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
+        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
+        stop = self.tick + n
+        while self.tick < stop:
+            if self.tick % self.ratio == 0:
+                if self.tick == 0:
+                    self.low.begin()
+                self.low.finish(self.tick)
+                self.low.begin()
+            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
+            ticks(span)
+            self.tick += span

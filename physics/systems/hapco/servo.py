@@ -1,0 +1,183 @@
+"""From two quasi-static bodies to the state of the servo's tick, and the tick as a C function.
+
+The callback's user data is the address of a `Handle` to a `QuasistaticServo`; its type depends on dimensions
+and dtypes only, so that one compiled function, cached on disk, serves every scene.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import typeof, types
+from numpy.typing import ArrayLike, NDArray
+
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.contact_surface import contact_surface
+from palpo.physics.collision.mobile_contacts import mobile_features
+from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
+from palpo.physics.contact.solvers.semi_smooth_newton import make_semi_smooth
+from palpo.physics.engine.build import Detector, make_engine
+from palpo.physics.engine.contract import make_hand
+from palpo.physics.engine.dissipating import maximal_dissipation_unit
+from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
+from palpo.physics.engine.stepping import newton_unit
+from palpo.physics.engine.sweeping import gauss_seidel_unit
+from palpo.physics.errors import InputError
+from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for
+from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture, make_settings
+from palpo.physics.fem.material import Material
+from palpo.physics.kernels import callback
+from palpo.physics.mesh.generate import hex_block
+from palpo.physics.systems.hapco.detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
+from palpo.physics.systems.hapco.interaction import UPRIGHT
+from palpo.physics.systems.hapco.tick import Grip, QuasistaticServo, tick
+from palpo.physics.yields.surface import SURFACE
+from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
+
+SOLVERS = anderson_unit, uzawa_unit, newton_unit, gauss_seidel_unit, maximal_dissipation_unit
+"""By the values of palpo.physics.exchange.quasistatic_frame.VALUES' solver."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """How the hand holds the mobile body's frame.
+
+    Raises InputError for a stiffness that is not positive or a damping that is negative.
+    """
+
+    direct: bool = True
+    """The frame is where the hand is; otherwise the gains couple them."""
+    turns: bool = True
+    """Whether the frame turns with the hand."""
+    gains: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3)
+    """[N/m], [N s/m], [N m/rad], [N m s/rad]."""
+    rest: tuple[float, float, float, float] = UPRIGHT
+    """Orientation of the frame when the device's is the identity (w, x, y, z)."""
+
+    def __post_init__(self) -> None:
+        for i, unit in enumerate(("N/m", "N s/m", "N m/rad", "N m s/rad")):
+            if not (self.gains[i] > 0.0 or (i % 2 == 1 and self.gains[i] == 0.0)):
+                raise InputError(
+                    f"the hold's gain {i} is {self.gains[i]} {unit}; stiffnesses must be positive and "
+                    "dampings not negative"
+                )
+
+
+def default_settings(
+    mu: float = 0.3,
+    tolerance: float = 1e-4,
+    sweeps: int = 200,
+    time_cap: float = 0.0,
+    collision: float = 2e-3,
+    gains: ArrayLike = Hold.gains,
+) -> NDArray[np.void]:
+    """(1,) of palpo.physics.exchange.quasistatic_frame.VALUES, to change some of.
+
+    time_cap: of the contact solver [s], 0 for none. The solver is ANDERSON; Uzawa's method, where it is
+    chosen instead, has rho_min, the common residual as its stop, and the errors of 001 (chapter 3).
+    """
+    values = np.zeros(1, VALUES)
+    values["friction"], values["tolerance"], values["sweeps"] = mu, tolerance, sweeps
+    values["time_cap"], values["collision"] = time_cap, collision
+    values["modulus"], values["hold"] = 1.0, gains
+    values["force_scale"] = values["max_force"] = math.nan
+    values["zoom_scale"] = values["rho_factor"] = 1.0
+    values["gauss_seidel_error"], values["uzawa_error"] = 1e-4, 1e-3
+    return values
+
+
+def make_servo(
+    mobile: QuasistaticBody,
+    fixed: QuasistaticBody,
+    detection: Detection | None = None,
+    hold: Hold | None = None,
+    settings: NDArray[np.void] | None = None,
+    dt: float = 1e-3,
+    port: Port | None = None,
+    clock: int = 0,
+) -> QuasistaticServo:
+    """The servo's side of two bodies, where they stand now.
+
+    settings: `default_settings` with the detection's tolerance and the hold's gains if not given; given,
+    they overrule both. dt: period [s]. clock: address of a C function (physics.exchange.lent_clock) for the
+    solver's time limit; 0 in lock-step.
+    Raises InputError for a body that is not quasi-static and linear, and as `Interaction`.
+    """
+    for body in (mobile, fixed):
+        if not isinstance(body, QuasistaticBody):
+            raise InputError(f"body {body!r}: the servo needs K^-1 on the boundary of a QuasistaticBody")
+    detection, hold = detection or Detection(), hold or Hold()
+    if settings is None:
+        settings = default_settings(collision=detection.tolerance, gains=hold.gains)
+    features = mobile_features(
+        contact_surface(mobile.surface, mobile.slot), contact_slots(mobile, detection.vertices),
+        detection.edges,
+    )  # fmt: skip
+    capacity = features.vertices.size + (EDGE_CONTACTS if detection.edges else 0)
+    bodies = (
+        SURFACE.bind(make_surface(mobile, capacity, HELD if hold.direct else COUPLED, second=mobile.second)),
+        SURFACE.bind(make_surface(fixed, capacity, second=fixed.second)),
+    )
+    for bound, body in zip(bodies, (mobile, fixed), strict=True):
+        bound.whole.x[:] = body.positions(body.surface_nodes)
+    tracked = make_tracked(
+        features, bodies[0].whole.x, contact_surface(fixed.surface, fixed.slot, detection.crease),
+        bodies[1].whole.x, bodies[1].state.frame.now.rotation, capacity,
+    )  # fmt: skip
+    tracked.settings["edge_reach"] = edge_reach(fixed, detection.tolerance) if detection.edges else 0.0
+    tracked.settings["faceted"] = detection.normals == "faceted"
+    hand = make_hand()
+    hand.position[:], hand.orientation[:] = mobile.position, hold.rest
+    built = make_engine(
+        bodies, SOLVERS, capacity, dt,
+        [Detector.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
+    )  # fmt: skip
+    solver, rest = built.engine.solver, np.array(hold.rest, float)
+    roomy = solver._replace(bordered=solver.bordered._replace(way=make_semi_smooth(capacity)))
+    return QuasistaticServo(
+        port=port or make_port(),
+        live=settings.copy(),
+        live_id=np.zeros(1, np.int64),
+        engine=built.engine._replace(solver=roomy),
+        mobile=bodies[0].state,
+        fixed=bodies[1].state,
+        mobile_x=bodies[0].whole.x,
+        fixed_x=bodies[1].whole.x,
+        points=built.batches[0],
+        tracked=tracked,
+        hand=hand,
+        grip=Grip(
+            np.array([hold.turns]), rest / np.linalg.norm(rest), mobile.position.copy(), np.zeros((2, 4))
+        ),
+        settings=make_settings(settings),
+        settings_control=make_control(),
+        picture=make_picture(mobile.surface_nodes.size + fixed.surface_nodes.size, capacity),
+        picture_control=make_control(),
+    )
+
+
+def smallest_servo() -> QuasistaticServo:
+    """One element over another, both rigid: the least that a tick can be run on."""
+    cube = hex_block((0.01, 0.01, 0.01), (1, 1, 1))
+    above = cube.with_nodes(cube.nodes + np.array([0.0, 0.02, 0.0]))
+    bodies = [
+        QuasistaticBody(name, mesh, Material(1e6, 0.3, 1000.0), np.arange(8))
+        for name, mesh in (("above", above), ("below", cube))
+    ]
+    return make_servo(bodies[0], bodies[1], Detection(np.arange(8)))
+
+
+_CONTENT = typeof(smallest_servo())
+
+
+@callback(types.int32(HandleType(_CONTENT)))
+def hapco_tick(state):
+    """`int32 f(void *)`: one tick of the QuasistaticServo behind the handle; its status."""
+    return tick(state)
+
+
+def tick_data(servo: QuasistaticServo) -> Handle:
+    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
+    return handle_for(servo, _CONTENT, "quasi-static servo")

@@ -1,0 +1,357 @@
+"""Putting a scene's high-rate state together: its bodies, joints and contact search, in an engine.
+
+The engine's bodies are a list: the tools, what else moves at the servo's rate (`Scene.servo_bodies`), one for
+each low loop, and the world, which has every point that none of these moves.
+"""
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.cavities import Cavities, make_cavities
+from palpo.physics.engine.contract import Batch, Body, Hand, make_batch, make_hand, make_problem
+from palpo.physics.engine.joints import SLIDE, Joint
+from palpo.physics.engine.pair_points import Asked, PairSearch, look_batch, make_pair_search
+from palpo.physics.engine.pairs import pair_detector
+from palpo.physics.engine.sweeping import gauss_seidel_unit
+from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.constraint_frame import make_frame
+from palpo.physics.exchange.force_log import make_force_log
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.model_log import make_model_log
+from palpo.physics.exchange.patience import PATIENCE_PERIODS
+from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.tool_state import ToolState, make_tool_state
+from palpo.physics.systems.multirate.high_state import ADOPTED, Counts, Held, HighRate, Link
+from palpo.physics.systems.multirate.hold import Hold, held_point
+from palpo.physics.systems.multirate.quasistatic_tool import held_surface
+from palpo.physics.systems.multirate.scene import Loop, Numbers, Scene
+from palpo.physics.yields.chain import CHAIN, Chain, make_chain
+from palpo.physics.yields.modal import MODAL
+from palpo.physics.yields.modal_state import Modal, make_modal
+from palpo.physics.yields.scripted import SCRIPTED, make_scripted
+
+AT_ONCE = 64
+"""Up to so many contacts all are solved for, the open ones too; more have a working set."""
+
+AT_ONCE_ON_AIR = 16
+"""The same where air holds bodies together: around a rim that bears there are many that do not, and Newton's
+method wants few."""
+
+TOOL = 0
+"""The first tool's number among the engine's bodies."""
+
+LOG_TICKS = 2048
+"""Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
+
+MODEL_TICKS = 256
+"""Ticks of the models' states: a scene whose low loop takes them waits for its frames long before."""
+
+LOG_POINTS = 256
+"""Low-rate points under load in one tick."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A body of the engine, and what of the scene it is."""
+
+    body: Body
+    numbers: tuple[int, ...]
+    """Bodies of the scene's topology."""
+    first: int = 0
+    """Global number of its first point."""
+    looks: int = 0
+    """Most of its points that a search places at once; 0 where they never move."""
+    hand: Hand | None = None
+    chain: Chain | None = None
+    """Of a tool: its frames, its hold and its gravity."""
+
+
+@dataclass(frozen=True, eq=False)
+class ServoSide:
+    """A scene's servo: the tick's state, what each low loop exchanges with it, and all that has addresses."""
+
+    high: HighRate
+    held: tuple[Held, ...]
+    links: tuple[Link, ...]
+    searches: tuple[PairSearch, ...]
+    placed: tuple[Placed, ...]
+    built: Built
+    kept: tuple[Handle, ...]
+
+
+def make_servo_side(
+    scene: Scene,
+    loops: Sequence[Loop] | None = None,
+    log_ticks: int = LOG_TICKS,
+    log_points: int = LOG_POINTS,
+) -> ServoSide:
+    """A tick's state at tick 0, with the tool where it is and nothing to touch yet; with all its buffers.
+
+    loops: the low loops; one alone if not given.
+    """
+    numbers, contacts = scene.numbers, scene.capacity.contacts
+    loops = scene.loops(apart=False) if loops is None else loops
+    cavities = _cavities(scene)
+    k = 0 if cavities is None else len(cavities[0].amount)
+    room = contacts + 2 * len(scene.attachments.kind) + 2 * k
+    port = make_port()
+    tools = _tools(scene, room, port)
+    modals = [
+        make_modal(
+            loop.capacity, make_frame(loop.capacity), make_control(), make_force_log(log_ticks, log_points),
+            2 * room,
+        )
+        for loop in loops
+    ]  # fmt: skip
+    behind = [_behind(scene, loop, modal, len(loops)) for loop, modal in zip(loops, modals, strict=True)]
+    placed = [
+        *tools,
+        *(Placed(b.kind.bind(b.make(room)), b.numbers, b.first, b.looks) for b in scene.servo_bodies),
+        *behind,
+    ]
+    placed.append(_world(scene, placed))
+    owners = _owners(scene, placed)
+    detectors, looks = _searches(scene, placed, owners, modals)
+    searches = tuple(detector.handle.state for detector in detectors)
+    if cavities is not None:
+        detectors.append(_cavity_detector(scene, placed, owners[0], modals[0], cavities[0], port))
+    built = make_engine(
+        [p.body for p in placed], [_solver(numbers)], contacts, numbers.dt, detectors,
+        _joints(scene, placed, owners[1]), {b: p.hand for b, p in enumerate(placed) if p.hand}, watched=[],
+        cavities=cavities,
+    )  # fmt: skip
+    engine = built.engine
+    for search in searches:
+        search.asked.rows[:] = engine.bodies.batch
+    settings = engine.solver.settings
+    settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
+    settings["at_once"] = AT_ONCE if cavities is None else AT_ONCE_ON_AIR
+    links = [
+        _link(scene, loop, modal, placed.index(body), built, loops)
+        for loop, modal, body in zip(loops, modals, behind, strict=True)
+    ]
+    held = [_held(scene, t, tool, built.batches[t], port) for t, tool in enumerate(tools)]
+    handles, hands = [Handle(link) for link in links], [Handle(one) for one in held]
+    high = HighRate(
+        port=port,
+        counts=Counts(engine.now, *(np.zeros(1, np.int64) for _ in Counts._fields[1:])),
+        held=held[TOOL],
+        helds=np.array([hand.address for hand in hands], np.int64),
+        engine=engine,
+        search=searches[0],
+        searches=engine.detector_state[: len(searches)].copy(),
+        link=links[0],
+        links=np.array([handle.address for handle in handles], np.int64),
+        mu=searches[0].mu,
+        shown=_tool_state(scene, loops, modes=scene.capacity.modes),
+        shown_control=make_control(),
+    )
+    side = ServoSide(
+        high, tuple(held), tuple(links), searches, tuple(placed), built, (*hands, *handles, *looks)
+    )  # fmt: skip
+    # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
+    weakref.finalize(engine.step, _forget, (side.placed, side.built.kept, side.kept, detectors))
+    return side
+
+
+def _forget(_kept: Any) -> None:
+    """What was kept alive may go."""
+
+
+def _tool_state(scene: Scene, loops: Sequence[Loop], modes: int, moving: bool = False) -> ToolState:
+    """Of the tool, and of the reduced bodies with so many modes a loop."""
+    bodies = max(loop.capacity.bodies for loop in loops) if modes else 0
+    frames = len(scene.tool_frames().x)
+    return make_tool_state(frames, scene.capacity.contacts, modes, bodies, len(loops), moving)
+
+
+def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops: Sequence[Loop]) -> Link:
+    """What a low loop exchanges with the servo; its own bodies are no news to it, others' are."""
+    adopted = np.zeros(1, ADOPTED)
+    adopted["patience"] = PATIENCE_PERIODS * loop.ratio
+    modes = scene.capacity.modes if len(loops) > 1 else 0
+    models = make_model_log(MODEL_TICKS if _takes_states(scene) else 0, loop.capacity)
+    state = _tool_state(scene, loops, modes, moving=True)
+    return Link(
+        modal.frame, modal.control, modal.log, models, state, make_control(),
+        np.array([body], np.int64), built.batches[body], modal.now, adopted, np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+def _takes_states(scene: Scene) -> bool:
+    """Whether the low loop begins from the servo's own states: where air holds bodies together."""
+    return scene.air is not None
+
+
+def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:
+    """The tools, each held by a hand of its own; the port stands where the first one is held."""
+    points, first = scene.tool_points, scene.tool_points.span
+    number = int(scene.topology.point_body[first[0]])
+    given = [(number, scene.model, scene.tool, scene.hold, 0), *(
+        (tool.number, tool.model, tool.state, tool.hold, tool.frame) for tool in scene.further
+    )]  # fmt: skip
+    placed: list[Placed] = []
+    for (number, model, state, held, frame), (start, stop) in zip(given, scene.tool_spans(), strict=True):
+        state = ChainState(*(a.copy() for a in state))
+        hold = Hold._make(a.copy() for a in held)
+        target = port.position if not placed else np.zeros(3)
+        held_point(hold, state, target)
+        hold.target[:], hold.target_q[:] = target, hold.rest
+        model = model._replace(gravity=model.gravity.copy())
+        if number in scene.quasistatic:
+            from palpo.physics.yields.surface import SURFACE  # compiled for scenes that have some
+
+            surface, chain = held_surface(scene.quasistatic[number], model.gravity, state, hold, room)
+            body = SURFACE.bind(surface)
+        else:
+            chain = make_chain(
+                model, state, points.frame[start:stop] - frame, points.lever[start:stop], room, hold
+            )  # fmt: skip
+            body = CHAIN.bind(chain)
+        placed.append(Placed(body, (number,), start, stop - start, make_hand(), chain))
+    return placed
+
+
+def _held(scene: Scene, t: int, tool: Placed, batch: Batch, port: Port) -> Held:
+    """Tool t and its hand; each has a port, and only the first one's tells the tick's status."""
+    chain, own = tool.chain, port
+    assert chain is not None
+    if t > 0:
+        own = make_port()._replace(status=port.status)
+        own.position[:] = chain.hold.target
+    feedback = scene.numbers.feedback if t == 0 else scene.further[t - 1].feedback
+    frame = 0 if t == 0 else scene.further[t - 1].frame
+    assert tool.hand is not None
+    return Held(
+        own, tool.hand, chain.hold, chain.now, batch, np.array([feedback], np.int64), chain,
+        np.array([frame], np.int64),
+    )  # fmt: skip
+
+
+def _behind(scene: Scene, loop: Loop, modal: Modal, loops: int) -> Placed:
+    """The body of the engine that stands for those of a low loop."""
+    points = sum(member.count for member in loop.members)
+    # the pairs of another loop may name points that this one's frame lacks
+    return Placed(MODAL.bind(modal), loop.numbers, 0, loop.capacity.slots if loops == 1 else points)
+
+
+def _world(scene: Scene, others: Sequence[Placed]) -> Placed:
+    """Every point that no other body of the engine has; some follow a script."""
+    x = np.zeros((scene.capacity.points, 3))
+    x[: len(scene.rest)] = scene.rest
+    moving = scene.moving
+    taken = {number for other in others for number in other.numbers}
+    numbers = tuple(b for b in range(len(scene.topology.body_role)) if b not in taken)
+    return Placed(
+        SCRIPTED.bind(make_scripted(x, moving.point, moving.x, moving.q, moving.known)), numbers
+    )  # fmt: skip
+
+
+def _owners(scene: Scene, placed: Sequence[Placed]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Body of the engine of each body of the topology, and of each point."""
+    world = len(placed) - 1
+    of_body = np.full(len(scene.topology.body_role), world, np.int32)
+    for b, one in enumerate(placed):
+        of_body[list(one.numbers)] = b
+    of_point = np.full(scene.capacity.points, world, np.int32)
+    of_point[: len(scene.topology.point_body)] = of_body[scene.topology.point_body]
+    return of_body, of_point
+
+
+def _searches(
+    scene: Scene,
+    placed: Sequence[Placed],
+    owners: tuple[NDArray[np.int32], NDArray[np.int32]],
+    modals: Sequence[Modal],
+) -> tuple[list[Detector], list[Handle]]:
+    """For each low loop the search among the pairs that its frames name, and what that keeps alive."""
+    numbers, capacity, (of_body, of_point) = scene.numbers, scene.capacity, owners
+    mu, n = scene.mu.copy(), len(placed)
+    detectors, kept = [], []
+    for modal in modals:
+        looks = [Handle(look_batch(one.looks)) if one.looks else None for one in placed]
+        asked = Asked(
+            np.array([one.body.kind.unit.address for one in placed], np.int64),
+            np.array([one.body.handle.address for one in placed], np.int64), np.zeros(n, np.int64),
+            np.array([look.address if look else 0 for look in looks], np.int64),
+            np.array([one.first for one in placed], np.int32), make_batch(1), make_problem(1),
+        )  # fmt: skip
+        search = make_pair_search(
+            scene.topology, scene.rest, mu, modal.frame, modal.control, capacity, numbers.skin,
+            numbers.reach, asked, of_point, of_body, partial=len(modals) > 1,
+        )._replace(surfaces=scene.surfaces)  # fmt: skip
+        detectors.append(Detector.bind(pair_detector, search))
+        kept += [look for look in looks if look]
+    return detectors, kept
+
+
+def _solver(numbers: Numbers) -> Any:
+    """The solver of the scene's contacts."""
+    if numbers.solver == "anderson":
+        from palpo.physics.engine.relaxing import anderson_unit  # compiled for scenes that want it
+
+        return anderson_unit
+    return gauss_seidel_unit
+
+
+def _cavities(scene: Scene) -> tuple[Cavities, Any] | None:
+    """The engine's list of cavities and their solver, compiled for scenes that have some."""
+    if scene.air is None:
+        return None
+    from palpo.physics.engine.pressurising import pressure_unit
+
+    air = scene.air.air
+    return make_cavities(scene.air.most, (air.atmosphere, air.largest, air.rt)), pressure_unit
+
+
+def _cavity_detector(
+    scene: Scene, placed: Sequence[Placed], of_body: NDArray[np.int32], modal: Modal, cavities: Cavities,
+    port: Port,
+) -> Detector:  # fmt: skip
+    """What takes cavities from a loop's frames; the first hand has the button of their valve."""
+    from palpo.physics.systems.multirate.cavity_frames import cavity_detector, make_frame_cavities, make_valve
+
+    assert scene.air is not None
+    body = int(of_body[scene.air.sides[0].member.number])
+    one, two = (slice(side.member.first, side.member.first + side.member.nodes) for side in scene.air.sides)
+    state = make_frame_cavities(
+        modal.frame, modal.control, cavities, body, placed[body].first, (one, two),
+        scene.air.limits.sealing - scene.air.limits.contact,
+        make_valve(port.buttons, scene.air.button, scene.air.valve),
+    )  # fmt: skip
+    return Detector.bind(cavity_detector, state)
+
+
+def _joints(scene: Scene, placed: Sequence[Placed], of_point: NDArray[np.int32]) -> list[Joint]:
+    """The scene's attachments as the engine has them."""
+    attachments, world = scene.attachments, len(placed) - 1
+
+    def side(k: int, s: int) -> tuple[int, list[int], list[float]]:
+        points = [int(p) for p in attachments.points[k, s] if p >= 0]
+        if not points:
+            return world, [0], [0.0]
+        body = int(of_point[points[0]])
+        weights = [float(w) for w in attachments.weights[k, s, : len(points)]]
+        return body, [p - placed[body].first for p in points], weights
+
+    joints = []
+    for k, kind in enumerate(attachments.kind):
+        (one, slots_1, weights_1), (two, slots_2, weights_2) = side(k, 0), side(k, 1)
+        carrier, turn = None, int(attachments.turn[k])
+        if kind == SLIDE and turn >= 0:
+            body = int(of_point[turn])
+            carrier = body, turn - placed[body].first
+        reference, direction = attachments.reference[k], attachments.direction[k]
+        joint = Joint(
+            (one, two), (slots_1, slots_2), (weights_1, weights_2), int(kind), tuple(reference),
+            tuple(direction), carrier,
+        )  # fmt: skip
+        joints.append(joint)
+    return joints

@@ -1,0 +1,89 @@
+"""Everything that the high-rate tick reads and writes, as one tuple of preallocated arrays.
+
+What is one number is an array of one, so that it can change behind a handle. Of what there may be several,
+a table has the addresses, and the first stands beside it, which has the layout of all.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.engine.contract import Batch, Hand
+from palpo.physics.engine.pair_points import PairSearch
+from palpo.physics.engine.table import Engine
+from palpo.physics.exchange.constraint_frame import ConstraintFrame
+from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.model_log import ModelLog
+from palpo.physics.exchange.port import Port
+from palpo.physics.exchange.tool_state import ToolState
+from palpo.physics.reduction.interface_model import InterfaceState
+from palpo.physics.systems.multirate.hold import Hold
+from palpo.physics.yields.chain import Chain
+
+CONSTRAINT_SUM, HOLD_REACTION = 0, 1
+"""What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
+
+ADOPTED = np.dtype(
+    [("frame", np.int64), ("tick", np.int64), ("patience", np.int64), ("stretch", np.int64)]
+)  # fmt: skip
+"""Id of the frame in use, 0 before the first; the tick at which it was adopted; the age at which it is
+overdue [ticks]; and by how many ticks frames come further apart than the scene asks."""
+
+TAKEN_ID, TAKEN_CALL = 0, 1
+"""Entries of Link.taken: that id once more, written last; calls of the tick before the one that took it."""
+
+
+class Counts(NamedTuple):
+    """What the tick counts, each (1,)."""
+
+    tick: NDArray[np.int64]  # ticks done
+    calls: NDArray[np.int64]  # calls, those in which the scene waited included
+    waited: NDArray[np.int64]  # calls that waited for a frame that is due
+
+
+class Link(NamedTuple):
+    """What one low loop and the servo exchange, and the servo's own part of it."""
+
+    frame: ConstraintFrame
+    frame_control: NDArray[np.int64]
+    log: ForceLog
+    models: ModelLog
+    state: ToolState
+    state_control: NDArray[np.int64]
+    body: NDArray[np.int64]  # (1,) the loop's bodies, one of the engine
+    points: Batch  # theirs in joints and contacts
+    interface: InterfaceState
+    adopted: NDArray[Any]  # (1,) of ADOPTED
+    taken: NDArray[np.int64]  # (2,) what the loop is told of it
+
+
+class Held(NamedTuple):
+    """A tool and the hand that holds it."""
+
+    port: Port  # of that hand's device; status is the first one's
+    hand: Hand
+    hold: Hold
+    tool: ChainState
+    points: Batch  # the tool's points in joints and contacts
+    feedback: NDArray[np.int64]  # (1,) CONSTRAINT_SUM or HOLD_REACTION
+    chain: Chain  # the tool as a body of the engine
+    frame: NDArray[np.int64]  # (1,) number of its first frame among those of all tools
+
+
+class HighRate(NamedTuple):
+    """The state of one servo's side of a scene; the port is that of the first tool's hand."""
+
+    port: Port
+    counts: Counts
+    held: Held
+    helds: NDArray[np.int64]  # (t,) addresses, one for each tool
+    engine: Engine
+    search: PairSearch
+    searches: NDArray[np.int64]  # (k,) addresses, one for each low loop
+    link: Link
+    links: NDArray[np.int64]  # (k,) addresses, one for each low loop
+    mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
+    shown: ToolState  # for the picture
+    shown_control: NDArray[np.int64]

@@ -1,0 +1,324 @@
+"""The reduced interface: low steps when the servo gets a small model of the soft bodies (EQUATIONS.md, 1).
+
+The full bodies follow the forces that the servo recorded, so that action equals reaction over every period:
+the low loop replays them on its own copy of the model that the servo had, and sets the full bodies to it.
+Then it hands down their next Galerkin model, on the columns that L5 computes anyway, brought to the present
+by another replay.
+
+Where air holds bodies together no tick is made again: nothing would answer to its forces. There the servo
+tells the state that its model has at each tick. The full bodies are set to that, and the next model begins
+where the servo is (palpo.physics.systems.multirate.reduced.handing_on).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.collision.topology import LOW
+from palpo.physics.contact.laws import OPEN
+from palpo.physics.exchange.budget import Budget
+from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.ring import ring_release
+from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.reduction.interface_model import InterfaceState, adopt, make_interface_state, store
+from palpo.physics.reduction.replay import make_led, replay_ticks
+from palpo.physics.systems.multirate.candidates import by_turns, expected_arrival, points_by, shared_out
+from palpo.physics.systems.multirate.high_state import HighRate, Link
+from palpo.physics.systems.multirate.low_rate import LowRate
+from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, hand_on, sweep_fields
+from palpo.physics.systems.multirate.reduced.reduced_frame import Page
+from palpo.physics.systems.multirate.reduced.reductions import make_reduction
+from palpo.physics.systems.multirate.scene import Loop, Scene
+
+LIFE = 2.5
+"""Times that a step takes for which candidates must do: their frame appears after one, and after another one
+that of a step that is asked for, or that had begun already; half in hand."""
+
+LEAST = 0.004
+"""Seconds that a step is always expected to take: it is asked for a little before it begins."""
+
+FORGET = 0.7
+"""Share of the longest step so far that the next one is still expected to take, by step."""
+
+USED = 0.5
+"""Share of the way to the first pair without candidate that a hand must have come before a step is asked for:
+where that pair found no room, a new step at the same place would leave it out again."""
+
+IMPACT = 3
+"""So many contacts more under load, and half as many as there were, tell of an impact: the next step begins
+at once, since a tangent of before the impact serves badly after it."""
+
+EXPECTED = 5
+"""Points that are expected to touch, for each that only may."""
+
+AIR_PATIENCE = (0.15, 3)
+"""Seconds and periods where air holds bodies together: the cavity that a frame has is served with the shape
+that it was found at. With every frame 50 ms late a cup is still lifted, with 80 ms it lets go; single frames
+may be 140 ms late, and the time for which the scene waits is way that the hand has lost."""
+
+SPANNED = {1: [1], 2: [0, 1], 3: [0, 1, 2]}
+"""By the number of shifts, which of the steps dt, DT and sqrt(dt DT) the basis has columns at. What a step
+of dt alone would add is local: the slots' own compliance stands for it (`reduced_frame.write_modes`)."""
+
+
+class Krylov(LowRate):
+    """Low steps of the reduced interface."""
+
+    kind = "krylov"
+    spares: tuple[str, ...] = ("columns", "contacts")
+    least_patience = 0.2
+    apart = True
+
+    def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
+        super().__init__(scene, high, link, loops, own)
+        self.frame = Handle(self.link.frame)
+        self.state = make_interface_state(self.loop.capacity)
+        self.model = Handle(self.state)
+        self.log = Handle(self.link.log)
+        self._work = np.zeros(len(self.members))
+        """What the servo's forces did to each body [J] in the ticks that it follows."""
+        self._led = make_led()
+        self.led = Handle(self._led)
+        self.reductions = [
+            make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
+            for member in self.members
+        ]
+        own = min((reduction.own_ticks for reduction in self.reductions), default=0)
+        if scene.air is not None:
+            self.least_patience, self.patience_periods = AIR_PATIENCE
+            # a late step is followed at once: a lower rate would make all frames later; and with a quarter of
+            # the columns a cup is not lifted
+            self.slowest_hz, self.spares = np.inf, ()
+        # joints are known to the model alone
+        self._tail = 0 if _hold_on_to_each_other(scene) else own
+        self.chosen, self.near = np.zeros(0, np.int32), 0
+        self._published = -1
+        """Slot of the frame that `state` belongs to; it is not written before the next."""
+        self._at_base: tuple[NDArray[np.float64], ...] = ()
+        """The state that frame was made with, at `tick`."""
+        self._then, self._now = (make_interface_state(self.loop.capacity) for _ in range(2))
+        """The servo's states at the tick that the full bodies are brought to, and at a later one."""
+        self._followed, self._worked = 0, np.zeros(len(self.members))
+        """Id of the frame whose model the former is of, 0 where that is not known; the work by then [J]."""
+        self._last: list[BodyModel] = []
+        """The bodies' models in that frame, while the next one's are made."""
+        self._released = 0
+        self._takes = self.DT
+        """How long a step is expected to take [s]."""
+        self._complete_until = self._pairs_until = np.inf
+        """Readings of the odometer up to which no pair can touch that the last search has not found, and none
+        that the last frame does not have."""
+        self._ask_from = 0.0
+        """Reading of the odometer below which no step is asked for, see USED."""
+        self._without_slot = 0
+        """Points of candidates that the last frame had no room for."""
+        self._bearing, self._pace = 0, 0.0
+        """Contacts under load when the last step began, and how quickly the odometer went [m/s]."""
+
+    def _shifts(self) -> list[float]:
+        """Step sizes [s] of the columns: servo, low period, and their geometric mean if there are three."""
+        mean = [float(np.sqrt(self.dt * self.DT))] if self.scene.numbers.shifts == 3 else []
+        return [self.dt, self.DT, *mean]
+
+    def set_budget(self, budget: Budget) -> None:
+        """Shifts and columns of the next models."""
+        super().set_budget(budget)
+        columns = int(budget.columns * self.scene.numbers.max_columns)
+        for reduction in self.reductions:
+            reduction.afford(self._shifts(), columns)
+
+    def begin(self) -> None:
+        """L1 to L5: candidates for the frame's whole life, tangents, and A^-1 J^T at every shift."""
+        with self.timed("L1 proximity"):
+            self.read_tool()
+            self.place_points(self.servo_tool())
+            self.find_pairs(0.0, self._reach_of_candidates())
+            used_up, without = self.odometer > self._pairs_until, self._without_slot
+            self._complete_until = float(self.due_of(self.broadphase.complete))
+            self.chosen, self.near = self.choose_slots()
+            # far points may go without a slot: what counts is whether they came near before the next frame
+            self._without_slot, self.lost_slots = self.lost_slots, without if used_up else 0
+        with self.timed("L3-L5 tangent and columns"):
+            for reduction, (_, local) in zip(self.reductions, self.member_slots(self.chosen), strict=True):
+                reduction.prepare(local, self.pool)
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """L6: the full bodies up to `until` under the servo's forces. L7: reduce, replay, publish."""
+        with self.timed("L6 follow"):
+            self._follow(until)
+        self.find_cavities()
+        with self.timed("L7 reduce and publish"):
+            chosen = self._with_loaded()
+            f = self.open_frame(REDUCED, chosen, self.near)
+            self._pairs_until = min(self._complete_until, self.left_out)
+            self._ask_from = self.odometer + USED * max(0.0, self._pairs_until - self.odometer)
+            frame, of_members = self.link.frame, list(self.member_slots(chosen))
+            needs = [r.need(len(local)) for r, (_, local) in zip(self.reductions, of_members, strict=True)]
+            shares = shared_out(needs, self.loop.capacity.modes)
+            self._last = [reduction.model for reduction in self.reductions]
+            for low, (slots, local) in enumerate(of_members):
+                limit = int(frame.head[f, N_MODES]) + shares[low]
+                page = Page(frame, f, low, slots, local, self.near, self.dt, limit)
+                self.reductions[low].write(page, self.pool)
+            self._bring_to_present(f, present)
+            if self.drawn.wanted:
+                self.drawn.keep(self.frame_id, tuple(reduction.drawn() for reduction in self.reductions))
+            for member in self.members:
+                self.u[member.first : member.first + member.count] = member.velocities()
+            self.hand_over(f, (self.present - self.tick) * self.dt)
+
+    def _follow(self, until: int) -> None:
+        """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
+        self._followed = 0
+        if until > self.tick:
+            start = max(self.tick, until - self._tail)
+            if self._read(until, self.frame_id, self._then):
+                self._followed = self.frame_id
+            if self._followed and self._read(start, self._followed, self._now):
+                ended = self._now
+                self._work[:] = self._work_by(until) - self._worked
+            else:
+                ended = self._made_again(start, until)
+            self._worked = self._work_by(until)
+            self._require_numbers(ended)
+            points, forces = self.drain(until)
+            # whatever moved the servo's own model is in its state
+            heard = (self.link.frame.slot_of[self._published, points] >= 0) | (self._followed > 0)
+            for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
+                own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
+                local = points[own].astype(np.intp) - member.first
+                tail, work = until - start, float(self._work[low])
+                reduction.follow(ended, low, forces[:, own], local, heard[own], tail, work)
+            self.loaded = points.astype(np.intp)
+        if self.invalid():
+            raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
+        self.tick = until
+
+    def _made_again(self, start: int, until: int) -> InterfaceState:
+        """The last frame's model at `start`, by its own ticks; their work up to `until` is booked."""
+        if self._at_base:
+            for now, then in zip(self.state, self._at_base, strict=True):
+                now[:] = then
+        self._work[:] = 0.0
+        self._replay(self._published, self.tick, start)
+        ended = InterfaceState(*(part.copy() for part in self.state))
+        # the last ticks too, for their work
+        self._replay(self._published, start, until)
+        return ended
+
+    def _require_numbers(self, state: InterfaceState) -> None:
+        """FloatingPointError where a state that a full body is to be set to is none."""
+        if not all(np.isfinite(part).all() for part in (state.z, state.rate, state.centre, state.q)):
+            raise FloatingPointError("the state of the soft bodies' model is no longer finite")
+
+    def _work_by(self, tick: int) -> NDArray[np.float64]:
+        """What forces have done to each body [J] in so many ticks, 0 where nobody counts it."""
+        log = self.link.models
+        if not len(log.tick):
+            return np.zeros(len(self.members))
+        return log.work[(tick - 1) & (len(log.tick) - 1)].copy()
+
+    def _read(self, tick: int, frame: int, out: InterfaceState) -> bool:
+        """The servo's state after so many ticks, where it is known and of that frame's model."""
+        log = self.link.models
+        row = (tick - 1) & (len(log.tick) - 1)
+        if not len(log.tick) or frame == 0 or log.tick[row] != tick - 1 or log.frame[row] != frame:
+            return False
+        out.z[:], out.rate[:] = log.z[row], log.rate[row]
+        out.centre[:], out.q[:] = log.centre[row], log.q[row]
+        out.velocity[:], out.spin[:] = log.velocity[row], log.spin[row]
+        for low in range(len(out.q)):
+            quat_to_matrix(out.q[low], out.axes[low])
+        return True
+
+    def _replay(self, f: int, first: int, until: int) -> None:
+        """Those ticks on the model of slot f, their work added to that of each body."""
+        replay_ticks(self.frame, f, self.model, self.led, self.log, first, until, self.dt, self._work)
+
+    def _reach_of_candidates(self) -> float:
+        """Gap [m] up to which pairs are candidates: what can be covered until fresh ones come.
+
+        At the present speed they last until the next step is due and a step and a half beyond; a hand may
+        gain speed for LIFE, and is noticed then (`asked`), or the loop has begun a step by itself.
+        """
+        numbers = self.scene.numbers
+        pace = self._speed_of_tools()
+        self._pace = max(pace, self._speed_of_others()) + self._soft_speed()
+        self._bearing = self._bearing_now()
+        steady = max(self.DT, self._takes) + (LIFE - 1.0) * self._takes
+        gained = 0.5 * numbers.acceleration * (LIFE * self._takes) ** 2
+        return numbers.alarm + self._pace * steady + gained
+
+    def _speed_of_tools(self) -> float:
+        """Of their fastest point, or the sum of two tools' that may meet [m/s]."""
+        fastest = sorted(
+            float(np.sqrt((self.u[first:last] ** 2).sum(axis=1)).max(initial=0.0))
+            for first, last in self.scene.tool_spans()
+        )
+        return sum(fastest[-2:])
+
+    def _bearing_now(self) -> int:
+        """Contacts under load in the tool state that was read last."""
+        state, k = self.link.state, self.tool_slot
+        return int(np.count_nonzero(state.contact_status[k, : state.n_contacts[k]] != OPEN))
+
+    def asked(self) -> bool:
+        """The odometer has all but used up the candidates, or an impact has made contacts."""
+        since, before, known = self.read_at, self.odometer, self._bearing
+        self.read_tool()
+        ticks = self.read_at - since
+        if ticks > 0:
+            self._pace = (self.odometer - before) / (ticks * self.dt)
+        need = self._pace * self._takes + 0.5 * self.scene.numbers.acceleration * self._takes**2
+        left = self._pairs_until - self.odometer
+        if left < need and self.odometer > self._ask_from:
+            return True
+        return bool(self._bearing_now() >= known + max(IMPACT, 0.5 * known))
+
+    def ranked(self, within: float) -> NDArray[np.int32]:
+        """By turns: EXPECTED points that are expected to touch, one that may, whatever the hand does."""
+        topology, gravity = self.topology, self.gravity
+        expected = expected_arrival(topology, self.pairs, self.x, self.u, self.gaps, gravity, self.arrival)
+        first = points_by(topology, self.pairs, expected)
+        last = points_by(topology, self.pairs, self.arrival)
+        return by_turns([*(first[k::EXPECTED] for k in range(EXPECTED)), last])
+
+    def _with_loaded(self) -> NDArray[np.int32]:
+        """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""
+        has = np.zeros(len(self.x), bool)
+        has[self.chosen] = True
+        missing = self.loaded[~has[self.loaded]].astype(np.int32)
+        return np.concatenate([self.chosen[: self.loop.capacity.slots - len(missing)], missing])
+
+    def _bring_to_present(self, f: int, present: int | None) -> None:
+        """Replay on the frame the ticks up to `present`; the servo replays what comes after."""
+        ring_release(self.link.log.ring, max(0, self.tick - self._released))
+        self._released = self.tick
+        # ticks still being written are not in the log: its ring says how many are complete
+        self.present = self.complete() if present is None else present
+        self._published = f
+        adopt(self.frame, f, self.model)
+        self._led.count[0] = -1
+        self._at_base = tuple(part.copy() for part in self.state)
+        if self.present > self.tick:
+            if self._followed and self._read(self.present, self._followed, self._now):
+                for low, (last, source) in enumerate(zip(self._last, self.reductions, strict=True)):
+                    hand_on(last, source, low, self._then, self._now, self.state)
+                sweep_fields(self.link.frame, f, InterfaceState(*self._at_base), self.state)
+            else:
+                self._replay(f, self.tick, self.present)
+            store(self.frame, f, self.model, self.present)
+        if self.read_at >= 0:
+            # the first frame is made before there are ticks to count
+            self._takes = max((self.present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
+
+
+def _hold_on_to_each_other(scene: Scene) -> bool:
+    """Whether a joint, or air, has bodies with a low loop on both sides."""
+    if scene.air is not None:
+        return True
+    points = scene.attachments.points[:, :, 0]
+    roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
+    return bool(((points >= 0) & (roles == LOW)).all(axis=1).any())

@@ -1,0 +1,405 @@
+"""The low-rate loop: what every interface kind shares.
+
+A low step has two halves. `begin` finds candidates, linearises and does the expensive algebra; `finish`
+publishes the frame. In threads the second half follows when the first is done; in lock-step it waits until
+the frame would have become visible. The times of the named steps are kept for the report.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.collision.broadphase import BroadPhase
+from palpo.physics.collision.proximity_contacts import Pairs
+from palpo.physics.collision.topology import LOW
+from palpo.physics.exchange.budget import Budget
+from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from palpo.physics.exchange.constraint_frame import (
+    BASE_TICK,
+    FRESH,
+    GEOMETRY,
+    ID,
+    MOTION,
+    N_NEAR,
+    N_PAIRS,
+    N_SLOTS,
+    SET_HOLD,
+    SET_LIVE,
+    SET_SWEEPS,
+    SET_TOLERANCE,
+    TOLD_PATIENCE,
+    TOLD_STRETCH,
+    ConstraintFrame,
+)
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.patience import LEAST, PATIENCE_PERIODS, patience_of
+from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
+from palpo.physics.systems.multirate.candidates import distinct, points_by
+from palpo.physics.systems.multirate.frame_pairs import (
+    OWN,
+    joined_points,
+    not_searched,
+    standing,
+    write_pairs,
+)
+from palpo.physics.systems.multirate.high_state import TAKEN_CALL, TAKEN_ID, HighRate, Link
+from palpo.physics.systems.multirate.logged_forces import gather_forces
+from palpo.physics.systems.multirate.point_motion import fastest, tool_points
+from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel, DrawnModels
+from palpo.physics.systems.multirate.reduced.members import Member
+from palpo.physics.systems.multirate.scene import Loop, Scene
+from palpo.physics.systems.multirate.shut_air import points_of
+
+MOST_LOOKS = 1000
+"""Times that a loop looks for a state of the servo with models of the others' bodies that are kept."""
+
+
+class LowRate:
+    """State of a low-rate loop and the steps that its kinds have in common.
+
+    `high` is the servo's side, `link` what is exchanged with it: frames go to its buffer, tool states and
+    forces come back.
+    """
+
+    kind = ""
+    spares: tuple[str, ...] = ()
+    """Fields of a Budget that its steps take less time with."""
+    least_patience, patience_periods = LEAST, PATIENCE_PERIODS
+    """Seconds that the servo goes on against a frame of it at any rate, and periods."""
+    slowest_hz = 0.0
+    """Rate below which a machine that is late may not lower it: past that the scene runs in slow motion."""
+    apart = False
+    """Whether each body has a loop of its own."""
+    lock_step = True
+    """False in threads, where the forces of ticks that have passed since the step began are known."""
+
+    def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
+        """own: which of the scene's low loops this is."""
+        self.scene, self.high, self.link, self.loop = scene, high, link, loops[own]
+        self.members = self.loop.members
+        self.others: list[LowRate] = []
+        """The other low loops, whose bodies this one sees as the servo has them."""
+        numbers = scene.numbers
+        self.dt = numbers.dt
+        self.DT = numbers.dt * self.loop.ratio
+        self.budget = Budget(self.loop.ratio)
+        self.whose = standing(scene, self.loop, [loop for loop in loops if loop is not self.loop])
+        self.frame_id = 0
+        self.tick = 0
+        """Ticks whose forces the full bodies contain."""
+        self.present = 0
+        """Ticks whose forces the last published frame contains."""
+        self.x = scene.rest.copy()
+        self.u = np.zeros_like(self.x)
+        self.drawn = DrawnModels()
+        """What the picture finds the bodies by, where the servo moves them."""
+        self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
+        self.broadphase = BroadPhase(
+            scene.topology,
+            scene.rest,
+            scene.capacity.pairs,
+            numbers.alarm,
+            numbers.acceleration,
+            not_searched(scene, self.whose),
+            joined_points(scene),
+        )
+        self.topology = Handle(scene.topology)
+        self.times = StepTimes()
+        self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
+        self.gaps, self.due = np.zeros(0), np.zeros(0)
+        self.tool_slot = 0
+        self._seen: list[tuple[DrawnModel, ...]] = []
+        """The models that the servo had of the others' bodies in that state of the tool."""
+        self.gravity = numbers.gravity
+        self.read_at, self.odometer = -1, 0.0
+        """Ticks behind the tool state that was read last, and its odometer [m]: its slot may be written again
+        during a step, once the picture has read too."""
+        self.lost_slots = 0
+        """Points that found no room in a frame and may have been needed there."""
+        self.left_out = np.inf
+        """Reading of the odometer at which a pair that found no slots in the last frame may be in reach."""
+        self.lost_pairs = 0
+        """Candidates that found no room so far."""
+        self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
+        self.booked: Callable[[NDArray[np.int32], NDArray[np.float64]], None] | None = None
+        """Told at each step the points (k,) and the impulses (k, 3) [N s] that the tool's constraints gave
+        the bodies there: the servo's logged forces as they are integrated."""
+        points = np.append(scene.attachments.points, scene.attachments.turn)
+        roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
+        attached = np.unique(points[(points >= 0) & (roles == LOW)])
+        self.attached = attached[self.whose[scene.topology.point_body[attached]] == OWN]
+        self._heard: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]] = (
+            np.zeros(0, np.int64), np.zeros(0), np.zeros(0),
+        )  # fmt: skip
+        """Cavities of the tool state that was read last, their amounts [mol] and volumes [m3]."""
+        if scene.air is not None:
+            walls = [side.member for side in scene.air.sides]
+            self.attached = np.union1d(self.attached, points_of(walls)).astype(self.attached.dtype)
+
+    def close(self) -> None:
+        """End the worker threads; of the first loop, those of the others too."""
+        self.pool.shutdown()
+        if self.loop.number == 0:
+            for other in self.others:
+                other.close()
+
+    def set_budget(self, budget: Budget) -> None:
+        """What the next steps may take; only between two of them."""
+        self.budget, self.DT = budget, budget.period * self.dt
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Book the wall time of a named step [s]."""
+        start = time.perf_counter()
+        yield
+        self.times.add(name, time.perf_counter() - start)
+
+    def begin(self) -> None:
+        """First half of a low step."""
+        raise NotImplementedError
+
+    def begun(self) -> int:
+        """Calls of the servo's tick that the tool state of the last `begin` had behind it, -1 for none."""
+        return int(self.link.state.calls[self.tool_slot])
+
+    def complete(self) -> int:
+        """Ticks whose forces are in the log by now, or in the full bodies."""
+        return self.tick + int(ring_available(self.link.log.ring))
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken the last frame."""
+        if self.others:
+            return self.adopted_at() >= 0
+        return bool(taken_count(self.link.frame_control) >= published_count(self.link.frame_control))
+
+    def adopted_at(self) -> int:
+        """Calls of the servo's tick before the one that took the last frame, -1 where none did so far."""
+        taken = self.link.taken
+        return int(taken[TAKEN_CALL]) if taken[TAKEN_ID] == self.frame_id else -1
+
+    def asked(self) -> bool:
+        """Whether a step should begin before it is due; only between two steps."""
+        return False
+
+    def check(self) -> None:
+        """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body."""
+        if self.invalid():
+            raise FloatingPointError(f'body "{self.invalid()}" is not finite')
+        log = self.link.log
+        if ring_overflow(log.ring):
+            behind = len(log.tick) * self.dt
+            raise RuntimeError(f"it fell more than {behind:.1f} s behind the servo, whose forces are lost")
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Second half: publish the frame; the full bodies contain the forces of ticks before `until`.
+
+        present: the tick up to which the frame itself is brought, where a kind does that; the replay of a run
+        in threads gives the one that was recorded.
+        """
+        raise NotImplementedError
+
+    # ---- steps in common
+
+    def read_tool(self) -> None:
+        """Take the servo's newest tool state, and the models by which it tells where others' bodies are."""
+        for _ in range(MOST_LOOKS):
+            self.tool_slot, _ = acquire(self.link.state_control)
+            state, k = self.link.state, self.tool_slot
+            frames = [int(state.frame[k, other.loop.number]) for other in self.others]
+            self._seen = [other.drawn.of(f) for other, f in zip(self.others, frames, strict=True)]
+            # another loop may have sent several frames since that state: a newer one has a model that is kept
+            if all(bool(models) or f == 0 for models, f in zip(self._seen, frames, strict=True)):
+                break
+        else:
+            raise RuntimeError("another loop has forgotten the frame that the servo has of it")
+        if state.tick[k] < 0:
+            tool = self.scene.tool_frames()
+            state.x[k], state.q[k], state.v[k], state.w[k] = tool.x, tool.q, tool.v, tool.w
+            hold = self.high.held.hold
+            state.target[k], state.target_q[k] = hold.target, hold.target_q
+            state.gravity[k] = self.scene.numbers.gravity
+        self.read_at, self.odometer = int(state.tick[k]), float(state.odometer[k])
+        # what an operator changes reaches other loops by way of the servo, at a tick that a recording knows
+        self.gravity = state.gravity[k].copy() if self.loop.number else self.scene.numbers.gravity
+        for member in self.members:
+            member.body.gravity[:] = self.gravity
+        if self.scene.air is not None:
+            n = int(state.n_cavities[k])
+            air = state.cavity_air[k, :n]
+            self._heard = state.cavity[k, :n].copy(), air[:, 0].copy(), air[:, 1].copy()
+
+    def find_cavities(self) -> None:
+        """The shut-in air at the full bodies' present state, with what the servo has made of it."""
+        if self.scene.air is not None:
+            with self.timed("cavities"):
+                self.scene.air.hear(*self._heard)
+                self.scene.air.find()
+
+    def place_points(self, tool: ChainState) -> None:
+        """Positions and velocities of all points, with the tool's frames where `tool` has them.
+
+        Points that follow a script are read by the ticks; their rows are kept ahead of them.
+        """
+        self.scene.script.keep(self.complete())
+        points = self.scene.tool_points
+        for start, stop in self.scene.tool_spans():
+            tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
+        for member in self.members:
+            self.x[member.first : member.first + member.count] = member.positions()
+            self.u[member.first : member.first + member.count] = member.velocities()
+        for other, models in zip(self.others, self._seen, strict=True):
+            self._place_others(other.loop.number, models)
+
+    def _place_others(self, j: int, models: tuple[DrawnModel, ...]) -> None:
+        """Positions and velocities of the bodies of loop j, as the servo has them."""
+        told, k = self.link.state, self.tool_slot
+        for low, model in enumerate(models):
+            span = slice(model.member.first, model.member.first + model.member.count)
+            centre, turn = told.centre[k, j, low], told.orientation[k, j, low]
+            self.x[span] = model.positions(told.z[k, j], centre, turn)
+            self.u[span] = model.velocities(
+                told.rate[k, j], self.x[span] - centre, turn, told.velocity[k, j, low], told.spin[k, j, low]
+            )
+
+    def servo_tool(self) -> ChainState:
+        """The frames of all tools as the servo last published them."""
+        state, k = self.link.state, self.tool_slot
+        return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
+
+    def find_pairs(self, horizon: float, within: float | None = None) -> None:
+        """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch.
+
+        within: the gap [m] up to which all pairs are candidates instead.
+        """
+        skin = self.scene.numbers.skin
+        self.pairs, self.arrival, self.gaps = self.broadphase.find(self.x, self.u, horizon, skin, within)
+        if within is None:
+            self.lost_pairs += self.broadphase.dropped
+        self.due = self.due_of(self.gaps)
+
+    def due_of(self, gaps: ArrayLike) -> Any:
+        """Readings of the servo's odometer up to which pairs with these gaps [m] now stay out of reach.
+
+        The soft bodies are those of `self.tick`; what they may have moved since is taken off.
+        """
+        late = max(0, self.read_at - self.tick) * self.dt
+        moved = late * (self._soft_speed() + 0.5 * late * float(np.linalg.norm(self.gravity)))
+        return self.odometer + np.asarray(gaps) - self.scene.numbers.reach - moved
+
+    def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
+        """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
+
+        Attached points come first, then those under load, then candidates by the earliest time that they can
+        touch, up to `within` [s]. The near ones of a body stand side by side.
+        """
+        capacity = self.scene.capacity
+        chosen = distinct(np.concatenate([self.attached, self.loaded, self.ranked(within)]).astype(np.int32))
+        share = self.budget.contacts
+        room = max(int(share * capacity.slots), len(self.attached))
+        self.lost_slots = max(0, len(chosen) - room)
+        chosen = chosen[:room]
+        near = min(len(chosen), max(int(share * capacity.near), len(self.attached)))
+        whose = self.scene.topology.point_body[chosen[:near]]
+        chosen[:near] = chosen[:near][np.argsort(whose, kind="stable")]
+        return chosen, near
+
+    def ranked(self, within: float) -> NDArray[np.int32]:
+        """Points of candidates that can touch within that time [s], the earliest first."""
+        return points_by(self.topology, self.pairs, self.arrival, within)
+
+    def open_frame(self, motion: int, chosen: NDArray[np.int32], near: int, link: Link | None = None) -> int:
+        """Writer's slot with its slots, pairs and heads filled; members and contacts are still to come.
+
+        link: whose buffer it is; the servo's if not given.
+        """
+        scene, link = self.scene, link or self.link
+        frame = link.frame
+        f = int(writer_slot(link.frame_control))
+        self.frame_id += 1
+        head = frame.head[f]
+        head[:] = 0
+        head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
+        head[BASE_TICK] = self.tick
+        head[[TOLD_PATIENCE, TOLD_STRETCH]] = patience_of(
+            self.budget.period, self.loop.ratio, self.dt, self.least_patience, self.patience_periods
+        )
+        frame.slot_of[f] = -1
+        frame.slot_of[f, chosen] = np.arange(len(chosen))
+        frame.slot_point[f, : len(chosen)] = chosen
+        frame.slot_step[f, : len(chosen)] = 0.0
+        frame.slot_v[f, : len(chosen)] = 0.0
+        frame.gravity[f] = self.gravity
+        settings = frame.settings[f]
+        settings[SET_TOLERANCE] = scene.numbers.tolerance
+        settings[SET_SWEEPS] = scene.numbers.sweeps_high if link is self.link else scene.numbers.sweeps_low
+        settings[SET_HOLD : SET_HOLD + 4] = scene.hold.gain
+        settings[SET_LIVE : SET_LIVE + 2] = scene.live
+        frame.friction[f] = scene.mu
+        frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
+        frame.compliance[f, : 3 * near, : 3 * near] = 0.0
+        frame.mode_body[f] = 0
+        if scene.air is not None:
+            scene.air.write(frame, f)
+        self._write_pairs(frame, f)
+        return f
+
+    def _write_pairs(self, frame: ConstraintFrame, f: int) -> None:
+        """Pairs whose points of own bodies all have a slot."""
+        room = Pairs(frame.pair_kind[f], frame.pair_first[f], frame.pair_second[f])
+        frame.head[f, N_PAIRS], self.left_out = write_pairs(
+            self.topology, self.pairs, self.due, frame.slot_of[f], self.whose, room, frame.pair_due[f]
+        )
+
+    def member_slots(self, chosen: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """For each member: its slots and its local numbers there."""
+        out = []
+        for member in self.members:
+            slots = np.flatnonzero((chosen >= member.first) & (chosen < member.first + member.count))
+            out.append((slots, chosen[slots].astype(np.intp) - member.first))
+        return out
+
+    def hand_over(self, f: int, late: float = 0.0) -> None:
+        """Publish slot f, whose bodies may have fallen for `late` [s] since they had the known velocities."""
+        self.link.frame.soft_speed[f] = self._soft_speed() + late * float(np.linalg.norm(self.gravity))
+        publish(self.link.frame_control)
+
+    def _soft_speed(self) -> float:
+        """Bound on the speed of low-rate points [m/s]: twice the fastest of them, and never below a crawl."""
+        return self._speed_of(self.members)
+
+    def _speed_of(self, members: Sequence[Member]) -> float:
+        first = [(member.first, member.first + member.count) for member in members]
+        quickest = max((fastest(self.u[a:b]) for a, b in first), default=0.0)
+        return 2.0 * quickest + 0.05
+
+    def _speed_of_others(self) -> float:
+        """The same of the bodies of other loops, zero without any."""
+        return max((self._speed_of(other.members) for other in self.others), default=0.0)
+
+    def drain(self, until: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Forces of the ticks self.tick .. until - 1: the points concerned (k,) and (ticks, k, 3) [N]."""
+        log = self.link.log
+        points, forces = gather_forces(
+            log.used, log.point, log.force, self.tick, until - self.tick, len(self.x)
+        )
+        if self.booked is not None:
+            self.booked(points, self.dt * forces.sum(axis=0))
+        return points, forces
+
+    def release(self, ticks: int) -> None:
+        """Give log entries back to the servo."""
+        ring_release(self.link.log.ring, ticks)
+
+    def invalid(self) -> str:
+        """Name of a body whose state is not finite, or an empty string."""
+        for member in self.members:
+            if member.body.invalid():
+                return self.scene.names[member.number]
+        return ""

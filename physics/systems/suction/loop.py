@@ -1,0 +1,282 @@
+"""The slow loop of a suction scene: whole steps, and, where a hand holds a cup, a frame for the servo.
+
+Where nobody holds a cup a step is `Suction.step`. A held cup's step is split where the hand's pose enters:
+
+    prepare     collision, cavities, and the problem of a handle that stays, from rest and with its momentum;
+                condensed and grouped (palpo.physics.systems.suction.condensed) it is the servo's frame
+    complete    when the next step is due: the pose that the hand has then, the handle on its spring and
+                damper, contacts, friction and gas laws of all rows, correction; the air is committed
+
+so that the slow loop's bodies and the servo see the same hand at the end of every step.
+"""
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.exchange.budget import Budget
+from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.patience import patience_of
+from palpo.physics.math3 import quat_difference
+from palpo.physics.suction.cavity_rows import Walls
+from palpo.physics.suction.contacts import LOST
+from palpo.physics.systems.suction.condensed import Floats, HeldProblem, couple, fill_frame, grouped
+from palpo.physics.systems.suction.drives import Drive
+from palpo.physics.systems.suction.servo import SuctionServo
+from palpo.physics.systems.suction.step import HISTORY, STAGES, Suction
+
+Gains = tuple[float, float, float, float]
+
+SLOWEST_HZ = 31.5
+"""To which a slow machine lowers the rate: in steps of 100 ms a gripper that is led in threads may let go of
+its plate early."""
+
+
+class Hand:
+    """The step of a suction scene whose cup number `cup` a hand holds.
+
+    gains [N/m], [N s/m], [N m/rad], [N m s/rad] of the coupling; None imposes the hand's pose.
+    """
+
+    def __init__(self, suction: Suction, cup: int, gains: Gains | None) -> None:
+        self.suction, self.cup, self.gains = suction, cup, gains
+        body = suction.cups[cup].body
+        assert body.handle is not None
+        self.body, self.handle = body, body.handle
+        self.error = np.zeros(6)
+        """From handle to hand at the start of the step [m], [rad]."""
+
+    def prepare(self) -> HeldProblem:
+        """Collision and cavities at the present state, and the problem with the handle's pose left open."""
+        suction, h = self.suction, self.suction.h
+        self.handle.stiffness[:] = 0.0
+        self.handle.damping[:] = 0.0
+        self.handle.load = np.zeros(6)
+        self.handle.drive(self.handle.position, self.handle.orientation)
+        velocities = [_velocity(side) for side in suction.sides], self.handle.velocity
+        for side in suction.sides:
+            _set_velocity(side, None)
+        self.handle.velocity = np.zeros(6)
+        suction.move_freely()
+        rest = suction.free
+        load = -self.body.holding_wrench(rest[self.cup], h)
+        for side, velocity in zip(suction.sides, velocities[0], strict=True):
+            _set_velocity(side, velocity)
+        self.handle.velocity = velocities[1]
+        suction.move_freely()
+        way = [moving - still for moving, still in zip(suction.free, rest, strict=True)]
+        moving = -self.body.holding_wrench(suction.free[self.cup], h)
+        suction.detect()
+        suction.free = rest
+        w, b = suction.assemble()
+        rows, k = suction.rows, suction.cavity_count
+        count = (len(b) - k) // 3
+        n = 3 * count
+        momentum, carried = self._momentum(way, n), self._carried(n)
+        stiffness, load_momentum = _symmetric(self.body.handle_mass) / h**2, moving - load
+        springs = suction.springs
+        if springs is not None:
+            grown = springs.grown(way, h), self._by_twist(springs.cup_of, springs.pulls)
+            more, pull, drawn = springs.held(*grown)
+            momentum, carried = momentum - springs.passed_on(grown[0]), carried - springs.passed_on(grown[1])
+            stiffness, load, load_momentum = stiffness + more, load + pull, load_momentum + drawn
+        return HeldProblem(
+            w=w,
+            b=b,
+            momentum=momentum,
+            rows=carried,
+            stiffness=stiffness,
+            load=load,
+            load_momentum=load_momentum,
+            mu=rows.mu[:count].copy(),
+            points=rows.point[:count].copy(),
+            axes=rows.axes[:count].copy(),
+            start=suction.remembered(),
+            active=np.full(k, suction.gauge is not None),
+            pressure=suction.pressure.copy(),
+            amount=suction.supplied(),
+            seeping=suction.seeping(),
+        )
+
+    def _momentum(self, way: list, n: int) -> Floats:
+        """What start velocities add to gaps and volumes: h H of the motions `way`."""
+        suction, h = self.suction, self.suction.h
+        out = np.zeros(n + suction.cavity_count)
+        for side, motion in zip(suction.sides, way, strict=True):
+            side.add_displacement(motion, h, out[:n])
+        for j, (own, other) in enumerate(suction.walls):
+            shares = (own * way[suction.cavity_cup[j]]).sum() + (other * way[-1]).sum()
+            out[n + j] = h * float(shares)
+        return out
+
+    def _carried(self, n: int) -> Floats:
+        """What a twist of the handle adds to gaps and volumes, (n + k, 6)."""
+        suction, carried = self.suction, self.body.carried
+        out = np.zeros((n + suction.cavity_count, 6))
+        for a in range(6):
+            column, motion = np.zeros(n), np.ascontiguousarray(carried[:, :, a])
+            suction.cups[self.cup].add_displacement(motion, 1.0, column)
+            out[:n, a] = column
+        out[n:] = self._by_twist(suction.cavity_cup, suction.walls)
+        return out
+
+    def _by_twist(self, cup_of: Sequence[int] | NDArray[np.int64], walls: Walls) -> Floats:
+        """What a twist of the handle adds (k, 6) to what these rows of the cups measure."""
+        out = np.zeros((len(walls), 6))
+        for j, (own, _) in enumerate(walls):
+            if cup_of[j] == self.cup:
+                out[j] = np.einsum("nia,ni->a", self.body.carried, own)
+        return out
+
+    def complete(self, target: Floats, target_q: Floats) -> None:
+        """End the step with the hand at this pose: position (3,) [m], orientation (4,)."""
+        suction, handle = self.suction, self.handle
+        if self.gains is None:
+            handle.drive(target, target_q)
+        else:
+            self._couple(target, target_q, self.gains)
+        suction.move_freely()
+        suction.settle()
+        self.error = self.reach(target, target_q)
+
+    def _couple(self, target: Floats, target_q: Floats, gains: Gains) -> None:
+        handle = self.handle
+        spring, damper = np.repeat([gains[0], gains[2]], 3), np.repeat([gains[1], gains[3]], 3)
+        way = self.reach(target, target_q)
+        handle.release()
+        handle.stiffness, handle.damping = np.diag(spring), np.diag(damper)
+        handle.load = spring * way + damper * (way - self.error) / self.suction.h
+
+    def reach(self, target: Floats, target_q: Floats) -> Floats:
+        """Twist (6,) from the handle's pose to this one [m], [rad]."""
+        turn = np.empty(3)
+        quat_difference(target_q, self.handle.orientation, turn)
+        return np.concatenate([target - self.handle.position, turn])
+
+
+def _velocity(side):
+    return getattr(getattr(side, "body", None), "v", None)
+
+
+def _set_velocity(side, velocity) -> None:
+    body = getattr(side, "body", None)
+    if body is not None:
+        body.v = np.zeros_like(body.v) if velocity is None else velocity
+
+
+def _symmetric(a: Floats) -> Floats:
+    return 0.5 * (a + a.T)
+
+
+class SuctionLoop:
+    """The slow loop's work (palpo.app.runtime.rigs.LowLoop).
+
+    settings (1,) of VALUES of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
+    held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,
+    None where nobody holds one.
+    """
+
+    spares: tuple[str, ...] = ()
+    slowest_hz = SLOWEST_HZ
+
+    def __init__(
+        self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
+        settings: NDArray[np.void], gauge: Callable[[float], float] | None = None,
+    ) -> None:  # fmt: skip
+        self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
+        self.settings, self.gauge = settings, gauge
+        self.times = StepTimes("step", "frame") if hand else StepTimes(*STAGES)
+        self.frame_id = self.tick = self.present = self.lost_slots = 0
+        self.watch: Callable[[], None] = lambda: None
+        """Called at the end of every step, while its contacts and cavities are still there."""
+        ratio = round(suction.h / float(servo.dt[0]))
+        self.budget, self._wished = Budget(ratio), ratio
+        self._most = servo.frame.mu.shape[1]
+        self._begun = -1
+
+    def set_budget(self, budget: Budget) -> None:
+        """The next steps are as long as its period: the scene keeps to the servo's time."""
+        self.budget = budget
+
+    def _stretch(self) -> None:
+        """Give the step that begins its length; a held cup's last one ends with its own."""
+        self.settings["step"] = h = self.budget.period * float(self.servo.dt[0])
+        self.suction.take_step(h)
+
+    def begin(self) -> None:
+        """A whole step, or the rest of a held one and the first half of the next."""
+        suction = self.suction
+        if self.hand is None:
+            self._stretch()
+        until = suction.time + suction.h
+        slot = int(acquire(self.servo.state_control)[0])
+        self._begun = int(self.servo.state.calls[slot])
+        for drive in self.drives:
+            drive.prepare(until)
+        if self.gauge is not None:
+            suction.gauge = self.gauge(until)
+        if self.hand is None:
+            if self.frame_id:
+                suction.step()
+                for name, spent in zip(STAGES, suction.times[(suction.steps - 1) % HISTORY], strict=True):
+                    self.times.add(name, float(spent))
+                self.watch()
+        else:
+            self._begin_held(self.hand, slot)
+        self.lost_slots = int(suction.candidates.size[LOST])
+
+    def _begin_held(self, hand: Hand, slot: int) -> None:
+        state, start = self.servo.state, perf_counter()
+        origin = max(int(state.tick[slot]), 0)
+        if self.frame_id and self._begun >= 0:
+            hand.complete(state.target[slot].copy(), state.target_q[slot].copy())
+            self.watch()
+        completed = perf_counter()
+        self._stretch()
+        held = hand.prepare()
+        part = grouped(held, self._most)
+        coupling = couple(held.stiffness, hand.gains, self.settings["step"][0], hand.error)
+        frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
+        fill_frame(frame, free, part, coupling, self.settings, origin)
+        frame.patience[free] = patience_of(self.budget.period, self._wished, self.servo.dt[0])
+        frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
+        self.times.add("step", completed - start)
+        self.times.add("frame", perf_counter() - completed)
+
+    def begun(self) -> int:
+        """Calls of the tick that the hand's pose of the last `begin` had behind it, -1 for none."""
+        return self._begun
+
+    def complete(self) -> int:
+        """Ticks done by now."""
+        return int(self.servo.counts["tick"][0])
+
+    def finish(self, until: int, present: int | None = None) -> None:
+        """Publish the frame."""
+        control = self.servo.frame_control
+        self.frame_id += 1
+        if self.hand is None:
+            self.servo.frame.settings[writer_slot(control)] = self.settings[0]
+        self.servo.frame.id[writer_slot(control)] = self.frame_id
+        publish(control)
+        self.tick = until
+        self.present = until if present is None else present
+
+    def asked(self) -> bool:
+        """Never before a step is due."""
+        return False
+
+    def adopted(self) -> bool:
+        """Whether the servo has taken the last frame."""
+        control = self.servo.frame_control
+        return bool(taken_count(control) >= published_count(control))
+
+    def check(self) -> None:
+        """Nothing is left to find: a step raises what keeps it from going on."""
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self.suction.close()
