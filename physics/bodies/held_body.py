@@ -17,16 +17,16 @@ the factor ends with only a part of them until more do.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
 from palpo.physics.fem.cholesky import CholeskyFactor
-from palpo.physics.fem.corotational import add_internal_forces, assemble_warped_stiffness
 from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
+from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
 
 BATCH = 16
@@ -119,8 +119,8 @@ def _cross_matrix(a: NDArray) -> NDArray[np.float64]:
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
-class HeldBody(TetBody):
-    """A TetBody whose fixed nodes are those of a handle; without held nodes it floats.
+class HeldBody(CorotationalBody):
+    """A CorotationalBody whose fixed nodes are those of a handle; without held nodes it floats.
 
     touchable: nodes that may come into contact, in the order of rising likelihood; held ones are left out.
     They are `last`. mass, inertia: of the handle; see Handle. turn [rad]: how far an element may turn before
@@ -128,13 +128,14 @@ class HeldBody(TetBody):
     links (k, 2): nodes that something joins, and link_stiffness (k, 3, 3) [N/m]: how the load between them
     falls off as they part during a step, written like it; a held one's motion does not count.
     A step is `free_motion`, any number of `respond`, `finish`. Velocities (n, 3) of all nodes go in and out.
-    Raises InputError for fewer than three held nodes, about which it could turn, and as TetBody.
+    Raises InputError for fewer than three held nodes, about which it could turn, and as
+    CorotationalBody.
     """
 
     def __init__(
         self,
         name: str,
-        mesh: TetMesh,
+        mesh: TetMesh | HexMesh,
         material: Material,
         held: ArrayLike = (),
         touchable: ArrayLike = (),
@@ -173,20 +174,20 @@ class HeldBody(TetBody):
         self.handle: Handle | None = None
         if self.fixed.size:
             self.handle = Handle(self.fixed, self.x, mass, inertia)
-            near = np.flatnonzero(np.isin(self._tets, self.fixed).any(axis=1))
-            self._near = np.ascontiguousarray(self._tets[near]), self._gradients[near], self._volumes[near]
+            near = np.flatnonzero(np.isin(self._elements.cells, self.fixed).any(axis=1))
+            self._near = self._elements.part(near)
             self._near_quats = np.tile([1.0, 0.0, 0.0, 0.0], (near.size, 1))
-            self._near_pattern = block_pattern(n, self._near[0], np.zeros(0, dtype=np.int32))
+            self._near_pattern = block_pattern(n, self._near.cells, np.zeros(0, dtype=np.int32))
             self._near_blocks = np.empty((self._near_pattern.rows.size, 9))
             self._is_held = np.isin(np.arange(n), self.fixed)
             # free nodes beside held ones, the only ones that they pull at
-            self._ring = np.setdiff1d(self._near[0], self.fixed)
+            self._ring = np.setdiff1d(self._near.cells, self.fixed)
             self._ring_slots = self._pattern.slots[self._ring]
             self._twist = np.zeros((n, 3, 6))
             self._coupling = np.zeros((n, 3, 6))
 
     def linearise(self) -> None:
-        """See TetBody; with the links."""
+        """See CorotationalBody; with the links."""
         super().linearise()
         _add_links(self._links, self.link_stiffness, self._pattern, self._blocks)
 
@@ -195,9 +196,7 @@ class HeldBody(TetBody):
         factor = self.reused_factor(h, self.turn)
         self._force[:] = self.load
         self._force += self._weight
-        add_internal_forces(
-            self.x, self._tets, self._gradients, self._volumes, *self._lame, self._quats, self._force
-        )
+        self._elements.add_forces(self.x, self._quats, self._force)
         b = h * self._force[self.free].ravel()
         b += self.M @ self.v
         handle = self.handle
@@ -323,10 +322,7 @@ class HeldBody(TetBody):
             for k, node in enumerate(self.fixed):
                 self._twist[node, :, 3:] = -_cross_matrix(levers[k])
             self._untwist = np.linalg.pinv(self._twist[self.fixed].reshape(-1, 6))
-            assemble_warped_stiffness(
-                self.x, *self._near, *self._lame, self._near_quats, self._near_pattern.pair_block,
-                self._near_blocks,
-            )  # fmt: skip
+            self._near.assemble(self.x, self._near_quats, self._near_pattern.pair_block, self._near_blocks)
             self._coupling[:] = 0.0
             _add_coupling(
                 self._near_pattern.rows, self._near_pattern.cols, self._near_blocks, self._is_held,

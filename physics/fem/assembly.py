@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 from palpo.physics.kernels import kernel
 
-LOCAL_PAIRS = [(a, b) for a in range(4) for b in range(a + 1)]
+
+def local_pairs(corners: int) -> list[tuple[int, int]]:
+    """Pairs (0, 0) (1, 0) (1, 1) (2, 0) ... of an element's corners."""
+    return [(a, b) for a in range(corners) for b in range(a + 1)]
 
 
 class BlockPattern(NamedTuple):
@@ -20,7 +23,7 @@ class BlockPattern(NamedTuple):
 
     slots (n_nodes,): slot of a node, -1 where it is fixed.
     rows, cols (n_blocks,): block (rows, cols), rows >= cols.
-    pair_block (m, 10): block of each local pair of an element, -1 if a node is fixed.
+    pair_block (m, p): block of each local pair of an element, -1 if a node is fixed.
     indptr, indices: scalar compressed columns of the full symmetric matrix over 3 n freedoms.
     lower, upper (n_blocks,): position in the data of entry (0, 0) of the block and of its mirror image.
     """
@@ -35,8 +38,8 @@ class BlockPattern(NamedTuple):
     upper: NDArray
 
 
-def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray, links: NDArray | None = None) -> BlockPattern:
-    """Pattern over the free nodes; rows of tets (m, 4) must ascend, so that local pairs are lower blocks.
+def block_pattern(n_nodes: int, cells: NDArray, fixed: NDArray, links: NDArray | None = None) -> BlockPattern:
+    """Pattern over the free nodes; rows of cells (m, c) must ascend, so that local pairs are lower blocks.
 
     links (k, 2): nodes that are joined besides those of an element.
     """
@@ -44,8 +47,8 @@ def block_pattern(n_nodes: int, tets: NDArray, fixed: NDArray, links: NDArray | 
     free[fixed] = False
     slots = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
     n = int(free.sum())
-    local = slots[tets]
-    pairs = np.stack([np.stack([local[:, a], local[:, b]], axis=1) for a, b in LOCAL_PAIRS], axis=1)
+    local = slots[cells]
+    pairs = np.stack([local[:, list(both)] for both in local_pairs(cells.shape[1])], axis=1)
     valid = (pairs >= 0).all(axis=2)
     key = np.where(valid, pairs[..., 0].astype(np.int64) * n + pairs[..., 1], -1)
     joined = np.zeros((0, 2), np.int64) if links is None else np.sort(slots[links].astype(np.int64), axis=1)
@@ -104,9 +107,9 @@ def scalar_blocks(weights: NDArray) -> NDArray:
 
 
 def sum_pairs(pattern: BlockPattern, element: NDArray) -> NDArray:
-    """Scalar pair weights (n_blocks,) summed from element matrices (m, 4, 4)."""
+    """Scalar pair weights (n_blocks,) summed from element matrices (m, c, c)."""
     weights = np.zeros(pattern.rows.size)
-    for p, (a, b) in enumerate(LOCAL_PAIRS):
+    for p, (a, b) in enumerate(local_pairs(element.shape[1])):
         inside = pattern.pair_block[:, p] >= 0
         np.add.at(weights, pattern.pair_block[inside, p], element[inside, a, b])
     return weights

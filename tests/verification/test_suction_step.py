@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.held_body import HeldBody
-from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.anderson import DIVERGED
 from palpo.physics.errors import InputError
@@ -56,8 +56,8 @@ def on_plane(body, h=H, air=AIR, **options) -> Suction:
 def test_a_held_body_makes_one_factor_for_all_that_a_step_asks_of_it(monkeypatch):
     """Each step asks for few nodes, then for more, and moves on; no step but the first makes two."""
     body, made = small_cup(turn=0.0), []
-    make = TetBody.factor
-    monkeypatch.setattr(TetBody, "factor", lambda *args: made.append(1) or make(*args))
+    make = CorotationalBody.factor
+    monkeypatch.setattr(CorotationalBody, "factor", lambda *args: made.append(1) or make(*args))
     few, many = body.last.size // 4, body.last.size
     counts = []
     for _ in range(5):
