@@ -26,7 +26,7 @@ from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import sparse_anderson
-from palpo.physics.contact.solvers.anderson import CONVERGED, SWEEPS, advance, begin, make_acceleration
+from palpo.physics.contact.solvers.anderson import CONVERGED, advance, begin, make_acceleration
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.kernels import kernel
@@ -145,7 +145,7 @@ def _problem(held: ContactProblem) -> Figures:
             "plain": {"ms": plain, "sweeps": sweeps, "residual": left},
             "anderson": {
                 "ms": ours,
-                "sweeps": int(a.count[SWEEPS]),
+                "sweeps": int(a.state[0].sweeps),
                 "residual": natural_map_residual(w, b, mu, r),
             },
             "anderson ms": beside(ours, plain, "plain sweeps"),

@@ -1,6 +1,5 @@
 """Maximal dissipation at the servo: each contact by bisection, the set by relaxation (002, IV-B)."""
 
-from palpo.physics.contact.solvers.anderson import RESIDUAL, SWEEPS
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.maximal_dissipation import (
     CONTINUE,
@@ -24,19 +23,19 @@ def solve_dissipating(p, s):
     """Sweeps over the contacts' rows; where they do not converge, the force of least residual is given."""
     first, last, told, a = p.rows[0], p.rows[1], s.told[0], s.acceleration
     w, mu, before = view_square(p.w, last), p.mu[: (last - first) // 3], told.sweeps
-    progress = Progress(s.work[2], a.least[RESIDUAL:], a.best, s.work[0:2])
+    progress = Progress(s.work[2], s.work[3], a.best, s.work[0:2])
     chunk = CHUNK if s.settings[0].seconds > 0.0 else s.settings[0].sweeps
     law, steady = COULOMB, Relaxation(1.0, 1.0, 1.0)
-    limit, code, a.count[SWEEPS] = bound(w, p.b, p.r, first, last), CONTINUE, 0
+    limit, code, done = bound(w, p.b, p.r, first, last), CONTINUE, 0
     begin(w, p.b, mu, p.r, p.u, first, steady, progress)
     while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], chunk)
+        sweeps = lent(s, before + done, chunk)
         if sweeps == 0:
             break
-        code, done = advance(
+        code, more = advance(
             law, w, p.b, mu, p.r, p.u, first, steady, told.tolerance, limit, sweeps, progress
         )
-        a.count[SWEEPS] += done
+        done += more
     if code == DIVERGED:
         told.flags |= SOLVE_DIVERGED
         told.divergences += 1
@@ -44,8 +43,8 @@ def solve_dissipating(p, s):
         for i in range(first, last):
             p.r[i] = a.best[i - first]
         set_offset(w, p.b, p.r, p.u, first, last)
-    told.sweeps += a.count[SWEEPS]
-    told.residual = a.least[RESIDUAL]
+    told.sweeps += done
+    told.residual = progress.least[0]
 
 
 @solver

@@ -6,7 +6,7 @@ as it was: its pressures mean nothing, and what they let out would be lost for g
 """
 
 from palpo.physics.arrays import copy
-from palpo.physics.contact.solvers.anderson import CONTINUE, DIVERGED, RESIDUAL, SWEEPS
+from palpo.physics.contact.solvers.anderson import CONTINUE, DIVERGED
 from palpo.physics.engine.solve import CHUNK, lent
 from palpo.physics.exchange.port import SOLVE_DIVERGED
 from palpo.physics.kernels import kernel
@@ -35,7 +35,7 @@ def press(w, b, mu, x, u, gas, start, s):
     chunk = CHUNK if settings.seconds > 0.0 else settings.sweeps
     bound = begin(w, b, mu, x, u, gas, True, a)
     while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], chunk)
+        sweeps = lent(s, before + a.state[0].sweeps, chunk)
         if sweeps == 0:
             break
         code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a)
@@ -53,7 +53,7 @@ def press_firmly(w, b, mu, x, u, gas, start, s):
     code = CONTINUE
     while code == CONTINUE:
         chunk = FEW if turns < TURNS or settings.seconds > 0.0 else settings.sweeps
-        sweeps = lent(s, before + a.count[SWEEPS], chunk)
+        sweeps = lent(s, before + a.state[0].sweeps, chunk)
         if sweeps == 0:
             break
         code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a)
@@ -64,7 +64,7 @@ def press_firmly(w, b, mu, x, u, gas, start, s):
         resume(w, b, mu, x, u, gas, told.tolerance, bound, a)
         solve_bordered(w, mu, x, u, gas, told.tolerance, bound, STEPS, s.bordered)
         resume(w, b, mu, x, u, gas, told.tolerance, bound, a)
-        if lent(s, before + a.count[SWEEPS], settings.sweeps) > 0:
+        if lent(s, before + a.state[0].sweeps, settings.sweeps) > 0:
             code = advance(w, b, mu, x, u, gas, told.tolerance, bound, 1, a)
     _end(w, b, mu, x, u, gas, start, code, s)
 
@@ -74,8 +74,8 @@ def _end(w, b, mu, x, u, gas, start, code, s):
     """The best is given, and told."""
     a, told = s.acceleration, s.told[0]
     finish(w, b, mu, x, u, gas, a)
-    told.sweeps += a.count[SWEEPS]
-    told.residual = a.least[RESIDUAL]
+    told.sweeps += a.state[0].sweeps
+    told.residual = a.state[0].residual
     if code == DIVERGED:
         told.flags |= SOLVE_DIVERGED
         told.divergences += 1

@@ -7,7 +7,7 @@ newtons it must be no worse than the starting force, which is given otherwise.
 
 from palpo.physics.contact.laws import BIPOTENTIAL
 from palpo.physics.contact.residual import natural_map_norm, relative_natural_map
-from palpo.physics.contact.solvers.anderson import CONTINUE, RESIDUAL, SWEEPS, advance, begin
+from palpo.physics.contact.solvers.anderson import CONTINUE, advance, begin
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.relaxation import (
     DIVERGED,
@@ -38,7 +38,7 @@ def solve_anderson(p, s):
     begin(w, p.b, mu, p.r, p.u, first, a)
     limit, code = bound(w, p.b, p.r, first, last), CONTINUE
     while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
+        sweeps = lent(s, before + a.state[0].sweeps, CHUNK)
         if sweeps == 0:
             break
         code = advance(w, p.b, mu, p.r, p.u, first, told.tolerance, limit, sweeps, a)
@@ -63,13 +63,14 @@ def solve_uzawa(p, s):
     error = error * length if kind == PHYSICAL else error
     outer, code = Outer(kind, error, told.tolerance, bound(w, p.b, p.r, 0, n)), CONTINUE
     while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
+        sweeps = lent(s, before + a.state[0].sweeps, CHUNK)
         if sweeps == 0:
             break
-        code, done, a.least[RESIDUAL] = relax_sweeps(
-            w, p.b, mu, a.step, local, outer, sweeps, p.r[:n], p.u[:n], a.best[:n], a.least[RESIDUAL], s.work
+        code, done, a.state[0].residual = relax_sweeps(
+            w, p.b, mu, a.step, local, outer, sweeps, p.r[:n], p.u[:n], a.best[:n], a.state[0].residual,
+            s.work,
         )  # fmt: skip
-        a.count[SWEEPS] += done
+        a.state[0].sweeps += done
     end_sweeps(p, s, w, _choose(p, s, w, code, at_start))
 
 
@@ -89,17 +90,17 @@ def _choose(p, s, w, code, at_start):
     if code != DIVERGED:
         set_offset(w, p.b, p.r, p.u, 0, n)
         error = relative_natural_map(w, p.b, p.mu, p.r, p.u, 0, n // 3, s.work)[0]
-        if ended or error < a.least[RESIDUAL]:
-            a.least[RESIDUAL] = error
+        if ended or error < a.state[0].residual:
+            a.state[0].residual = error
             for i in range(n):
                 a.best[i] = p.r[i]
     if ended or _error(p, s, w, a.best) <= at_start:
         return code
-    sweeps = a.count[SWEEPS]
+    sweeps = a.state[0].sweeps
     for i in range(n):
         p.r[i] = s.start[i]
     begin(w, p.b, p.mu[: n // 3], p.r, p.u, 0, a)
-    a.count[SWEEPS] = sweeps
+    a.state[0].sweeps = sweeps
     return DIVERGED
 
 
@@ -113,8 +114,8 @@ def end_sweeps(p, s, w, code):
     for i in range(first, p.rows[1]):
         p.r[i] = a.best[i - first]
     set_offset(w, p.b, p.r, p.u, first, p.rows[1])
-    told.sweeps += a.count[SWEEPS]
-    told.residual = a.least[RESIDUAL]
+    told.sweeps += a.state[0].sweeps
+    told.residual = a.state[0].residual
 
 
 @solver

@@ -7,7 +7,7 @@ as a good part of their number in sweeps, so that it is not the first thing trie
 """
 
 from palpo.physics.contact.solvers import semi_smooth_newton as newton
-from palpo.physics.contact.solvers.anderson import CONTINUE, CONVERGED, RESIDUAL, SWEEPS, advance, begin
+from palpo.physics.contact.solvers.anderson import CONTINUE, CONVERGED, advance, begin
 from palpo.physics.contact.solvers.semi_smooth_newton import SemiSmooth
 from palpo.physics.engine.contract import DONE
 from palpo.physics.engine.relaxing import end_sweeps
@@ -32,12 +32,12 @@ def solve_stepping(p, s):
     begin(w, p.b, mu, p.r, p.u, first, a)
     limit, code = bound(w, p.b, p.r, first, last), CONTINUE
     while code == CONTINUE:
-        sweeps = lent(s, before + a.count[SWEEPS], CHUNK)
+        sweeps = lent(s, before + a.state[0].sweeps, CHUNK)
         if sweeps == 0:
             break
-        sweeps = min(sweeps, turn - a.count[SWEEPS])
+        sweeps = min(sweeps, turn - a.state[0].sweeps)
         code = advance(w, p.b, mu, p.r, p.u, first, told.tolerance, limit, sweeps, a)
-        if code != CONTINUE or a.count[SWEEPS] < turn:
+        if code != CONTINUE or a.state[0].sweeps < turn:
             continue
         turn *= 2
         if first == 0 and (s.settings[0].seconds == 0.0 or last <= 3 * SMALL):
@@ -51,18 +51,18 @@ def _step(p, s, w, mu, limit):
     n, a, told, way = p.rows[1], s.acceleration, s.told[0], s.bordered.way
     steps = SemiSmooth(
         way.matrix, way.words, way.step, way.bearing, way.status, way.right[:n], way.change[:n], way.r[:n],
-        way.u[:n], way.trial[:n], way.ahead[:n], way.state, way.count, way.scratch,
+        way.u[:n], way.trial[:n], way.ahead[:n], way.state, way.scratch,
     )  # fmt: skip
     newton.begin(w, p.b[:n], mu, a.best[:n], steps)
     newton.advance(w, p.b[:n], mu, told.tolerance, limit, STEPS, steps)
-    if not steps.state[newton.LEAST] < a.least[RESIDUAL]:
+    if not steps.state[0].residual < a.state[0].residual:
         return CONTINUE
-    sweeps = a.count[SWEEPS]
+    sweeps = a.state[0].sweeps
     for i in range(n):
         p.r[i] = steps.r[i]
     begin(w, p.b, mu, p.r, p.u, 0, a)
-    a.count[SWEEPS] = sweeps
-    return CONVERGED if a.least[RESIDUAL] <= told.tolerance else CONTINUE
+    a.state[0].sweeps = sweeps
+    return CONVERGED if a.state[0].residual <= told.tolerance else CONTINUE
 
 
 @solver

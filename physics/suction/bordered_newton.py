@@ -70,7 +70,7 @@ def solve_bordered(w, mu, x, u, gas, tolerance, bound, steps, a):
             b[i] -= own[i, j] * force[j]
     newton = SemiSmooth(
         way.matrix, way.words, way.step, way.bearing, way.status, way.right[:rows], way.change[:rows],
-        way.r[:rows], way.u[:rows], way.trial[:rows], way.ahead[:rows], way.state, way.count, way.scratch,
+        way.r[:rows], way.u[:rows], way.trial[:rows], way.ahead[:rows], way.state, way.scratch,
     )  # fmt: skip
     begin(own, b, mu, force, newton)
     code = advance_freely(own, b, mu, tolerance, bound, steps, a.best[:rows], newton)

@@ -35,23 +35,16 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy
 from palpo.physics.contact.residual import RUNAWAY, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
-    COLUMNS,
     CONTINUE,
     CONVERGED,
     DIVERGED,
-    EXTRAPOLATED,
-    KNOWN,
-    MOVE,
     NEAR,
     OFTEN,
-    PAUSE,
     PLAIN,
-    RESIDUAL,
     STALLED,
     STILL,
-    SWEEPS,
-    WAIT,
     Acceleration,
+    forget,
     go_on,
     make_acceleration,
     prepare,
@@ -140,7 +133,7 @@ def begin(w, b, mu, x, u, gas, accelerated, a, blocks=None):
         x[first + j] = gas.area[j] * (gas.pressure[j] - gas.atmosphere)
     prepare(w, mu, x, 0, a)
     if not accelerated:
-        a.count[WAIT] = np.iinfo(np.int64).max
+        a.state[0].wait = np.iinfo(np.int64).max
     trace, free, size = 0.0, 0.0, 0.0
     for i in range(first):
         trace += w[i, i]
@@ -176,7 +169,7 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks=None):
         pushed, pushing = _balance(w, x, u, first, gas, a.before)
         move += pushed
         size += pushing
-        a.count[SWEEPS] += 1
+        a.state[0].sweeps += 1
         bounded = size <= bound * bound  # and not NaN
         if strayed(move, bounded, a):
             take_back(force, ahead, a)
@@ -185,12 +178,12 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks=None):
             return DIVERGED
         still = move <= STILL * STILL * size
         near = move <= (NEAR * tolerance) ** 2 * size
-        if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
+        if still or near or a.state[0].sweeps % OFTEN == PLAIN or done == sweeps:
             error = _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a)
             if error <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 _offset(w, b, x, u, last, blocks)
-                a.least[RESIDUAL] = np.inf
+                a.state[0].residual = np.inf
                 if _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a) <= tolerance:
                     return CONVERGED
             if still:
@@ -206,9 +199,7 @@ def resume(w, b, mu, x, u, gas, tolerance, bound, a):
     set_offset(w, b, x, u, 0, last)
     copy(x[first:last], a.before[first:last])
     _balance(w, x, u, first, gas, a.before)
-    a.count[COLUMNS] = a.count[KNOWN] = a.count[EXTRAPOLATED] = 0
-    a.count[WAIT], a.count[PAUSE] = PLAIN, 1
-    a.least[MOVE] = np.inf
+    forget(a)
     _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a)
 
 
@@ -341,8 +332,8 @@ def _residual(w, mu, x, u, gas, tolerance, asked, a):
     first = 3 * mu.shape[0]
     error, size = natural_map_norm(w, mu, x, u, 0, mu.shape[0], a.scratch)
     error = max(relative_error(error, size, asked), _gas_error(u, first, gas) * tolerance / SOLVED)
-    if error < a.least[RESIDUAL]:
-        a.least[RESIDUAL] = error
+    if error < a.state[0].residual:
+        a.state[0].residual = error
         for i in range(first + gas.area.shape[0]):
             a.best[i] = x[i]
     return error

@@ -16,7 +16,6 @@ from palpo.physics.contact.solvers.anderson import (
     DIVERGED,
     REASONS,
     STALLED,
-    SWEEPS,
 )
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.errors import InputError
@@ -147,7 +146,7 @@ def solve(problem: PressureProblem, stop: Stop, *, accelerated: bool = True) -> 
             break
         sweeps = min(chunk, stop.max_iterations - done)
         code = advance(w, b, mu, x, u, gas, stop.tolerance, bound, sweeps, a)
-        done = int(a.count[SWEEPS])
+        done = int(a.state[0].sweeps)
     gas_error = finish(w, b, mu, x, u, gas, a)
     error, size = natural_map_norm(w, mu, x, u, 0, n, a.scratch)
     error = relative_error(error, size, bound / RUNAWAY)

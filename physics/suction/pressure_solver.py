@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import Stop
-from palpo.physics.contact.solvers.anderson import DIVERGED, SWEEPS
+from palpo.physics.contact.solvers.anderson import DIVERGED
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.suction.cup_blocks import CupBlocks
 from palpo.physics.suction.pressure import Gas, advance, begin, finish, make_workspace
@@ -40,5 +40,5 @@ class PressureSolver:
         bound = begin(w, b, mu, x, u, gas, self.accelerated, a, blocks)
         code = advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a, blocks)
         self.gas_error = finish(w, b, mu, x, u, gas, a, blocks)
-        self.sweeps = int(a.count[SWEEPS])
+        self.sweeps = int(a.state[0].sweeps)
         return x[:n].copy(), code != DIVERGED

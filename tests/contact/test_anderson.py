@@ -25,9 +25,9 @@ def sweeps_to(problem, tolerance, plain, most=20000):
     a = make_acceleration(problem.n_contacts)
     begin(w, problem.b, problem.mu, r, u, 0, a)
     if plain:
-        a.count[anderson.WAIT] = NO_MEMORY
+        a.state[0].wait = NO_MEMORY
     assert advance(w, problem.b, problem.mu, r, u, 0, tolerance, np.inf, most, a) == anderson.CONVERGED
-    return int(a.count[anderson.SWEEPS])
+    return int(a.state[0].sweeps)
 
 
 @pytest.mark.parametrize("name", NAMED)

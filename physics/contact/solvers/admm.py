@@ -15,7 +15,7 @@ BALANCE apart: each costs a Cholesky factor. alpha is the over-relaxation.
 
 import math
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,11 @@ RELAXATION = 1.6
 CONTINUE, CONVERGED, STALLED = range(3)
 REASONS: dict[int, Reason] = {CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled"}
 
-RHO, LARGEST, SMALLEST, LEAST = range(4)
-"""Entries of `Alternation.state`: rho, L, m, least relative residual."""
-
-ITERATIONS, FACTORS = range(2)
-"""Entries of `Alternation.count`."""
+STATE = np.dtype(
+    (np.record, [(name, np.int64) for name in ("iterations", "factors")]
+     + [(name, np.float64) for name in ("rho", "largest", "smallest", "residual")])
+)  # fmt: skip
+"""Iterations, factorisations; rho, L, m, least relative residual."""
 
 
 class Alternation(NamedTuple):
@@ -65,8 +65,7 @@ class Alternation(NamedTuple):
     force: NDArray[np.float64]  # (N,) [N]
     offset: NDArray[np.float64]  # (N,) [m]
     best: NDArray[np.float64]  # (N,) force of the least residual [N]
-    state: NDArray[np.float64]  # (4,) RHO to LEAST
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) ITERATIONS, FACTORS
+    state: NDArray[Any]  # (1,) of STATE
     scratch: NDArray[np.float64]  # (2, 3)
 
 
@@ -75,7 +74,7 @@ def make_alternation(n_contacts: int) -> Alternation:
     n = 3 * n_contacts
     return Alternation(
         np.zeros((n, n)), make_words(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
-        np.zeros(n), np.zeros(n), np.zeros(4), np.zeros(2, np.int64), np.zeros((2, 3)),
+        np.zeros(n), np.zeros(n), np.zeros(1, STATE), np.zeros((2, 3)),
     )  # fmt: skip
 
 
@@ -89,8 +88,8 @@ def begin(w, b, mu, r, a):
     for i in range(rows):
         a.y[i] = r[i] / a.scale[i]
         a.x[i], a.best[i], a.force[i] = a.y[i], r[i], r[i]
-    a.count[:] = 0
-    a.state[LEAST] = np.inf
+    a.state[0].iterations = a.state[0].factors = 0
+    a.state[0].residual = np.inf
     _look(w, b, mu, np.inf, a)
     for k in range(mu.shape[0]):
         i = 3 * k
@@ -111,8 +110,8 @@ def _look(w, b, mu, bound, a):
     error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, mu.shape[0], a.scratch)
     if size > bound:
         error = np.inf
-    if error < a.state[LEAST]:
-        a.state[LEAST] = error
+    if error < a.state[0].residual:
+        a.state[0].residual = error
         for i in range(rows):
             a.best[i] = a.force[i]
     return error
@@ -143,9 +142,9 @@ def _spectrum(w, a):
             for i in range(rows):
                 a.force[i] /= size
         small = max(least, 1.0 / size - least)
-    a.state[LARGEST], a.state[SMALLEST] = largest, small
-    a.state[RHO] = (small * largest) ** 0.5 * (largest / small) ** EXPONENT
-    return _refactor(w, PROXIMAL + a.state[RHO], a)
+    a.state[0].largest, a.state[0].smallest = largest, small
+    a.state[0].rho = (small * largest) ** 0.5 * (largest / small) ** EXPONENT
+    return _refactor(w, PROXIMAL + a.state[0].rho, a)
 
 
 @inlined
@@ -157,7 +156,7 @@ def _refactor(w, ridge, a):
         for j in range(rows):
             line[j] = row[j] * s * a.scale[j]
         line[i] += ridge
-    a.count[FACTORS] += 1
+    a.state[0].factors += 1
     return cholesky(a.factor, rows, a.words)
 
 
@@ -169,10 +168,10 @@ def advance(w, b, mu, relaxation, tolerance, bound, iterations, a):
     where no factor exists, else CONTINUE.
     """
     rows = b.shape[0]
-    if a.state[LEAST] <= tolerance:
+    if a.state[0].residual <= tolerance:
         return CONVERGED
     for done in range(1, iterations + 1):
-        rho = a.state[RHO]
+        rho = a.state[0].rho
         for i in range(rows):
             a.x[i] = PROXIMAL * a.x[i] + rho * a.y[i] + a.z[i] - b[i] * a.scale[i]
         for k in range(mu.shape[0]):
@@ -192,18 +191,18 @@ def advance(w, b, mu, relaxation, tolerance, bound, iterations, a):
                 primal += (a.x[i + c] - y) ** 2
                 dual += (rho * (y - a.y[i + c])) ** 2
                 a.y[i + c] = y
-        a.count[ITERATIONS] += 1
-        if a.count[ITERATIONS] % OFTEN == 0 or done == iterations:
+        a.state[0].iterations += 1
+        if a.state[0].iterations % OFTEN == 0 or done == iterations:
             error = _look(w, b, mu, bound, a)
             if error <= tolerance:
                 return CONVERGED
             if error != error:  # NaN
                 return STALLED
-            factor = (a.state[LARGEST] / a.state[SMALLEST]) ** EXPONENT
+            factor = (a.state[0].largest / a.state[0].smallest) ** EXPONENT
             apart = BALANCE * BALANCE
-            if a.count[ITERATIONS] % OFTEN == 0 and (primal > apart * dual or dual > apart * primal):
-                a.state[RHO] = rho * factor if primal > dual else rho / factor
-                if not _refactor(w, PROXIMAL + a.state[RHO], a):
+            if a.state[0].iterations % OFTEN == 0 and (primal > apart * dual or dual > apart * primal):
+                a.state[0].rho = rho * factor if primal > dual else rho / factor
+                if not _refactor(w, PROXIMAL + a.state[0].rho, a):
                     return STALLED
     return CONTINUE
 
@@ -221,10 +220,10 @@ def solve(problem: ContactProblem, stop: Stop, *, relaxation: float = RELAXATION
         return judge(problem, stop, r, 0, "converged", started)
     a = make_alternation(problem.n_contacts)
     code, bound = CONTINUE if begin(w, b, mu, r, a) else STALLED, runaway(problem)
-    while code == CONTINUE and a.count[ITERATIONS] < stop.max_iterations:
-        left = stop.max_iterations - int(a.count[ITERATIONS])
+    while code == CONTINUE and a.state[0].iterations < stop.max_iterations:
+        left = stop.max_iterations - int(a.state[0].iterations)
         chunk = min(OFTEN, left) if math.isfinite(stop.seconds) else left
         code = advance(w, b, mu, float(relaxation), stop.tolerance, bound, chunk, a)
         if code == CONTINUE and perf_counter() - started >= stop.seconds:
-            return judge(problem, stop, a.best, int(a.count[ITERATIONS]), "time", started)
-    return judge(problem, stop, a.best, int(a.count[ITERATIONS]), REASONS[code], started)
+            return judge(problem, stop, a.best, int(a.state[0].iterations), "time", started)
+    return judge(problem, stop, a.best, int(a.state[0].iterations), REASONS[code], started)

@@ -20,7 +20,7 @@ footing. The others are plain, for strong couplings of normal and tangent, on wh
 
 import math
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,18 +63,20 @@ REASONS: dict[int, Reason] = {
 STILL = 1e-15
 """|g(r) - r| / |r| of a sweep that moves nothing but roundings."""
 
-SWEEPS, COLUMNS, KNOWN, EXTRAPOLATED, WAIT, PAUSE, TAKEN_BACK = range(7)
-"""Entries of `Acceleration.count`."""
-
-MOVE, RESIDUAL, MOMENTUM = range(3)
-"""Entries of `Acceleration.least`, the last of which is the momentum's parameter, at least 1."""
+STATE = np.dtype(
+    (np.record, [(name, np.int64) for name in ("sweeps", "columns", "known", "extrapolated", "wait", "pause",
+                                               "taken_back")]
+     + [(name, np.float64) for name in ("move", "residual", "momentum")])
+)  # fmt: skip
+"""Sweeps done; differences taken so far, whether there is a sweep to take the next from, whether r has been
+extrapolated; sweeps yet to go without, those of the next pause, extrapolations taken back; the least squared
+move of a sweep [N^2], the least relative residual, and the momentum's parameter, at least 1."""
 
 
 class Acceleration(NamedTuple):
     """What a solve carries from sweep to sweep, for up to n contacts and m differences; N = 3 n."""
 
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (7,) SWEEPS to TAKEN_BACK
-    least: NDArray[np.float64]  # (3,) squared move of a sweep [N^2], relative residual, momentum
+    state: NDArray[Any]  # (1,) of STATE
     step: NDArray[np.float64]  # (n, 2) 1 / W_nn and 1 / lmax(W_tt) [N/m]
     before: NDArray[np.float64]  # (N,) r before the sweep [N]
     f: NDArray[np.float64]  # (2, N) g(r) - r of this sweep and of the last
@@ -94,7 +96,7 @@ def make_acceleration(n_contacts: int, differences: int = DIFFERENCES) -> Accele
     """Room for a solve of up to n_contacts contacts."""
     n, m = 3 * n_contacts, differences
     return Acceleration(
-        np.zeros(7, np.int64), np.zeros(3), np.zeros((n_contacts, 2)),
+        np.zeros(1, STATE), np.zeros((n_contacts, 2)),
         np.zeros(n), np.zeros((2, n)), np.zeros(n), np.zeros(n),
         np.zeros((m, n)), np.zeros((m, n)), np.zeros((m, n)),
         np.zeros((m, m)), np.zeros((m, m)), np.zeros(m), np.zeros(n), np.zeros((2, 3)),
@@ -114,9 +116,19 @@ def prepare(w, mu, r, first, a):
         else:  # nothing yields along the normal: no force could part it
             a.step[k] = 0.0
             r[i : i + 3] = 0.0
-    a.count[:] = 0
-    a.count[WAIT], a.count[PAUSE] = PLAIN, 1
-    a.least[:] = np.inf
+    state = a.state[0]
+    state.sweeps = state.taken_back = 0
+    state.residual, state.momentum = np.inf, 1.0
+    forget(a)
+
+
+@kernel
+def forget(a):
+    """Remember no sweep: plain ones come first."""
+    state = a.state[0]
+    state.columns = state.known = state.extrapolated = 0
+    state.wait, state.pause = PLAIN, 1
+    state.move = np.inf
 
 
 @kernel
@@ -140,14 +152,14 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
     moves nothing and it is not, DIVERGED where |r| passes `bound` [N], else CONTINUE. a.best is the
     force of the least residual seen: in the cones, no worse than at the start and after the plain sweeps.
     """
-    if a.least[RESIDUAL] <= tolerance:
+    if a.state[0].residual <= tolerance:
         return CONVERGED
     rows = 3 * mu.shape[0]
     last = first + rows
     ahead, force = u[first:last], r[first:last]
     for done in range(1, sweeps + 1):
         move, size = sweep(w, mu, r, ahead, first, a.step, a.before)
-        a.count[SWEEPS] += 1
+        a.state[0].sweeps += 1
         bounded = size <= bound * bound  # and not NaN
         if strayed(move, bounded, a):
             take_back(force, ahead, a)
@@ -156,12 +168,12 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
             return DIVERGED
         still = move <= STILL * STILL * size
         near = move <= (NEAR * tolerance) ** 2 * size
-        if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
+        if still or near or a.state[0].sweeps % OFTEN == PLAIN or done == sweeps:
             error = _residual(w, b, mu, r, u, first, a)
             if error <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, first, last)
-                a.least[RESIDUAL] = np.inf
+                a.state[0].residual = np.inf
                 if _residual(w, b, mu, r, u, first, a) <= tolerance:
                     return CONVERGED
             if still:
@@ -173,7 +185,7 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
 @inlined
 def strayed(move, bounded, a):
     """Whether the sweep just done, of squared length `move`, shows its start to be extrapolated too far."""
-    return a.count[EXTRAPOLATED] == 1 and not (bounded and move <= GROWTH * GROWTH * a.least[MOVE])
+    return a.state[0].extrapolated == 1 and not (bounded and move <= GROWTH * GROWTH * a.state[0].move)
 
 
 @inlined
@@ -182,13 +194,14 @@ def go_on(force, ahead, move, a):
 
     a.before holds the force before the sweep; `ahead` is u = W r + b, and follows.
     """
-    if move < a.least[MOVE]:
-        a.least[MOVE] = move
-        a.count[PAUSE] = 1
-    a.count[EXTRAPOLATED] = 0
-    if a.count[WAIT] > 0:
-        a.count[WAIT] -= 1
-        if a.count[WAIT] > 0 and a.count[TAKEN_BACK] % 2 == 1:
+    state = a.state[0]
+    if move < state.move:
+        state.move = move
+        state.pause = 1
+    state.extrapolated = 0
+    if state.wait > 0:
+        state.wait -= 1
+        if state.wait > 0 and state.taken_back % 2 == 1:
             _carry_on(force, ahead, a)
     else:
         _extrapolate(force, ahead, a)
@@ -228,14 +241,14 @@ def sweep(w, mu, r, ahead, first, step, before):
 @inlined
 def _extrapolate(force, ahead, a):
     """Remember the sweep that led to `force`, and go on from there along the differences."""
-    rows, now, then = force.shape[0], a.f[0], a.f[1]
+    rows, now, then, state = force.shape[0], a.f[0], a.f[1], a.state[0]
     for i in range(rows):
         now[i] = force[i] - a.before[i]
     m = 0
-    if a.count[KNOWN]:
-        newest = a.count[COLUMNS] % a.df.shape[0]
-        a.count[COLUMNS] += 1
-        m = min(a.count[COLUMNS], a.df.shape[0])
+    if state.known:
+        newest = state.columns % a.df.shape[0]
+        state.columns += 1
+        m = min(state.columns, a.df.shape[0])
         df, dg, du = a.df[newest], a.dg[newest], a.du[newest]
         for i in range(rows):
             df[i] = now[i] - then[i]
@@ -246,8 +259,8 @@ def _extrapolate(force, ahead, a):
             a.squares[j, newest] = square
             a.squares[newest, j] = square
         _least_squares(a.squares, a.factor, a.y, m)
-        a.count[EXTRAPOLATED] = 1
-    a.count[KNOWN] = 1
+        state.extrapolated = 1
+    state.known = 1
     for i in range(rows):
         then[i], a.g[i], a.u[i] = now[i], force[i], ahead[i]
     for j in range(m):
@@ -295,10 +308,10 @@ def _carry_on(force, ahead, a):
     back = 0.0
     for i in range(force.shape[0]):
         back += (a.before[i] - force[i]) * (force[i] - a.g[i])
-    old = 1.0 if back > 0.0 else a.least[MOMENTUM]
+    old = 1.0 if back > 0.0 else a.state[0].momentum
     new = 0.5 * (1.0 + (1.0 + 4.0 * old * old) ** 0.5)
     beta = (old - 1.0) / new
-    a.least[MOMENTUM] = new
+    a.state[0].momentum = new
     for i in range(force.shape[0]):
         g, u = force[i], ahead[i]
         force[i] += beta * (g - a.g[i])
@@ -309,21 +322,22 @@ def _carry_on(force, ahead, a):
 @inlined
 def take_back(force, ahead, a):
     """Return to the sweep before the extrapolation, drop the differences, pause longer than the last time."""
+    state = a.state[0]
     for i in range(force.shape[0]):
         force[i], ahead[i] = a.g[i], a.u[i]
-    a.count[COLUMNS], a.count[KNOWN], a.count[EXTRAPOLATED] = 0, 0, 0
-    a.count[TAKEN_BACK] += 1
-    a.count[WAIT] = a.count[PAUSE]
-    a.count[PAUSE] = max(2 * a.count[PAUSE], STAGE)
-    a.least[MOMENTUM] = 1.0
+    state.columns = state.known = state.extrapolated = 0
+    state.taken_back += 1
+    state.wait = state.pause
+    state.pause = max(2 * state.pause, STAGE)
+    state.momentum = 1.0
 
 
 @inlined
 def _residual(w, b, mu, r, u, first, a):
     """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
     error, _ = relative_natural_map(w, b, mu, r, u, first, mu.shape[0], a.scratch)
-    if error < a.least[RESIDUAL]:
-        a.least[RESIDUAL] = error
+    if error < a.state[0].residual:
+        a.state[0].residual = error
         for i in range(3 * mu.shape[0]):
             a.best[i] = r[first + i]
     return error
@@ -350,5 +364,5 @@ def solve(problem: ContactProblem, stop: Stop, *, differences: int = DIFFERENCES
         if done and perf_counter() - started >= stop.seconds:
             return judge(problem, stop, a.best, done, "time", started)
         code = advance(w, b, mu, r, u, 0, stop.tolerance, bound, min(chunk, stop.max_iterations - done), a)
-        done = int(a.count[SWEEPS])
+        done = int(a.state[0].sweeps)
     return judge(problem, stop, a.best, done, REASONS[code], started)

@@ -86,7 +86,7 @@ def sweep_on_first(w, b, mu, r, u, tolerance, bound, budget, status, a):
     for k in range(n):
         changed += status[0, k] != status[1, k]
         bearing += status[1, k] != 0
-    left = promised(a.count[anderson.SWEEPS], a.least[anderson.RESIDUAL], tolerance)
+    left = promised(a.state[0].sweeps, a.state[0].residual, tolerance)
     price = step_price(n, bearing)
     nearly = left <= LOOK or 3 * bearing <= LOOK
     if not nearly and newton_pays(changed, n, left, price):
@@ -100,7 +100,7 @@ def sweep_on_first(w, b, mu, r, u, tolerance, bound, budget, status, a):
 def begin_again(w, b, mu, r, u, a):
     """As `anderson.begin`, from a force to which plain sweeps have led."""
     anderson.begin(w, b, mu, r, u, 0, a)
-    a.count[anderson.SWEEPS], a.count[anderson.WAIT] = anderson.PLAIN, 0
+    a.state[0].sweeps, a.state[0].wait = anderson.PLAIN, 0
 
 
 @kernel
@@ -114,7 +114,7 @@ def sweep_first(w, b, mu, r, u, tolerance, bound, budget, chosen, status, a):
     """
     n, nothing = mu.shape[0], np.empty((0, 0))
     code = anderson.advance(w, b, mu, r, u, 0, tolerance, bound, min(anderson.PLAIN, budget), a)
-    spent, before, rows = a.count[anderson.SWEEPS], 0, np.empty(0)
+    spent, before, rows = a.state[0].sweeps, 0, np.empty(0)
     if code != anderson.CONTINUE or budget < FIRST:
         return code, spent, nothing, rows, rows, rows, rows, tolerance
     for turn in range(PARTS + 1):
@@ -128,17 +128,17 @@ def sweep_first(w, b, mu, r, u, tolerance, bound, budget, chosen, status, a):
         own = tolerance * tighter(w, b, part_w, part_b)
         begin_again(part_w, part_b, part_mu, part_r, part_u, a)
         code = sweep_on_first(part_w, part_b, part_mu, part_r, part_u, own, bound, budget - spent, status, a)
-        spent += a.count[anderson.SWEEPS] - anderson.PLAIN
+        spent += a.state[0].sweeps - anderson.PLAIN
         if code != anderson.CONVERGED:
             return code, spent, part_w, part_b, part_mu, part_r, part_u, own
         least = put_back(w, b, mu, chosen, a.best, r, u, a.scratch)
         if least <= tolerance:
-            a.least[anderson.RESIDUAL] = least
+            a.state[0].residual = least
             for i in range(3 * n):
                 a.best[i] = r[i]
             return code, spent, nothing, rows, rows, rows, rows, tolerance
     if before > 0:
         begin_again(w, b, mu, r, u, a)
     code = sweep_on_first(w, b, mu, r, u, tolerance, bound, budget - spent, status, a)
-    spent += a.count[anderson.SWEEPS] - anderson.PLAIN
+    spent += a.state[0].sweeps - anderson.PLAIN
     return code, spent, nothing, rows, rows, rows, rows, tolerance

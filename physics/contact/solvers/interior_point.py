@@ -23,7 +23,7 @@ A contact without friction keeps its normal row alone. Nothing is allocated afte
 
 import math
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +62,12 @@ SMALLEST = 1e-12
 
 CONTINUE, CONVERGED, STALLED = range(3)
 
-GAP, LEAST, UNIT, RIDGE = range(4)
-"""Entries of `Interior.state`: gap, least relative residual, force times displacement of 1 [N m], ridge."""
-
-STEPS, IDLE, LAGS = range(3)
-"""Entries of `Interior.count`: factorisations, steps since the residual fell, whether short steps lag."""
+STATE = np.dtype(
+    (np.record, [(name, np.int64) for name in ("steps", "idle", "lags")]
+     + [(name, np.float64) for name in ("gap", "residual", "unit", "ridge")])
+)  # fmt: skip
+"""Factorisations, steps since the residual fell, whether short steps lag; gap, least relative residual, force
+times displacement of 1 [N m], ridge."""
 
 
 class Interior(NamedTuple):
@@ -84,8 +85,7 @@ class Interior(NamedTuple):
     force: NDArray[np.float64]  # (N,) r in the cones [N]
     offset: NDArray[np.float64]  # (N,) W r + b [m]
     best: NDArray[np.float64]  # (N,) force of the least residual [N]
-    state: NDArray[np.float64]  # (4,) GAP to RIDGE
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) STEPS to LAGS
+    state: NDArray[Any]  # (1,) of STATE
     scratch: NDArray[np.float64]  # (2, 3)
 
 
@@ -95,7 +95,7 @@ def make_interior(n_contacts: int) -> Interior:
     return Interior(
         np.zeros((n, n)), make_words(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((4, n)),
         np.zeros((4, n)), np.zeros(n), np.zeros((n_contacts, 2)), np.zeros(n), np.zeros(n), np.zeros(n),
-        np.zeros(4), np.zeros(3, np.int64), np.zeros((2, 3)),
+        np.zeros(1, STATE), np.zeros((2, 3)),
     )  # fmt: skip
 
 
@@ -121,9 +121,9 @@ def begin(w, b, mu, ridge, lags, a):
         a.scale[i + 2] = a.scale[i + 1]
         a.x[i], a.x[i + 1], a.x[i + 2] = 1.0, 0.0, 0.0
         a.y[i], a.y[i + 1], a.y[i + 2] = 1.0, 0.0, 0.0
-    a.state[GAP], a.state[LEAST], a.state[UNIT], a.state[RIDGE] = 1.0, np.inf, most * most, ridge
-    a.count[:] = 0
-    a.count[LAGS] = 1 if lags else 0
+    state = a.state[0]
+    state.steps, state.idle, state.lags = 0, 0, 1 if lags else 0
+    state.gap, state.residual, state.unit, state.ridge = 1.0, np.inf, most * most, ridge
 
 
 @kernel
@@ -135,34 +135,34 @@ def advance(w, b, mu, tolerance, bound, steps, a):
     nowhere, else CONTINUE.
     """
     rows = b.shape[0]
-    last = a.count[STEPS] + steps
+    last = a.state[0].steps + steps
     while True:
         error = _evaluate(w, b, mu, bound, a)
         if error <= tolerance:
             return CONVERGED
-        if not error < np.inf or a.count[IDLE] > PATIENCE:
+        if not error < np.inf or a.state[0].idle > PATIENCE:
             return STALLED
-        if a.count[STEPS] >= last:
+        if a.state[0].steps >= last:
             return CONTINUE
-        ridge = a.state[RIDGE] * max(a.state[GAP], LEAST_GAP) ** 0.5
+        ridge = a.state[0].ridge * max(a.state[0].gap, LEAST_GAP) ** 0.5
         _assemble(w, mu, ridge, a)
-        a.count[STEPS] += 1
+        a.state[0].steps += 1
         if not lu_factor(a.matrix, rows, a.words):
             return STALLED
         chosen, step = _choose(w, mu, ridge, a)
-        if step < SHORT and a.count[LAGS]:
+        if step < SHORT and a.state[0].lags:
             for i in range(rows):
                 a.dx[3, i], a.dy[3, i] = a.dx[chosen, i], a.dy[chosen, i]
             a.slope[:] = 0.0
             _assemble(w, mu, ridge, a)
-            a.count[STEPS] += 1
+            a.state[0].steps += 1
             if not lu_factor(a.matrix, rows, a.words):
                 return STALLED
             other, longer = _choose(w, mu, ridge, a)
             chosen, step = (other, longer) if longer > step else (3, step)
         if not step > SMALLEST:
             return STALLED
-        a.count[IDLE] += 1
+        a.state[0].idle += 1
         for i in range(rows):
             a.x[i] += step * a.dx[chosen, i]
             a.y[i] += step * a.dy[chosen, i]
@@ -171,7 +171,7 @@ def advance(w, b, mu, tolerance, bound, steps, a):
 @inlined
 def _evaluate(w, b, mu, bound, a):
     """Force, offset, gap, slope and lack of where x and y are; the relative residual of the force."""
-    n, rows, unit = mu.shape[0], b.shape[0], a.state[UNIT]
+    n, rows, unit = mu.shape[0], b.shape[0], a.state[0].unit
     for k in range(n):
         i = 3 * k
         for c in range(3):
@@ -182,14 +182,14 @@ def _evaluate(w, b, mu, bound, a):
     error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, n, a.scratch)
     if not 0.0 < size <= bound:
         error = np.inf
-    if error < a.state[LEAST]:
-        if error < FALL * a.state[LEAST]:
-            a.count[IDLE] = 0
-        a.state[LEAST] = error
+    if error < a.state[0].residual:
+        if error < FALL * a.state[0].residual:
+            a.state[0].idle = 0
+        a.state[0].residual = error
         for i in range(rows):
             a.best[i] = a.force[i]
     gap = dot(a.x, a.y) / n
-    a.state[GAP] = gap
+    a.state[0].gap = gap
     for k in range(n):
         i = 3 * k
         for c in range(3):
@@ -208,7 +208,7 @@ def _evaluate(w, b, mu, bound, a):
 @inlined
 def _assemble(w, mu, ridge, a):
     """matrix = X (G + ridge I) + Y by rows, where X z = x o z; a contact without friction: dx_t = 0."""
-    unit, x, y, s = a.state[UNIT], a.x, a.y, a.scale
+    unit, x, y, s = a.state[0].unit, a.x, a.y, a.scale
     rows = s.shape[0]
     for k in range(mu.shape[0]):
         i = 3 * k
@@ -238,7 +238,7 @@ def _assemble(w, mu, ridge, a):
 @inlined
 def _choose(w, mu, ridge, a):
     """The direction that is taken, by number, and how far."""
-    gap, n = a.state[GAP], mu.shape[0]
+    gap, n = a.state[0].gap, mu.shape[0]
     _direct(w, mu, ridge, 0.0, -1, 0, a)
     step, after = _reach(mu, 0, a), 0.0
     for i in range(a.x.shape[0]):
@@ -287,7 +287,7 @@ def _direct(w, mu, ridge, target, corrected, j, a):
 @kernel
 def _finish(w, mu, ridge, j, a):
     """dx[j] = matrix^-1 dx[j], dy[j] = (G + ridge) dx[j]."""
-    rows, unit, d, dy = a.scale.shape[0], a.state[UNIT], a.dx[j], a.dy[j]
+    rows, unit, d, dy = a.scale.shape[0], a.state[0].unit, a.dx[j], a.dy[j]
     lu_solve(a.matrix, rows, a.words, d)
     for i in range(rows):
         a.force[i] = a.scale[i] * d[i]
@@ -384,9 +384,9 @@ def solve(
         while code == CONTINUE and done < stop.max_iterations and not _late(started, stop, done):
             steps = 1 if math.isfinite(stop.seconds) else stop.max_iterations - done
             code = advance(w, b, mu, stop.tolerance, bound, steps, a)
-            done = before + int(a.count[STEPS])
-        if a.state[LEAST] < least:
-            least, best = float(a.state[LEAST]), a.best.copy()
+            done = before + int(a.state[0].steps)
+        if a.state[0].residual < least:
+            least, best = float(a.state[0].residual), a.best.copy()
         if code != STALLED:
             reason = "iterations" if done >= stop.max_iterations else "time"
             break

@@ -24,7 +24,7 @@ BEARS = 1e-3
 def begin_near(w, b, mu, r, residual, ridge, lags, a):
     """As `interior_point.begin`, from the force r (N,) in the cones, of that relative residual."""
     interior_point.begin(w, b, mu, ridge, lags, a)
-    n, unit = mu.shape[0], a.state[interior_point.UNIT]
+    n, unit = mu.shape[0], a.state[0].unit
     share = min(MOST_LIFT, max(LEAST_LIFT, LIFT * residual))
     most, free = 0.0, 0.0
     for k in range(n):

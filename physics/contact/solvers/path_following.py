@@ -97,13 +97,13 @@ def polish(
     """Newton's force from r, its residual and steps; given up where it does not bite."""
     s = semi_smooth_newton
     s.begin(w, problem.b, problem.mu, r, a)
-    mark = float(a.state[s.LEAST])
+    mark = float(a.state[0].residual)
     for step in range(1, most + 1):
         code = s.advance(w, problem.b, problem.mu, tolerance, bound, 1, a)
         if code != s.CONTINUE:
             break
         if step % BITES == 0:
-            if a.state[s.LEAST] > BITE * mark:
+            if a.state[0].residual > BITE * mark:
                 break
-            mark = float(a.state[s.LEAST])
-    return a.r.copy(), float(a.state[s.LEAST]), int(a.count[s.STEPS])
+            mark = float(a.state[0].residual)
+    return a.r.copy(), float(a.state[0].residual), int(a.state[0].steps)

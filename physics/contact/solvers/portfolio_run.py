@@ -38,11 +38,11 @@ class Sweeps:
 
     @property
     def done(self) -> int:
-        return int(self.a.count[anderson.SWEEPS])
+        return int(self.a.state[0].sweeps)
 
     @property
     def least(self) -> float:
-        return float(self.a.least[anderson.RESIDUAL])
+        return float(self.a.state[0].residual)
 
     @property
     def best(self) -> Array:

@@ -20,7 +20,7 @@ fall at once, a handful of such steps arrive.
 
 import math
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,11 @@ one contacts that lie side by side may change places for ever."""
 CONTINUE, CONVERGED, STALLED = range(3)
 REASONS: dict[int, Reason] = {CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled"}
 
-LEAST, RIDGE = range(2)
-"""Entries of `SemiSmooth.state`: relative residual of r, and the ridge."""
-
-STEPS, BEARING, FAILED = range(3)
-"""Entries of `SemiSmooth.count`: steps done, contacts that bear, steps without success since the last one."""
+STATE = np.dtype(
+    (np.record, [(name, np.int64) for name in ("steps", "bearing", "failed")]
+     + [(name, np.float64) for name in ("residual", "ridge")])
+)  # fmt: skip
+"""Steps done, contacts that bear, steps without success since the last one; relative residual of r; ridge."""
 
 
 class SemiSmooth(NamedTuple):
@@ -71,8 +71,7 @@ class SemiSmooth(NamedTuple):
     u: NDArray[np.float64]  # (N,) W r + b [m]
     trial: NDArray[np.float64]  # (N,) force tried [N]
     ahead: NDArray[np.float64]  # (N,) its offset [m]
-    state: NDArray[np.float64]  # (2,) LEAST, RIDGE
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) STEPS to FAILED
+    state: NDArray[Any]  # (1,) of STATE
     scratch: NDArray[np.float64]  # (2, 3)
 
 
@@ -83,7 +82,7 @@ def make_semi_smooth(n_contacts: int, room: NDArray[np.float64] | None = None) -
     return SemiSmooth(
         matrix, make_words(n), np.zeros((n_contacts, 2)), np.zeros(n_contacts, np.int64),
         np.zeros(n_contacts, np.int64), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
-        np.zeros(n), np.zeros(2), np.zeros(3, np.int64), np.zeros((2, 3)),
+        np.zeros(n), np.zeros(1, STATE), np.zeros((2, 3)),
     )  # fmt: skip
 
 
@@ -100,8 +99,9 @@ def begin(w, b, mu, r, a):
     for i in range(rows):
         a.r[i] = r[i]
     set_offset(w, b, a.r, a.u, 0, rows)
-    a.count[:] = 0
-    a.state[LEAST], a.state[RIDGE] = _residual(w, b, mu, a.r, a.u, np.inf, a), LEAST_RIDGE
+    state = a.state[0]
+    state.steps = state.bearing = state.failed = 0
+    state.residual, state.ridge = _residual(w, b, mu, a.r, a.u, np.inf, a), LEAST_RIDGE
 
 
 @kernel
@@ -111,20 +111,20 @@ def advance(w, b, mu, tolerance, bound, steps, a):
     Its |r| is at most `bound` [N]; w (N, N), b (N,), mu (n,), contiguous. Returns CONVERGED where the
     residual is at most `tolerance`, STALLED where no step is better, else CONTINUE.
     """
-    if a.state[LEAST] <= tolerance:
+    if a.state[0].residual <= tolerance:
         return CONVERGED
     for _ in range(steps):
         _classify(mu, a)
         _leave(w, a)
         assemble(w, mu, a)
-        a.count[STEPS] += 1
-        if lu_factor(a.matrix, 3 * a.count[BEARING], a.words) and _search(w, b, mu, bound, a):
-            if a.state[LEAST] <= tolerance:
+        a.state[0].steps += 1
+        if lu_factor(a.matrix, 3 * a.state[0].bearing, a.words) and _search(w, b, mu, bound, a):
+            if a.state[0].residual <= tolerance:
                 return CONVERGED
         else:
-            a.count[FAILED] += 1
-            a.state[RIDGE] = max(a.state[RIDGE] * GROWTH, FIRST_RIDGE)
-            if a.count[FAILED] > TRIES:
+            a.state[0].failed += 1
+            a.state[0].ridge = max(a.state[0].ridge * GROWTH, FIRST_RIDGE)
+            if a.state[0].failed > TRIES:
                 return STALLED
     return CONTINUE
 
@@ -134,27 +134,27 @@ def advance_freely(w, b, mu, tolerance, bound, steps, best, a):
     """Up to `steps` steps after `begin`, wherever they lead, each whole; best (N,): see below.
 
     As `advance`, but a.r is where the last step has led, in the cones or not. best becomes the force in the
-    cones of the least residual on the way, that of the start among them, a.state[LEAST] its residual.
+    cones of the least residual on the way, that of the start among them, a.state[0].residual its residual.
     """
     for i in range(b.shape[0]):
         best[i] = a.r[i]
-    if a.state[LEAST] <= tolerance:
+    if a.state[0].residual <= tolerance:
         return CONVERGED
-    a.state[RIDGE] = FREE_RIDGE
+    a.state[0].ridge = FREE_RIDGE
     for _ in range(steps):
         _classify(mu, a)
         _leave(w, a)
         assemble(w, mu, a)
-        a.count[STEPS] += 1
-        if not lu_factor(a.matrix, 3 * a.count[BEARING], a.words):
+        a.state[0].steps += 1
+        if not lu_factor(a.matrix, 3 * a.state[0].bearing, a.words):
             return STALLED
         _solve(a)
         _try(mu, 1.0, a)
         for i in range(b.shape[0]):
             a.ahead[i] = b[i] + dot(w[i], a.trial)
         error = _residual(w, b, mu, a.trial, a.ahead, bound, a)
-        if error < a.state[LEAST]:
-            a.state[LEAST] = error
+        if error < a.state[0].residual:
+            a.state[0].residual = error
             for i in range(b.shape[0]):
                 best[i] = a.trial[i]
         if error <= tolerance:
@@ -189,7 +189,7 @@ def _classify(mu, a):
         a.status[k] = STICK if sticks else SLIP
         a.bearing[bearing] = k
         bearing += 1
-    a.count[BEARING] = bearing
+    a.state[0].bearing = bearing
 
 
 @inlined
@@ -213,11 +213,11 @@ def assemble(w, mu, a):
 
     a.ahead is u after the open contacts have been left; a.status and a.bearing are not asked anew.
     """
-    for p in range(a.count[BEARING]):
+    for p in range(a.state[0].bearing):
         k, q = a.bearing[p], 3 * p
         i = 3 * k
         rho_n, rho_t = a.step[k, 0], a.step[k, 1]
-        ridge, unit = a.state[RIDGE] / rho_n, 1.0 / rho_t
+        ridge, unit = a.state[0].ridge / rho_n, 1.0 / rho_t
         m0, m1, m2 = a.matrix[q], a.matrix[q + 1], a.matrix[q + 2]
         w0, w1, w2 = w[i], w[i + 1], w[i + 2]
         # tangential rows: (I - P) dr_t unit + P du_t + g du_n - mu e dr_n unit
@@ -232,7 +232,7 @@ def assemble(w, mu, a):
                 e1, e2, share = s1 / length, s2 / length, pressed / length
             p11, p12, p22 = share * e2 * e2, -share * e1 * e2, share * e1 * e1
             g1, g2 = mu[k] * rho_n * unit * e1, mu[k] * rho_n * unit * e2
-        for o in range(a.count[BEARING]):
+        for o in range(a.state[0].bearing):
             j, t = 3 * a.bearing[o], 3 * o
             for c in range(3):
                 n, x, y = w0[j + c], w1[j + c], w2[j + c]
@@ -260,8 +260,8 @@ def assemble(w, mu, a):
 @inlined
 def _solve(a):
     """change, of the contacts that bear too."""
-    lu_solve(a.matrix, 3 * a.count[BEARING], a.words, a.right)
-    for p in range(a.count[BEARING]):
+    lu_solve(a.matrix, 3 * a.state[0].bearing, a.words, a.right)
+    for p in range(a.state[0].bearing):
         for c in range(3):
             a.change[3 * a.bearing[p] + c] = a.right[3 * p + c]
 
@@ -287,13 +287,13 @@ def _search(w, b, mu, bound, a):
         for i in range(b.shape[0]):
             a.ahead[i] = b[i] + dot(w[i], a.trial)
         error = _residual(w, b, mu, a.trial, a.ahead, bound, a)
-        if error < (1.0 - FALL * length) * a.state[LEAST]:
+        if error < (1.0 - FALL * length) * a.state[0].residual:
             for i in range(b.shape[0]):
                 a.r[i], a.u[i] = a.trial[i], a.ahead[i]
-            a.state[LEAST] = error
-            a.count[FAILED] = 0
+            a.state[0].residual = error
+            a.state[0].failed = 0
             if length == 1.0:
-                a.state[RIDGE] = max(LEAST_RIDGE, a.state[RIDGE] / GROWTH)
+                a.state[0].ridge = max(LEAST_RIDGE, a.state[0].ridge / GROWTH)
             return True
         length *= 0.5
     return False
@@ -310,9 +310,9 @@ def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
     a = make_semi_smooth(problem.n_contacts)
     begin(w, b, mu, starting_force(problem), a)
     code, bound = CONTINUE, runaway(problem)
-    while code == CONTINUE and a.count[STEPS] < stop.max_iterations:
-        left = stop.max_iterations - int(a.count[STEPS])
+    while code == CONTINUE and a.state[0].steps < stop.max_iterations:
+        left = stop.max_iterations - int(a.state[0].steps)
         code = advance(w, b, mu, stop.tolerance, bound, 1 if math.isfinite(stop.seconds) else left, a)
         if code == CONTINUE and perf_counter() - started >= stop.seconds:
-            return judge(problem, stop, a.r, int(a.count[STEPS]), "time", started)
-    return judge(problem, stop, a.r, int(a.count[STEPS]), REASONS[code], started)
+            return judge(problem, stop, a.r, int(a.state[0].steps), "time", started)
+    return judge(problem, stop, a.r, int(a.state[0].steps), REASONS[code], started)

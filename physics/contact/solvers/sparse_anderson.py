@@ -20,10 +20,8 @@ from palpo.physics.contact.solvers.anderson import (
     OFTEN,
     PLAIN,
     REASONS,
-    RESIDUAL,
     STALLED,
     STILL,
-    SWEEPS,
     go_on,
     make_acceleration,
     prepare,
@@ -60,12 +58,12 @@ class Sweeps:
     @property
     def done(self) -> int:
         """Sweeps since the start."""
-        return int(self.a.count[SWEEPS])
+        return int(self.a.state[0].sweeps)
 
     @property
     def least(self) -> float:
         """The least residual that was met; its force is a.best."""
-        return float(self.a.least[RESIDUAL])
+        return float(self.a.state[0].residual)
 
     def advance(self, sweeps: int) -> int:
         """So many sweeps more; how they ended, as `anderson.advance` tells it."""
@@ -111,8 +109,8 @@ def begin(w, b, mu, asked, r, u, a):
 def _residual(w, mu, asked, r, u, a):
     error, size = natural_map_norm(w.own, mu, r, u, 0, mu.shape[0], a.scratch)
     error = relative_error(error, size, asked)
-    if error < a.least[RESIDUAL]:
-        a.least[RESIDUAL] = error
+    if error < a.state[0].residual:
+        a.state[0].residual = error
         copy(r, a.best)
     return error
 
@@ -147,11 +145,11 @@ def advance(w, b, mu, limits, sweeps, r, u, a):
     limits: tolerance, the largest |r| [N], and the force that b asks for [N].
     """
     tolerance, bound, asked = limits
-    if a.least[RESIDUAL] <= tolerance:
+    if a.state[0].residual <= tolerance:
         return CONVERGED
     for done in range(1, sweeps + 1):
         move, size = sweep(w, mu, r, u, a.step, a.before)
-        a.count[SWEEPS] += 1
+        a.state[0].sweeps += 1
         bounded = size <= bound * bound  # and not NaN
         if strayed(move, bounded, a):
             take_back(r, u, a)
@@ -160,12 +158,12 @@ def advance(w, b, mu, limits, sweeps, r, u, a):
             return DIVERGED
         still = move <= STILL * STILL * size
         near = move <= (NEAR * tolerance) ** 2 * size
-        if still or near or a.count[SWEEPS] % OFTEN == PLAIN or done == sweeps:
+        if still or near or a.state[0].sweeps % OFTEN == PLAIN or done == sweeps:
             error = _residual(w, mu, asked, r, u, a)
             if error <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offsets(w, b, r, u)
-                a.least[RESIDUAL] = np.inf
+                a.state[0].residual = np.inf
                 if _residual(w, mu, asked, r, u, a) <= tolerance:
                     return CONVERGED
             if still:
