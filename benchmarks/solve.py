@@ -145,7 +145,7 @@ def _problem(held: ContactProblem) -> Figures:
             "plain": {"ms": plain, "sweeps": sweeps, "residual": left},
             "anderson": {
                 "ms": ours,
-                "sweeps": int(a.state[0].sweeps),
+                "sweeps": a.state["sweeps"].item(),
                 "residual": natural_map_residual(w, b, mu, r),
             },
             "anderson ms": beside(ours, plain, "plain sweeps"),

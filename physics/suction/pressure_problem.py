@@ -146,7 +146,7 @@ def solve(problem: PressureProblem, stop: Stop, *, accelerated: bool = True) -> 
             break
         sweeps = min(chunk, stop.max_iterations - done)
         code = advance(w, b, mu, x, u, gas, stop.tolerance, bound, sweeps, a)
-        done = int(a.state[0].sweeps)
+        done = a.state["sweeps"].item()
     gas_error = finish(w, b, mu, x, u, gas, a)
     error, size = natural_map_norm(w, mu, x, u, 0, n, a.scratch)
     error = relative_error(error, size, bound / RUNAWAY)

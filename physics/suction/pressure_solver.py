@@ -40,5 +40,5 @@ class PressureSolver:
         bound = begin(w, b, mu, x, u, gas, self.accelerated, a, blocks)
         code = advance(w, b, mu, x, u, gas, self.stop.tolerance, bound, self.stop.max_iterations, a, blocks)
         self.gas_error = finish(w, b, mu, x, u, gas, a, blocks)
-        self.sweeps = int(a.state[0].sweeps)
+        self.sweeps = a.state["sweeps"].item()
         return x[:n].copy(), code != DIVERGED

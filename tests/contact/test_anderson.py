@@ -27,7 +27,7 @@ def sweeps_to(problem, tolerance, plain, most=20000):
     if plain:
         a.state[0].wait = NO_MEMORY
     assert advance(w, problem.b, problem.mu, r, u, 0, tolerance, np.inf, most, a) == anderson.CONVERGED
-    return int(a.state[0].sweeps)
+    return a.state["sweeps"].item()
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -45,7 +45,7 @@ def first(problem, budget=1000):
         code = sweep_on_first(
             problem.w, problem.b, problem.mu, r, u, TOLERANCE, np.inf, budget - anderson.PLAIN, status, a
         )
-    return code, int(a.state[0].sweeps), r, status
+    return code, a.state["sweeps"].item(), r, status
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -74,7 +74,7 @@ def test_the_first_sweeps_end_with_newton_where_that_pays(name):
         return
     r, u, a = begun(problem)
     anderson.advance(problem.w, problem.b, problem.mu, r, u, 0, TOLERANCE, np.inf, FIRST, a)
-    left, n = promised(FIRST, float(a.state[0].residual), TOLERANCE), problem.n_contacts
+    left, n = promised(FIRST, a.state["residual"].item(), TOLERANCE), problem.n_contacts
     changed, bearing = np.count_nonzero(status[0] != status[1]), np.count_nonzero(status[1])
     assert (code == TRY_NEWTON) == newton_pays(changed, n, left, step_price(n, bearing))
 

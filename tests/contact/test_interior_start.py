@@ -26,7 +26,7 @@ def near(problem, r):
 
 def steps(problem, a):
     code = interior_point.advance(problem.w, problem.b, problem.mu, 1e-8, np.inf, 100, a)
-    return int(a.state[0].steps) if code == interior_point.CONVERGED else np.inf
+    return a.state["steps"].item() if code == interior_point.CONVERGED else np.inf
 
 
 @pytest.mark.parametrize("name", NAMED)

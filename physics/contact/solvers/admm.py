@@ -220,10 +220,10 @@ def solve(problem: ContactProblem, stop: Stop, *, relaxation: float = RELAXATION
         return judge(problem, stop, r, 0, "converged", started)
     a = make_alternation(problem.n_contacts)
     code, bound = CONTINUE if begin(w, b, mu, r, a) else STALLED, runaway(problem)
-    while code == CONTINUE and a.state[0].iterations < stop.max_iterations:
-        left = stop.max_iterations - int(a.state[0].iterations)
+    while code == CONTINUE and a.state["iterations"].item() < stop.max_iterations:
+        left = stop.max_iterations - a.state["iterations"].item()
         chunk = min(OFTEN, left) if math.isfinite(stop.seconds) else left
         code = advance(w, b, mu, float(relaxation), stop.tolerance, bound, chunk, a)
         if code == CONTINUE and perf_counter() - started >= stop.seconds:
-            return judge(problem, stop, a.best, int(a.state[0].iterations), "time", started)
-    return judge(problem, stop, a.best, int(a.state[0].iterations), REASONS[code], started)
+            return judge(problem, stop, a.best, a.state["iterations"].item(), "time", started)
+    return judge(problem, stop, a.best, a.state["iterations"].item(), REASONS[code], started)

@@ -364,5 +364,5 @@ def solve(problem: ContactProblem, stop: Stop, *, differences: int = DIFFERENCES
         if done and perf_counter() - started >= stop.seconds:
             return judge(problem, stop, a.best, done, "time", started)
         code = advance(w, b, mu, r, u, 0, stop.tolerance, bound, min(chunk, stop.max_iterations - done), a)
-        done = int(a.state[0].sweeps)
+        done = a.state["sweeps"].item()
     return judge(problem, stop, a.best, done, REASONS[code], started)

@@ -384,9 +384,9 @@ def solve(
         while code == CONTINUE and done < stop.max_iterations and not _late(started, stop, done):
             steps = 1 if math.isfinite(stop.seconds) else stop.max_iterations - done
             code = advance(w, b, mu, stop.tolerance, bound, steps, a)
-            done = before + int(a.state[0].steps)
-        if a.state[0].residual < least:
-            least, best = float(a.state[0].residual), a.best.copy()
+            done = before + a.state["steps"].item()
+        if a.state["residual"].item() < least:
+            least, best = a.state["residual"].item(), a.best.copy()
         if code != STALLED:
             reason = "iterations" if done >= stop.max_iterations else "time"
             break

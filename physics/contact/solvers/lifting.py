@@ -122,8 +122,8 @@ class Walk:
         a = self.a
         bears = np.flatnonzero(a.status != OPEN)
         self.rows, size = (3 * bears[:, None] + np.arange(3)).ravel(), 3 * len(bears)
-        a.bearing[: len(bears)], a.state[0].bearing = bears, len(bears)
-        a.state[0].ridge = 0.0
+        a.bearing[: len(bears)], a.state["bearing"] = bears, len(bears)
+        a.state["ridge"] = 0.0
         both_sides(self.w, self.mu, self.d, self.right, a)
         if not size:
             return 1

@@ -97,13 +97,13 @@ def polish(
     """Newton's force from r, its residual and steps; given up where it does not bite."""
     s = semi_smooth_newton
     s.begin(w, problem.b, problem.mu, r, a)
-    mark = float(a.state[0].residual)
+    mark = a.state["residual"].item()
     for step in range(1, most + 1):
         code = s.advance(w, problem.b, problem.mu, tolerance, bound, 1, a)
         if code != s.CONTINUE:
             break
         if step % BITES == 0:
-            if a.state[0].residual > BITE * mark:
+            if a.state["residual"].item() > BITE * mark:
                 break
-            mark = float(a.state[0].residual)
-    return a.r.copy(), float(a.state[0].residual), int(a.state[0].steps)
+            mark = a.state["residual"].item()
+    return a.r.copy(), a.state["residual"].item(), a.state["steps"].item()

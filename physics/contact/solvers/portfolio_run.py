@@ -38,11 +38,11 @@ class Sweeps:
 
     @property
     def done(self) -> int:
-        return int(self.a.state[0].sweeps)
+        return self.a.state["sweeps"].item()
 
     @property
     def least(self) -> float:
-        return float(self.a.state[0].residual)
+        return self.a.state["residual"].item()
 
     @property
     def best(self) -> Array:

@@ -170,11 +170,11 @@ class Scaled:
             anderson.begin(self.w, self.b, p.mu, self.r, self.u, 0, a)
         while length > 0 and not run.over:
             sweeps = run.units(CHUNK, CHUNK)
-            had = int(a.state[0].sweeps)
+            had = a.state["sweeps"].item()
             code = anderson.advance(
                 self.w, self.b, p.mu, self.r, self.u, 0, self.tolerance, self.bound, sweeps, a
             )
-            done = int(a.state[0].sweeps) - had
+            done = a.state["sweeps"].item() - had
             length -= CHUNK
             r = self.scale * a.best
             run.spend(done, relative_residual(run.problem, r), r)
@@ -201,13 +201,13 @@ def newton(run: Run, most: int) -> None:
     mark, code = run.least, s.CONTINUE
     for step in range(1, most + 1):
         code = s.advance(run.w, p.b, p.mu, run.stop.tolerance, run.bound, 1, a)
-        run.spend(1, float(a.state[0].residual), a.r)
-        if code != s.CONTINUE or run.over or (step == 1 and a.state[0].residual > NIBBLE * mark):
+        run.spend(1, a.state["residual"].item(), a.r)
+        if code != s.CONTINUE or run.over or (step == 1 and a.state["residual"].item() > NIBBLE * mark):
             return
         if step % BITES == 0:
-            if a.state[0].residual > BITE * mark:
+            if a.state["residual"].item() > BITE * mark:
                 return
-            mark = float(a.state[0].residual)
+            mark = a.state["residual"].item()
 
 
 def interior(run: Run, ridge: float, lags: bool, near: bool = False) -> None:
@@ -220,12 +220,12 @@ def interior(run: Run, ridge: float, lags: bool, near: bool = False) -> None:
     else:
         s.begin(run.w, p.b, p.mu, ridge, lags, a)
     code, aim = s.CONTINUE, SETTLING
-    while code == s.CONTINUE and not run.over and a.state[0].steps < INTERIOR:
-        had, until = int(a.state[0].steps), max(aim, run.stop.tolerance)
+    while code == s.CONTINUE and not run.over and a.state["steps"].item() < INTERIOR:
+        had, until = a.state["steps"].item(), max(aim, run.stop.tolerance)
         steps = 1 if math.isfinite(run.stop.seconds) else min(INTERIOR - had, run.left)
         code = s.advance(run.w, p.b, p.mu, until, run.bound, steps, a)
-        least = float(a.state[0].residual)
-        run.spend(int(a.state[0].steps) - had, least, a.best)
+        least = a.state["residual"].item()
+        run.spend(a.state["steps"].item() - had, least, a.best)
         if code == s.CONVERGED and not run.over:
             aim, code = FURTHER * least, s.CONTINUE
             if run.least == least:
@@ -263,8 +263,8 @@ def alternate(run: Run, length: int) -> None:
         run.alternation = s.make_alternation(p.n_contacts)
     a = run.alternation
     code = s.CONTINUE if s.begin(run.w, p.b, p.mu, run.best, a) else s.STALLED
-    while code == s.CONTINUE and not run.over and a.state[0].iterations < length:
-        had = int(a.state[0].iterations)
+    while code == s.CONTINUE and not run.over and a.state["iterations"].item() < length:
+        had = a.state["iterations"].item()
         chunk = run.units(10 * s.OFTEN, s.OFTEN)
         code = s.advance(run.w, p.b, p.mu, s.RELAXATION, run.stop.tolerance, run.bound, chunk, a)
-        run.spend(int(a.state[0].iterations) - had, float(a.state[0].residual), a.best)
+        run.spend(a.state["iterations"].item() - had, a.state["residual"].item(), a.best)

@@ -310,9 +310,9 @@ def solve(problem: ContactProblem, stop: Stop) -> ContactResult:
     a = make_semi_smooth(problem.n_contacts)
     begin(w, b, mu, starting_force(problem), a)
     code, bound = CONTINUE, runaway(problem)
-    while code == CONTINUE and a.state[0].steps < stop.max_iterations:
-        left = stop.max_iterations - int(a.state[0].steps)
+    while code == CONTINUE and a.state["steps"].item() < stop.max_iterations:
+        left = stop.max_iterations - a.state["steps"].item()
         code = advance(w, b, mu, stop.tolerance, bound, 1 if math.isfinite(stop.seconds) else left, a)
         if code == CONTINUE and perf_counter() - started >= stop.seconds:
-            return judge(problem, stop, a.r, int(a.state[0].steps), "time", started)
-    return judge(problem, stop, a.r, int(a.state[0].steps), REASONS[code], started)
+            return judge(problem, stop, a.r, a.state["steps"].item(), "time", started)
+    return judge(problem, stop, a.r, a.state["steps"].item(), REASONS[code], started)

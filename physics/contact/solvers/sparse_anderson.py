@@ -58,12 +58,12 @@ class Sweeps:
     @property
     def done(self) -> int:
         """Sweeps since the start."""
-        return int(self.a.state[0].sweeps)
+        return self.a.state["sweeps"].item()
 
     @property
     def least(self) -> float:
         """The least residual that was met; its force is a.best."""
-        return float(self.a.state[0].residual)
+        return self.a.state["residual"].item()
 
     def advance(self, sweeps: int) -> int:
         """So many sweeps more; how they ended, as `anderson.advance` tells it."""
