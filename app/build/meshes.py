@@ -5,15 +5,16 @@ from numpy.typing import ArrayLike
 
 from palpo.app.build.parts import chosen_nodes, cup_shape, generated_tets, placed
 from palpo.config.schema.body import QuasistaticBody as QuasistaticSpec
-from palpo.config.schema.geometry import BodyFile, HexBlock, VolumeFile
+from palpo.config.schema.geometry import BodyFile, CupModel, HexBlock, RevolvedCup, VolumeFile
 from palpo.config.schema.partner import SoftPartner
 from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, SuctionScene
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.cache import cache_folder
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh import io, partners
+from palpo.physics.mesh import hex_cups, io, partners
 from palpo.physics.mesh.cups import GRIDS, cup
+from palpo.physics.mesh.cups import Cup as CutCup
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.octopus_arm import octopus_arm
@@ -56,16 +57,26 @@ def quasistatic_body(told: QuasistaticSpec, key: str, gravity: ArrayLike) -> Qua
     )
 
 
-def cup_mesh(told: Cup) -> TetMesh:
+def cut_cup(told: Cup) -> CutCup[TetMesh] | CutCup[HexMesh]:
+    """A cup that is turned about its axis, in its own frame."""
+    g = told.geometry
+    assert isinstance(g, CupModel | RevolvedCup)
+    if told.elements != "hexahedra":
+        return cup(cup_shape(g), GRIDS[g.resolution])
+    return hex_cups.hex_cup(cup_shape(g), hex_cups.GRIDS[g.resolution])
+
+
+def cup_mesh(told: Cup) -> TetMesh | HexMesh:
     """The mesh of a cup, or of an arm with cups, where it is placed [m]."""
     g = told.geometry
+    mesh: TetMesh | HexMesh
     if isinstance(g, ArmGeometry):
         mesh = octopus_arm().mesh
     elif isinstance(g, CupFile):
         mesh = io.read_tet_mesh(g.path)
         mesh = mesh.with_nodes(mesh.nodes * g.scale)
     else:
-        mesh = cup(cup_shape(g), GRIDS[g.resolution]).mesh
+        mesh = cut_cup(told).mesh
     return mesh.with_nodes(placed(mesh.nodes, told.placement))
 
 

@@ -128,6 +128,11 @@ class Cup(Spec):
     kind: Literal["cup"]
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     geometry: CupGeometry = Field(description="Its shape.")
+    elements: Literal["hexahedra", "tetrahedra"] | None = Field(
+        None,
+        description="What it is cut into: hexahedra bend as the cup does, tetrahedra are too stiff; "
+        "without the key, tetrahedra.",
+    )
     placement: Placement = Field(Placement(), description="Where it stands.")
     material: Material | None = Field(
         None, description="A name or a table; without it, that of the model or of the arm in the thesis."
@@ -147,6 +152,10 @@ class Cup(Spec):
     def _agrees(self) -> "Cup":
         if self.material is None and isinstance(self.geometry, RevolvedCup | CupFile):
             raise refuse("the key is missing (a material's name, or a table)", "material")
+        if self.elements == "hexahedra" and isinstance(self.geometry, CupFile | ArmGeometry):
+            what = "a file" if isinstance(self.geometry, CupFile) else "the arm"
+            said = f"{what} brings tetrahedra, and no cells to take whole; leave the key out"
+            raise refuse(said, "elements")
         if isinstance(self.drive, CableDrive) and not isinstance(self.geometry, ArmGeometry):
             raise refuse('only an arm has cables; choose another drive, or geometry kind = "arm"', "drive")
         if isinstance(self.drive, FigureDrive) and isinstance(self.geometry, ArmGeometry):

@@ -8,7 +8,7 @@ Dimensions are those of thesis 000 (4.2, 5.2, tables 5.1 and 4.3); docs/suction.
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.extrusion import stack
 from palpo.physics.mesh.generate import zip_rings
+from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
 
@@ -75,11 +76,14 @@ class Grid(NamedTuple):
     stem_rings: int = 1  # those of the rings that are inside the stem, its edge included
 
 
+Solid = TypeVar("Solid", TetMesh, HexMesh)
+
+
 @dataclass(frozen=True, eq=False)
-class Cup:
+class Cup(Generic[Solid]):
     """A cup's mesh and its node groups, each an array of node indices."""
 
-    mesh: TetMesh
+    mesh: Solid
     underside: NDArray[np.int64]  # wall of the cavity, with its border
     border: NDArray[np.int64]  # the cavity's border at the rim, in order, counter-clockwise seen from above
     rim: NDArray[np.int64]  # the flat ring on which the cup stands
@@ -151,12 +155,12 @@ GRIDS = {
 """Grids by the numbers of nodes of the thesis's meshes (table 4.3; 723: the dart), and finer ones."""
 
 
-def cup(shape: CupShape, grid: Grid) -> Cup:
+def cup(shape: CupShape, grid: Grid) -> Cup[TetMesh]:
     """The cup of this shape cut by this grid, standing on the plane y = 0, its axis the y axis.
 
     Raises InputError for a shape without an opening or without a wall, and for a grid that is too coarse.
     """
-    _check(shape)
+    check_shape(shape)
     # The roof ends at the stem's edge, or has a ring more for its own.
     shoulder = shape.stem < 0.95 * shape.roof
     roof_rings = grid.stem_rings + shoulder
@@ -176,7 +180,7 @@ def cup(shape: CupShape, grid: Grid) -> Cup:
     foot = np.arange(grid.stem_rings + 1) / grid.stem_rings
     roof = np.append(foot * shape.stem / shape.roof, 1.0) if shoulder else foot
     share = roof[np.minimum(ring, roof_rings)]
-    inner, outer = _meridians(shape, share, u, angle)
+    inner, outer = meridians(shape, share, u, angle)
     through = np.linspace(0.0, 1.0, grid.layers + 1)[:, None, None]
     wall = (1.0 - through) * inner + through * outer
     up = shape.stem_length * np.arange(1, grid.stem_layers + 1) / grid.stem_layers
@@ -223,7 +227,7 @@ def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, 
 
     Raises InputError for what `cup` refuses, and for lobes.
     """
-    _check(shape)
+    check_shape(shape)
     if shape.lobes:
         raise InputError(f"cup: lobes of {shape.lobes} are no solid of revolution; give none.")
     post = min(1.0, shape.stem / shape.roof)
@@ -232,7 +236,7 @@ def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, 
         share = np.append(share, np.linspace(share[-1], 1.0, 3)[1:])
     u = np.linspace(0.0, 1.0, 2 * along + 1)
     edges = len(share) // 2 + along
-    inside, outside = _meridians(
+    inside, outside = meridians(
         shape, np.append(share, np.ones(2 * along)), np.append(np.zeros(len(share) - 1), u), np.zeros(1)
     )
     t = np.linspace(0.0, 1.0, 2 * through + 1)[:, None, None]
@@ -265,7 +269,7 @@ def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, 
     )
 
 
-def _meridians(
+def meridians(
     shape: CupShape, share: NDArray[np.float64], u: NDArray[np.float64], angle: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Radius and height [m] of each point of the sheet inside and outside, shapes (n, 2).
@@ -285,7 +289,8 @@ def _meridians(
     )
 
 
-def _check(shape: CupShape) -> None:
+def check_shape(shape: CupShape) -> None:
+    """Raises InputError for a shape without an opening, a cavity or a wall."""
     if not shape.inner > 0.0:
         raise InputError(
             f"cup: the opening's radius is {shape.inner} m: no opening, no cavity; give one above 0."

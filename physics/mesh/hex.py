@@ -49,8 +49,12 @@ class HexMesh:
 
     @cached_property
     def volume(self) -> float:
-        """Total volume [m^3]."""
-        return self.surface().signed_volume
+        """Total volume [m^3], of faces that are bilinear where their corners lie in no plane."""
+        # two points a direction: along each the Jacobian is of second order, and they are exact to the third
+        at = 1.0 + CORNERS[:, None, :] * CORNERS / np.sqrt(3.0)
+        slopes = CORNERS * at[:, :, [[1, 2], [2, 0], [0, 1]]].prod(axis=3) / 8.0
+        jacobians = self.nodes[self.hexes].transpose(0, 2, 1)[:, None] @ slopes
+        return float(np.linalg.det(jacobians).sum())
 
     @cached_property
     def boundary_nodes(self) -> NDArray[np.int32]:

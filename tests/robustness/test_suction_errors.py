@@ -41,6 +41,12 @@ REVOLVED = "bodies.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.00
 HELD = ["tool={body='cup',hold={mode='direct'}}"]
 
 REFUSED = [
+    # what a cup is cut into
+    ("bodies.cup.elements='cubes'", 'bodies.cup.elements = "cubes"'),
+    (
+        "bodies.cup={name='cup',kind='cup',elements='hexahedra',geometry={kind='arm'},drive={kind='cables'}}",
+        'bodies.cup.elements = "hexahedra": the arm brings tetrahedra, and no cells to take whole; leave',
+    ),
     # the air
     (
         "gas={kind='airtight',max_pressure='100 kPa'}",
@@ -141,6 +147,16 @@ REFUSED = [
     ),
     ("refine=1", "refine = 1 is neither true nor false"),
 ]
+
+
+def test_a_cup_from_a_file_brings_no_cells_to_take_whole(tmp_path):
+    (tmp_path / "cup.msh").touch()
+    cup = (
+        f"bodies.cup={{name='cup',kind='cup',elements='hexahedra',material='silicone',geometry={{kind='file',"
+        f"path='{tmp_path}/cup.msh',held=[{{nodes=[0]}}]}},drive={{kind='scripted',path=[[0,0,0,0]]}}}}"
+    )
+    said = 'bodies.cup.elements = "hexahedra": a file brings tetrahedra, and no cells to take whole'
+    assert said in refused(SCENE, "lift.toml", cup)
 
 
 @pytest.mark.parametrize(("override", "said"), REFUSED, ids=[override for override, _ in REFUSED])

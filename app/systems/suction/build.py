@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
-from palpo.app.build.meshes import rigid_surface, soft_partner_mesh
-from palpo.app.build.parts import chosen_nodes, cup_shape, key_of, placed
+from palpo.app.build.meshes import cut_cup, rigid_surface, soft_partner_mesh
+from palpo.app.build.parts import chosen_nodes, key_of, placed
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import material as schema
@@ -36,6 +36,9 @@ from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io, partners
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, require_opening
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.hex_cups import GRIDS as HEX_GRIDS
+from palpo.physics.mesh.hex_cups import hex_cup
 from palpo.physics.mesh.octopus_arm import octopus_arm
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
@@ -70,7 +73,7 @@ SERVO_TOLERANCE, SERVO_SWEEPS = 1e-4, 30
 class Soft(NamedTuple):
     """A soft body with cups, as a mesh says it."""
 
-    mesh: TetMesh  # where it is placed
+    mesh: TetMesh | HexMesh  # where it is placed
     material: Material
     held: NDArray[np.int64]
     touchable: NDArray[np.int64]  # the likeliest last
@@ -178,6 +181,7 @@ def gains_of(hold: Grip) -> Gains | None:
 def _soft(spec: SuctionScene, i: int) -> Soft:
     told = spec.cups[i]
     g, free = told.geometry, isinstance(told.drive, FreeDrive)
+    mesh: TetMesh | HexMesh
     cables: tuple[NDArray[np.int64], ...] = ()
     shares: tuple[NDArray[np.float64], ...] = ()
     if isinstance(g, ArmGeometry):
@@ -195,7 +199,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         height = mesh.nodes[:, 1]
         wall, seed, given = np.flatnonzero(height < height.mean()), None, None
     else:
-        made = cup(cup_shape(g), GRIDS[g.resolution])
+        made = cut_cup(told)
         mesh, held, seed = made.mesh, made.held, made.seed
         wall = np.union1d(made.underside, made.rim)
         if free:
@@ -351,14 +355,16 @@ def settings_of(spec: SuctionScene) -> NDArray[np.void]:
 
 
 def rehearse(cups: int = 1) -> None:
-    """Flatten small cups on a block and pull them off: every compiled function of a step is called."""
-    made = cup(CUPS["small"].shape, GRIDS[76])
+    """Flatten small cups on a block and pull them off: every compiled function of a step is called, of
+    hexahedra; then those of a body of tetrahedra."""
+    made = hex_cup(CUPS["small"].shape, HEX_GRIDS[76])
+    material = Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0)
     wall = np.union1d(made.underside, made.rim)
     bodies = [
         HeldBody(
             "cup",
             made.mesh.with_nodes(made.mesh.nodes + np.array([0.05 * k, 0.4e-3, 0.0])),
-            Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0),
+            material,
             made.held,
             wall,
         )
@@ -379,3 +385,4 @@ def rehearse(cups: int = 1) -> None:
             body.handle.drive(body.handle.centre + np.array([0.0, way, 0.0]))
         suction.step()
     suction.close()
+    HeldBody("cup", cup(CUPS["small"].shape, GRIDS[76]).mesh, material).free_motion(0.01)
