@@ -1,6 +1,6 @@
-"""LAPACK for compiled code: factorisations in place, without the interpreter.
+"""LAPACK and BLAS for compiled code: factorisations in place, without the interpreter.
 
-scipy's own LAPACK is given to the linker by name, so that what calls it can be cached. Matrices are in C's
+scipy's own are given to the linker by name, so that what calls them can be cached. Matrices are in C's
 order, which LAPACK reads as their transposes: `lu_solve` asks for the transposed solution, and of a symmetric
 matrix `cholesky` uses and overwrites what C calls its upper triangle. Nothing is allocated here; OpenBLAS
 takes its buffers from a pool that it fills at the first call of a thread.
@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from palpo.physics.kernels import kernel
 
-for _name in ("dgetrf", "dgetrs", "dpotrf", "dpotrs"):
-    _address = get_cython_function_address("scipy.linalg.cython_lapack", _name)
+for _name, _room in (
+    ("dgetrf", "lapack"), ("dgetrs", "lapack"), ("dpotrf", "lapack"), ("dpotrs", "lapack"), ("dtrsm", "blas"),
+    ("dgemm", "blas"),
+):  # fmt: skip
+    _address = get_cython_function_address(f"scipy.linalg.cython_{_room}", _name)
     llvmlite.binding.add_symbol(f"palpo_{_name}", _address)
 
 _P = types.voidptr
@@ -25,6 +28,8 @@ _dgetrf = types.ExternalFunction("palpo_dgetrf", types.void(_P, _P, _P, _P, _P, 
 _dgetrs = types.ExternalFunction("palpo_dgetrs", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P))
 _dpotrf = types.ExternalFunction("palpo_dpotrf", types.void(_P, _P, _P, _P, _P))
 _dpotrs = types.ExternalFunction("palpo_dpotrs", types.void(_P, _P, _P, _P, _P, _P, _P, _P))
+_dtrsm = types.ExternalFunction("palpo_dtrsm", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
+_dgemm = types.ExternalFunction("palpo_dgemm", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
 
 _ROWS, _STRIDE, _ONE, _INFO, _LETTER = range(5)
 
@@ -76,6 +81,51 @@ def cholesky_solve(a, m, words, x):
     _dpotrs(
         words[_LETTER:].ctypes, rows, words[_ONE:].ctypes, a.ctypes, words[_STRIDE:].ctypes, x.ctypes, rows,
         words[_INFO:].ctypes,
+    )  # fmt: skip
+
+
+@kernel
+def factor_columns(panel, width, height, words, factor):
+    """Factor the first `width` columns of a matrix (height, width) in Fortran's order, from the top down.
+
+    panel (height width,): its lower part becomes that of L. words (8,) int32, factor (1,): scratch. Returns
+    0, or 1 + the first column whose pivot is not positive.
+    """
+    words[0], words[1], words[2], words[3] = width, height, height - width, 0
+    words[4], words[5], words[6], words[7] = ord("L"), ord("R"), ord("T"), ord("N")
+    columns, stride, below = words[0:].ctypes, words[1:].ctypes, words[2:].ctypes
+    lower = words[4:].ctypes
+    _dpotrf(lower, columns, panel.ctypes, stride, words[3:].ctypes)
+    for c in range(width):
+        # not every LAPACK tells of a NaN
+        if not panel[c * height + c] > 0.0:
+            return c + 1
+    if words[3] != 0:
+        return words[3]
+    factor[0] = 1.0
+    if height > width:
+        _dtrsm(
+            words[5:].ctypes, lower, words[6:].ctypes, words[7:].ctypes, below, columns, factor.ctypes,
+            panel.ctypes, stride, panel[width:].ctypes, stride,
+        )  # fmt: skip
+    return 0
+
+
+@kernel
+def multiply_rows(rows, count, width, height, columns, words, factors, out):
+    """out = P Q^T, P the first `count` rows from `rows` on of a matrix of that height, Q the first `columns`.
+
+    rows: the matrix in Fortran's order, (height, width), from its first row of P on. out (count columns,), in
+    Fortran's order. words (6,) int32, factors (2,): scratch.
+    """
+    words[0], words[1], words[2], words[3] = count, columns, width, height
+    words[4], words[5] = ord("N"), ord("T")
+    factors[0], factors[1] = 1.0, 0.0
+    stride = words[3:].ctypes
+    _dgemm(
+        words[4:].ctypes, words[5:].ctypes, words.ctypes, words[1:].ctypes, words[2:].ctypes,
+        factors.ctypes, rows.ctypes, stride, rows.ctypes, stride, factors[1:].ctypes, out.ctypes,
+        words.ctypes,
     )  # fmt: skip
 
 

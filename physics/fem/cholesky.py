@@ -9,6 +9,7 @@ supernodes after Ashcraft & Grimes, The influence of relaxed supernode partition
 
 from typing import NoReturn
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,10 +17,17 @@ from palpo.physics.errors import InputError
 from palpo.physics.fem.elimination import Symbolic
 from palpo.physics.fem.substitution import solve_many, solve_one
 from palpo.physics.kernels import fast_kernel, kernel
+from palpo.physics.lapack import factor_columns, multiply_rows
 
 STRIDE = 3 * 2**15 + 8
 """Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises. It
 bounds the height of a panel [freedoms] and takes no memory that is not touched."""
+
+LARGE = np.iinfo(np.int64).max if numba.config.DISABLE_JIT else 3000
+"""Entries from which on a panel is LAPACK's: its calls cost what some thousand products do."""
+
+TOGETHER = 32
+"""Nodes of a panel whose products are made in one call: what they give stays in the second cache."""
 
 
 @kernel
@@ -81,18 +89,53 @@ def _factor_node(panels, diagonal, ld, length):
 
 
 @fast_kernel
+def _hand_on(symbolic, panels, s, temp, words, factors):
+    """Take what panel s gives out of the panels that its rows belong to, some columns at a time."""
+    column, row_ptr, panel, rel = symbolic.column, symbolic.row_ptr, symbolic.panel, symbolic.rel
+    width, nodes = 3 * (column[s + 1] - column[s]), row_ptr[s + 1] - row_ptr[s]
+    ld = width + 3 * nodes
+    first, past = 0, 0
+    for g in range(symbolic.seg_ptr[s], symbolic.seg_ptr[s + 1]):
+        t, begin, end = symbolic.seg_target[g], symbolic.seg_begin[g], symbolic.seg_end[g]
+        t_ld = 3 * (column[t + 1] - column[t] + row_ptr[t + 1] - row_ptr[t])
+        for node in range(begin, end):
+            if node == past:
+                first, count = node, 3 * (nodes - node)
+                past = min(nodes, node + max(1, min(TOGETHER, temp.size // (3 * count))))
+                rows = panels[panel[s] + width + 3 * node :]
+                multiply_rows(rows, count, width, ld, 3 * (past - node), words, factors, temp)
+            height = 3 * (nodes - first)
+            place = symbolic.rel_ptr[g] + node - begin
+            target = panel[t] + 3 * rel[place] * t_ld
+            for c in range(3):
+                source = (3 * (node - first) + c) * height + 3 * (node - first)
+                into = target + c * t_ld
+                for k in range(nodes - node):
+                    row = into + 3 * rel[place + k]
+                    for i in range(3):
+                        panels[row + i] -= temp[source + 3 * k + i]
+
+
+@fast_kernel
 def factorise(symbolic, panels, temp, count):
     """Turn the first `count` panels of a matrix into those of its Cholesky factor, in place.
 
     The later ones become those of the Schur complement. temp (3 STRIDE,): scratch. Returns 0, or 1 + the
-    position of the first node whose pivot is not positive. Entries above the diagonal of a panel are never
-    read and hold anything.
+    position of the first node whose pivot is not positive. LAPACK and BLAS do the LARGE panels. Entries above
+    the diagonal of a panel are never read and hold anything.
     """
     column, row_ptr, panel, rel = symbolic.column, symbolic.row_ptr, symbolic.panel, symbolic.rel
+    words, factors = np.empty(8, np.int32), np.empty(2)
     for s in range(count):
         width = 3 * (column[s + 1] - column[s])
         ld = width + 3 * (row_ptr[s + 1] - row_ptr[s])
         base = panel[s]
+        if width * ld >= LARGE:
+            lacking = factor_columns(panels[base : panel[s + 1]], width, ld, words, factors)
+            if lacking:
+                return 1 + column[s] + (lacking - 1) // 3
+            _hand_on(symbolic, panels, s, temp, words, factors)
+            continue
         for c in range(0, width, 3):
             diagonal = base + c * ld + c
             if c > 0:

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
+from palpo.physics.fem.cholesky import LARGE, TOGETHER
 from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
@@ -63,6 +64,34 @@ def test_solves_are_those_of_a_general_solver_and_of_any_order_of_elimination():
     assert np.abs(other.factor(H).solve_many(load) - exact).max() < size
     half = factor.half_solve_many(load)
     assert np.abs(half.T @ half - load.T @ exact).max() < 1e-10 * np.abs(load.T @ exact).max()
+
+
+def test_panels_of_lapack_give_the_solves_of_a_general_solver_and_refuse_a_pivot_by_its_node():
+    """Of a mesh whose separators are wide, unlike that of the other tests."""
+    mesh = generate.block((0.08, 0.05, 0.06), (11, 7, 9))
+    low = np.flatnonzero(mesh.nodes[:, 1] < mesh.nodes[:, 1].min() + 1e-9)
+    body = TetBody("block", mesh, Material(2e4, 0.42, 1100.0, ALPHA, BETA), (), GRAVITY, last=low)
+    factor = body.factor(H)
+    panels = np.diff(factor.symbolic.panel)[:-1]
+    large = np.flatnonzero(panels >= LARGE)
+    below = np.diff(factor.symbolic.row_ptr)[:-1][large]
+    assert (below > TOGETHER).any(), "or the test shows nothing"
+    load = np.random.default_rng(0).standard_normal((body.n_dof, 3))
+    exact = sla.splu(system(body)).solve(load)
+    size = 1e-11 * np.abs(exact).max()
+    assert np.abs(factor.solve_many(load) - exact).max() < size
+    assert np.abs(factor.solve(load[:, 0]) - exact[:, 0]).max() < size
+    # forces on a few nodes pass by most panels
+    load[3:] = 0.0
+    exact = sla.splu(system(body)).solve(load)
+    assert np.abs(factor.solve(load[:, 0]) - exact[:, 0]).max() < 1e-11 * np.abs(exact).max()
+    for wrong in (-1.0, np.nan):
+        node = int(factor.symbolic.order[factor.symbolic.column[large[-1]] + 1])
+        slots = body._pattern.rows, body._pattern.cols
+        blocks = body._blocks.copy()
+        blocks[np.flatnonzero((slots[0] == node) & (slots[1] == node))[0], 4] = wrong
+        with pytest.raises(FloatingPointError, match=f"free node {node}"):
+            factor.refactor(blocks, body._mass, H * (BETA + H), 1.0 + H * ALPHA)
 
 
 def test_the_compliance_turns_with_the_order_of_the_nodes_and_is_the_same():
