@@ -9,6 +9,15 @@ velocity [rad/s], world axes), so that backward Euler (3.1 of thesis 000) reads
 The handle is *driven*, w given by where it has to be at the step's end, or *free*: then v_f is eliminated
 with X = A_ff^-1 G, the six-by-six S = S_h - G^T X remains, and compliances get the term h^2 X S^-1 X^T.
 
+The factor is kept while no element turns much. What its implicit terms then miss of the present matrix A' is
+taken at the velocity v_0 of the step's start,
+
+    A v = M v + h f - (A' - A) v_0,
+
+so a kept factor changes a step by A^-1 (A' - A) of its *change* of velocity alone, and a steady motion not at
+all: elements may then turn further, as far as what it misses is as small a part of the motion. It is stable,
+as without that term, while no motion is more than twice as stiff as in the kept matrix.
+
 Nodes that may come into contact end the factor (physics/fem/trailing.py), those likeliest to touch last of
 all: a step inverts only as much of its end as touches. The dense end costs even while nothing touches it, so
 the factor ends with only a part of them until more do.
@@ -18,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.corotational_body import CorotationalBody
+from palpo.physics.bodies.rigid_handle import Handle, cross_matrix
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
 from palpo.physics.fem.cholesky import CholeskyFactor
@@ -25,7 +35,6 @@ from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
 
@@ -36,78 +45,8 @@ LEVELS = (4 / 9, 2 / 3, 1.0)
 """Parts of the nodes that may touch with which a factor may end: the fewer end it, the less it fills."""
 
 
-class Handle:
-    """The rigid piece on the held nodes: its pose, its velocity, and what moves it.
-
-    nodes (k,): held nodes. mass [kg], inertia (3, 3) [kg m2] about the centre, in the rest axes: of the
-    handle itself; the held nodes' own come on top. Its gyroscopic torque is left out: cups do not spin.
-    position (3,) [m]: of the held nodes' centre; orientation (4,), the rest's is identity; velocity (6,).
-    load (6,) [N, N m]: on a free handle at the present state, its weight not included; stiffness, damping
-    (6, 6): how the load falls off with the motion during a step. They stay until they are written again.
-    """
-
-    def __init__(
-        self, nodes: NDArray[np.int32], rest: NDArray[np.float64], mass: float, inertia: ArrayLike | None
-    ) -> None:
-        self.nodes = nodes
-        self.centre = rest[nodes].mean(axis=0)
-        self.rest = rest[nodes] - self.centre
-        self.mass = mass
-        self.inertia = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
-        self.position = self.centre.copy()
-        self.orientation = np.array([1.0, 0.0, 0.0, 0.0])
-        self.velocity = np.zeros(6)
-        self.load, self.stiffness, self.damping = np.zeros(6), np.zeros((6, 6)), np.zeros((6, 6))
-        self.driven = True
-        self._target = self.position.copy(), self.orientation.copy()
-
-    def drive(self, position: ArrayLike, orientation: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
-        """Be there at the end of the next step: the centre's position [m], the orientation (w, x, y, z)."""
-        q = np.array(orientation, dtype=np.float64)
-        quat_normalise(q)
-        self._target = np.array(position, dtype=np.float64), q
-        self.driven = True
-
-    def release(self) -> None:
-        """Move freely from now on."""
-        self.driven = False
-
-    def imposed_velocity(self, h: float) -> NDArray[np.float64]:
-        """w (6,) that brings a driven handle to its target in h."""
-        turn = np.empty(3)
-        quat_difference(self._target[1], self.orientation, turn)
-        return np.concatenate([self._target[0] - self.position, turn]) / h
-
-    def advance(self, w: NDArray, h: float) -> None:
-        """Move by h w."""
-        self.velocity = w
-        if self.driven:
-            self.position, self.orientation = self._target[0].copy(), self._target[1].copy()
-        else:
-            self.position = self.position + h * w[:3]
-            rotate_by(h * w[3:], self.orientation)
-
-    def place(self, x: NDArray[np.float64]) -> None:
-        """Write the held nodes' positions into x (n, 3) [m]."""
-        x[self.nodes] = self.position + self.rest @ self.rotation().T
-
-    def rotation(self) -> NDArray[np.float64]:
-        """Orientation as a matrix, shape (3, 3)."""
-        matrix = np.empty((3, 3))
-        quat_to_matrix(self.orientation, matrix)
-        return matrix
-
-    def spatial_mass(self, node_mass: NDArray, levers: NDArray) -> NDArray[np.float64]:
-        """M_h of handle and held nodes (k,) [kg] at levers (k, 3) [m], shape (6, 6)."""
-        r = self.rotation()
-        out = np.zeros((6, 6))
-        out[:3, :3] = (self.mass + node_mass.sum()) * np.eye(3)
-        first = node_mass @ levers
-        out[:3, 3:] = -_cross_matrix(first)
-        out[3:, :3] = _cross_matrix(first)
-        second = (node_mass[:, None] * levers).T @ levers
-        out[3:, 3:] = r @ self.inertia @ r.T + np.trace(second) * np.eye(3) - second
-        return out
+STEADIEST = 2.5
+"""Most by which a steady motion lets elements turn further than `turn` before the factor is made anew."""
 
 
 def _transposed(a: NDArray) -> NDArray:
@@ -115,8 +54,10 @@ def _transposed(a: NDArray) -> NDArray:
     return a.reshape(-1, 6).T
 
 
-def _cross_matrix(a: NDArray) -> NDArray[np.float64]:
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+def _moment(levers: NDArray, forces: NDArray) -> NDArray[np.float64]:
+    """Moment (3,) of forces (k, 3) at levers (k, 3): a product with a matrix, as np.cross takes long."""
+    m = levers.T @ forces
+    return np.array([m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]])
 
 
 class HeldBody(CorotationalBody):
@@ -124,7 +65,8 @@ class HeldBody(CorotationalBody):
 
     touchable: nodes that may come into contact, in the order of rising likelihood; held ones are left out.
     They are `last`. mass, inertia: of the handle; see Handle. turn [rad]: how far an element may turn before
-    the factor is made anew. load (n, 3) [N]: on the nodes besides weight; written by whoever pulls cables.
+    the factor is made anew, up to STEADIEST times as far in a steady motion. load (n, 3)
+    [N]: on the nodes besides weight; written by whoever pulls cables.
     links (k, 2): nodes that something joins, and link_stiffness (k, 3, 3) [N/m]: how the load between them
     falls off as they part during a step, written like it; a held one's motion does not count.
     A step is `free_motion`, any number of `respond`, `finish`. Velocities (n, 3) of all nodes go in and out.
@@ -170,6 +112,7 @@ class HeldBody(CorotationalBody):
         self._needed = self._before = 0
         """Most nodes whose compliance was asked for since the present factor was made, and before that."""
         self._factor: CholeskyFactor | None = None
+        self._steadiness = 1.0
         self._carried: NDArray[np.float64] | None = None
         self.handle: Handle | None = None
         if self.fixed.size:
@@ -193,10 +136,11 @@ class HeldBody(CorotationalBody):
 
     def free_motion(self, h: float) -> NDArray[np.float64]:
         """Velocities (n, 3) [m/s] at the end of a step of h without contact and pressure."""
-        factor = self.reused_factor(h, self.turn)
+        factor = self.reused_factor(h, self.turn * self._steadiness)
         self._force[:] = self.load
         self._force += self._weight
         self._elements.add_forces(self.x, self._quats, self._force)
+        self._add_what_the_factor_lacks(h)
         b = h * self._force[self.free].ravel()
         b += self.M @ self.v
         handle = self.handle
@@ -206,11 +150,10 @@ class HeldBody(CorotationalBody):
         mass = handle.spatial_mass(self.node_mass[self.fixed], levers)
         weight = np.concatenate([handle.mass * self.gravity, np.zeros(3)])
         held = self._force[self.fixed]
-        wrench = np.concatenate([held.sum(axis=0), np.cross(levers, held).sum(axis=0)]) + weight + handle.load
+        wrench = np.concatenate([held.sum(axis=0), _moment(levers, held)]) + weight + handle.load
         self._impulse = mass @ handle.velocity + h * wrench
-        own = _transposed(self._twist[self.fixed]) @ self._coupling[self.fixed].reshape(-1, 6)
-        own += (1.0 + h * self.material.alpha) * mass + h * handle.damping + h * h * handle.stiffness
-        self._own = own
+        self._own = self._held_coupling + (1.0 + h * self.material.alpha) * mass
+        self._own += h * handle.damping + h * h * handle.stiffness
         if handle.driven:
             w = handle.imposed_velocity(h)
             b.reshape(-1, 3)[self._ring_slots] -= self._coupling[self._ring] @ w
@@ -219,6 +162,14 @@ class HeldBody(CorotationalBody):
         self._effective_inverse = np.linalg.inv(self.handle_mass)
         w = self._effective_inverse @ (self._impulse - self._pull(y.reshape(-1, 3)[self._ring_slots]))
         return self._spread(y + self.carried[self.free].reshape(-1, 6) @ w, w)
+
+    def _add_what_the_factor_lacks(self, h: float) -> None:
+        """-(A' - A) v_0 / h on the nodes, of the present matrix and the factor's."""
+        since = self._factored_at[h]
+        v = self.node_velocities()
+        if self.handle is not None:
+            v[self.fixed] = self.handle.velocity_at(self.x[self.fixed])
+        self._elements.add_turned(v, self._quats, since, -(self.material.beta + h), self._force)
 
     def respond(self, force: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Change of the velocities (n, 3) [m/s] in a step of h by forces (n, 3) [N] on the nodes."""
@@ -265,10 +216,27 @@ class HeldBody(CorotationalBody):
 
     def finish(self, velocities: NDArray[np.float64], h: float) -> None:
         """End a step of h with velocities (n, 3), the sum of `free_motion` and `respond`."""
-        self.advance(np.ascontiguousarray(velocities[self.free].ravel()), h)
+        moving = velocities[self.free]
+        self._steadiness = self._steadiness_of(moving)
+        self.advance(np.ascontiguousarray(moving.ravel()), h)
         if self.handle is not None:
             self.handle.advance(self._handle_velocity(velocities), h)
             self.handle.place(self.x)
+
+    def _steadiness_of(self, moving: NDArray[np.float64]) -> float:
+        """How fast a driven body moves against its centre over how much of that a step to `moving` changes.
+
+        moving (k, 3) [m/s]: of the free nodes. From 1 to STEADIEST. A free handle swings and hits: 1.
+        """
+        if self.handle is None or not self.handle.driven:
+            return 1.0
+        mass = self.node_mass[self.free]
+        against = moving - mass @ moving / mass.sum()
+        change = float(mass @ ((moving - self.v.reshape(-1, 3)) ** 2).sum(axis=1))
+        speed = float(mass @ (against * against).sum(axis=1))
+        if not speed > change:
+            return 1.0
+        return (speed / change) ** 0.5 if speed < STEADIEST**2 * change else STEADIEST
 
     def holding_wrench(self, velocities: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Force and moment (6,) [N, N m] by which a driven handle is held in the step to `velocities` (n, 3).
@@ -320,7 +288,7 @@ class HeldBody(CorotationalBody):
             levers = self.x[self.fixed] - self.handle.position
             self._twist[self.fixed, :, :3] = np.eye(3)
             for k, node in enumerate(self.fixed):
-                self._twist[node, :, 3:] = -_cross_matrix(levers[k])
+                self._twist[node, :, 3:] = -cross_matrix(levers[k])
             self._untwist = np.linalg.pinv(self._twist[self.fixed].reshape(-1, 6))
             self._near.assemble(self.x, self._near_quats, self._near_pattern.pair_block, self._near_blocks)
             self._coupling[:] = 0.0
@@ -328,6 +296,8 @@ class HeldBody(CorotationalBody):
                 self._near_pattern.rows, self._near_pattern.cols, self._near_blocks, self._is_held,
                 h * (self.material.beta + h), self._twist, self._coupling,
             )  # fmt: skip
+            held = self._twist[self.fixed], self._coupling[self.fixed]
+            self._held_coupling = _transposed(held[0]) @ held[1].reshape(-1, 6)
         return self._factor
 
 

@@ -17,7 +17,9 @@ from palpo.physics.fem.element_rotations import (
     ROTATION,
     ROWS,
     STATE,
+    deformation,
     find_rotations,
+    matrix_of,
     nine,
     put_nine,
 )
@@ -97,6 +99,53 @@ def largest_turn(x, tets, g, since, quats):
             far += (quats[e, i] + since[e, i]) ** 2
         chord = max(chord, min(near, far))
     return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(chord)))
+
+
+@kernel
+def add_turned_stiffness(v, tets, g, volumes, lam, mu, quats, since, scale, force):
+    """force += scale (K - K_0) v, K and K_0 the sums of R K0 R^T at rotations quats and `since` (m, 4).
+
+    v (n_nodes, 3): any field; neither matrix is formed, and no rotation is found anew.
+    """
+    for e in range(tets.shape[0]):
+        n0, n1, n2, n3 = tets[e, 0], tets[e, 1], tets[e, 2], tets[e, 3]
+        grown = deformation(v, tets, g, e)
+        now = _stress(grown, quats[e], lam, mu)
+        then = _stress(grown, since[e], lam, mu)
+        share = scale * volumes[e]
+        for i in range(3):
+            p0 = share * (now[3 * i] - then[3 * i])
+            p1 = share * (now[3 * i + 1] - then[3 * i + 1])
+            p2 = share * (now[3 * i + 2] - then[3 * i + 2])
+            fa = p0 * g[e, 1, 0] + p1 * g[e, 1, 1] + p2 * g[e, 1, 2]
+            fb = p0 * g[e, 2, 0] + p1 * g[e, 2, 1] + p2 * g[e, 2, 2]
+            fc = p0 * g[e, 3, 0] + p1 * g[e, 3, 1] + p2 * g[e, 3, 2]
+            force[n0, i] -= fa + fb + fc
+            force[n1, i] += fa
+            force[n2, i] += fb
+            force[n3, i] += fc
+
+
+@inlined
+def _stress(grown, q, lam, mu):
+    """R sigma(sym(R^T G)), row by row, of a gradient G = `grown` (9 floats) and R of q (4,)."""
+    r = matrix_of(q[0], q[1], q[2], q[3])
+    xx, yy, zz, xy, xz, yz = _strain(grown, r)
+    # a velocity's gradient has no rest state to take away
+    p = lam * (xx + yy + zz + 3.0)
+    xx, yy, zz = 2.0 * mu * (xx + 1.0) + p, 2.0 * mu * (yy + 1.0) + p, 2.0 * mu * (zz + 1.0) + p
+    xy, xz, yz = 2.0 * mu * xy, 2.0 * mu * xz, 2.0 * mu * yz
+    return (
+        r[0] * xx + r[1] * xy + r[2] * xz,
+        r[0] * xy + r[1] * yy + r[2] * yz,
+        r[0] * xz + r[1] * yz + r[2] * zz,
+        r[3] * xx + r[4] * xy + r[5] * xz,
+        r[3] * xy + r[4] * yy + r[5] * yz,
+        r[3] * xz + r[4] * yz + r[5] * zz,
+        r[6] * xx + r[7] * xy + r[8] * xz,
+        r[6] * xy + r[7] * yy + r[8] * yz,
+        r[6] * xz + r[7] * yz + r[8] * zz,
+    )
 
 
 @kernel

@@ -72,7 +72,7 @@ def _newton_step(f, q):
     floor = DEGENERATE * (
         abs(f0) + abs(f1) + abs(f2) + abs(f3) + abs(f4) + abs(f5) + abs(f6) + abs(f7) + abs(f8)
     )
-    r0, r1, r2, r3, r4, r5, r6, r7, r8 = _matrix(w, x, y, z)
+    r0, r1, r2, r3, r4, r5, r6, r7, r8 = matrix_of(w, x, y, z)
     b00 = r0 * f0 + r3 * f3 + r6 * f6
     b01 = r0 * f1 + r3 * f4 + r6 * f7
     b02 = r0 * f2 + r3 * f5 + r6 * f8
@@ -106,7 +106,7 @@ def _newton_step(f, q):
 
 
 @inlined
-def _matrix(w, x, y, z):
+def matrix_of(w, x, y, z):
     """Rotation matrix of a unit quaternion, row by row."""
     return (
         1.0 - 2.0 * (y * y + z * z),
@@ -168,7 +168,7 @@ def _quaternion(a, k):
 
 
 @inlined
-def _deformation(x, tets, g, e):
+def deformation(x, tets, g, e):
     """Deformation gradient of element e, row by row."""
     n0, n1, n2, n3 = tets[e, 0], tets[e, 1], tets[e, 2], tets[e, 3]
     x0, y0, z0 = x[n0, 0], x[n0, 1], x[n0, 2]
@@ -217,7 +217,7 @@ def find_rotations(x, tets, g, quats, first, a):
     last = tets.shape[0] - 1
     for k in range(LANES):
         e = min(first + k, last)
-        put_nine(a, GRADIENT, k, _deformation(x, tets, g, e))
+        put_nine(a, GRADIENT, k, deformation(x, tets, g, e))
         _put_quaternion(a, k, quats[e, 0], quats[e, 1], quats[e, 2], quats[e, 3])
         a[STATE * LANES + k] = 1.0
     for _ in range(MAX_NEWTON):
@@ -232,4 +232,4 @@ def find_rotations(x, tets, g, quats, first, a):
         quats[e, 0], quats[e, 1], quats[e, 2], quats[e, 3] = _quaternion(a, k)
     for k in range(LANES):
         w, x_, y_, z_ = _quaternion(a, k)
-        put_nine(a, ROTATION, k, _matrix(w, x_, y_, z_))
+        put_nine(a, ROTATION, k, matrix_of(w, x_, y_, z_))

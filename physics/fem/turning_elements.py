@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from palpo.physics.fem import hex8, tet4
 from palpo.physics.fem.corotational import (
     add_internal_forces,
+    add_turned_stiffness,
     assemble_warped_stiffness,
     elastic_energy,
     largest_turn,
 )
 from palpo.physics.fem.corotational_hex import (
     add_hexahedral_forces,
+    add_turned_hexahedral_stiffness,
     assemble_hexahedral_stiffness,
     hexahedral_energy,
     largest_hexahedral_turn,
@@ -45,6 +47,10 @@ class Elements(Protocol):
 
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """force (n, 3) += f_int(x) [N]."""
+        ...
+
+    def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
+        """force (n, 3) += scale (K - K_0) v of a field v (n, 3), K and K_0 at rotations quats and `since`."""
         ...
 
     def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
@@ -85,6 +91,12 @@ class Tetrahedra:
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
         add_internal_forces(x, self.cells, self.gradients, self.volumes, *self.lame, quats, force)
+
+    def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
+        """See Elements."""
+        add_turned_stiffness(
+            v, self.cells, self.gradients, self.volumes, *self.lame, quats, since, scale, force
+        )
 
     def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
         """See Elements."""
@@ -129,6 +141,10 @@ class Hexahedra:
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
         add_hexahedral_forces(x, self.cells, self.rest, self.gradients, self.k0, quats, force)
+
+    def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
+        """See Elements."""
+        add_turned_hexahedral_stiffness(v, self.cells, self.k0, quats, since, scale, force)
 
     def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
         """See Elements."""

@@ -1,0 +1,128 @@
+"""A step with the factor of an earlier shape: what it changes of the motion, and what it leaves."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh import generate
+
+pytestmark = pytest.mark.portable
+
+H = 1e-2
+SOFT = Material(2e4, 0.42, 1100.0, 0.2, 1e-3)
+NEVER = 4.0
+"""A turn [rad] past which no element is."""
+
+
+CELLS = pytest.mark.parametrize("cells", [generate.block, generate.hex_block], ids=["tets", "hexes"])
+
+
+def bar(cells, angle: float = 0.0, turn: float = NEVER) -> HeldBody:
+    """A bar on a handle at its end, twisted about its length: its free end by that angle [rad]."""
+    mesh = cells((0.06, 0.02, 0.03), (6, 2, 3))
+    along = mesh.nodes[:, 0] - mesh.nodes[:, 0].min()
+    body = HeldBody("bar", mesh, SOFT, np.flatnonzero(along < 1e-9), np.flatnonzero(along > 0.05), turn=turn)
+    assert body.handle is not None
+    body.handle.drive(body.handle.position)
+    body.free_motion(H)
+    turned = Rotation.from_rotvec(angle * along[:, None] / along.max() * [1.0, 0.0, 0.0])
+    body.x = turned.apply(mesh.nodes)
+    return body
+
+
+def moving(body: HeldBody, seed: int = 0) -> np.ndarray:
+    """Velocities (n, 3) [m/s] that the body and its handle get, the handle driven on with its own."""
+    handle = body.handle
+    assert handle is not None
+    rng = np.random.default_rng(seed)
+    handle.velocity = 0.05 * rng.standard_normal(6)
+    body.v = 0.05 * rng.standard_normal(body.n_dof)
+    axis = handle.velocity[3:]
+    turn = Rotation.from_rotvec(H * axis).as_quat()
+    handle.drive(handle.position + H * handle.velocity[:3], [turn[3], *turn[:3]])
+    v = body.node_velocities()
+    v[body.fixed] = handle.velocity[:3] + np.cross(axis, body.x[body.fixed] - handle.position)
+    return v
+
+
+@CELLS
+def test_the_change_of_stiffness_is_that_of_the_assembled_matrices(cells):
+    body = bar(cells, 0.4)
+    then, before = body._quats.copy(), body.K.toarray()
+    body.linearise()
+    v = np.zeros_like(body.x)
+    v[body.free] = np.random.default_rng(0).standard_normal((body.free.size, 3))
+    out = np.zeros_like(v)
+    body._elements.add_turned(v, body._quats, then, 2.0, out)
+    change = 2.0 * (body.K.toarray() - before) @ v[body.free].ravel()
+    assert np.abs(change).max() > 1.0, "or the test shows nothing"
+    np.testing.assert_allclose(out[body.free].ravel(), change, atol=1e-12 * np.abs(change).max())
+
+
+@CELLS
+@pytest.mark.parametrize("angle", [0.1, 0.6])
+def test_a_motion_that_loads_keep_up_is_the_same_with_any_earlier_factor(cells, angle):
+    """The implicit terms of an earlier shape miss only a change of velocity."""
+    fresh, kept = bar(cells, angle, turn=0.0), bar(cells, angle)
+    wanted = moving(fresh)
+    moving(kept)
+    # A v = M v_0 + h f is linear in the load
+    lacking = (wanted - fresh.free_motion(H))[fresh.free].ravel()
+    m = fresh.material
+    a = (1.0 + m.alpha * H) * fresh.M + H * (m.beta + H) * fresh.K
+    fresh.load[fresh.free] = (a @ lacking / H).reshape(-1, 3)
+    kept.load[:] = fresh.load
+    scale = np.abs(wanted).max()
+    assert np.abs(lacking).max() > 0.1 * scale, "or the test shows nothing"
+    # the twist of the handle is that of the factor's shape: its levers do not change with the bar's
+    np.testing.assert_allclose(fresh.free_motion(H), wanted, atol=1e-10 * scale)
+    np.testing.assert_allclose(kept.free_motion(H), wanted, atol=1e-10 * scale)
+
+
+@CELLS
+def test_what_an_earlier_factor_changes_of_a_change_of_velocity_goes_with_the_turn(cells):
+    """From rest: halved with the turn, to the square of it."""
+    errors = []
+    for angle in (0.08, 0.04):
+        motions = []
+        for turn in (0.0, NEVER):
+            body = bar(cells, angle, turn)
+            assert body.handle is not None
+            body.handle.drive(body.handle.position)
+            body.load[:] = 0.01 * np.random.default_rng(1).standard_normal(body.load.shape)
+            motions.append(body.free_motion(H))
+        errors.append(np.abs(motions[1] - motions[0]).max() / np.abs(motions[0]).max())
+    assert errors[0] < 0.08
+    assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.25)
+
+
+def test_a_steady_motion_keeps_its_factor_further_and_what_swings_or_starts_does_not():
+    """Twisted on at a constant speed, its handle held, and then with the handle free."""
+    body = bar(generate.block, turn=0.02)
+    assert body.handle is not None
+    along = body.mesh.nodes[:, 0] - body.mesh.nodes[:, 0].min()
+
+    def kept(driven: bool) -> bool:
+        """Whether a step that turns the end by 0.01 rad more goes on with the factor it has."""
+        handle = body.handle
+        assert handle is not None
+        if driven:
+            handle.drive(handle.position)
+        else:
+            handle.release()
+        before = body._factored_at[H].copy()
+        body.free_motion(H)
+        same = bool((before == body._factored_at[H]).all())
+        angles = 0.01 * along[:, None] / along.max()
+        v = np.cross([1.0, 0.0, 0.0], body.mesh.nodes) * angles / H
+        v[body.fixed] = 0.0
+        body.finish(v, H)
+        return same
+
+    starts = [kept(True) for _ in range(3)]
+    assert starts[:2] == [True, True]
+    steady = [kept(True) for _ in range(12)]
+    freely = [kept(False) for _ in range(12)]
+    assert sum(freely) < sum(steady) < 12
