@@ -35,22 +35,22 @@ from numpy.typing import NDArray
 from palpo.physics.arrays import copy
 from palpo.physics.contact.residual import RUNAWAY, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
+    ASK,
+    BACK,
     CONTINUE,
     CONVERGED,
     DIVERGED,
-    NEAR,
-    OFTEN,
-    PLAIN,
+    REST,
     STALLED,
     STILL,
+    STOP,
     Acceleration,
     forget,
     go_on,
     make_acceleration,
     prepare,
-    strayed,
     sweep,
-    take_back,
+    weigh,
 )
 from palpo.physics.contact.solvers.block import add_row, set_offset
 from palpo.physics.kernels import inlined, kernel
@@ -169,26 +169,20 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks=None):
         pushed, pushing = _balance(w, x, u, first, gas, a.before)
         move += pushed
         size += pushing
-        a.state[0].sweeps += 1
-        bounded = size <= bound * bound  # and not NaN
-        if strayed(move, bounded, a):
-            take_back(force, ahead, a)
-            continue
-        if not bounded:
+        then = weigh(move, size, tolerance, bound, done == sweeps, force, ahead, a)
+        if then == STOP:
             return DIVERGED
-        still = move <= STILL * STILL * size
-        near = move <= (NEAR * tolerance) ** 2 * size
-        if still or near or a.state[0].sweeps % OFTEN == PLAIN or done == sweeps:
-            error = _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a)
-            if error <= tolerance:
+        if then in (ASK, REST):
+            if _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a) <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 _offset(w, b, x, u, last, blocks)
                 a.state[0].residual = np.inf
                 if _residual(w, mu, x, u, gas, tolerance, bound / RUNAWAY, a) <= tolerance:
                     return CONVERGED
-            if still:
+            if then == REST:
                 return STALLED
-        go_on(force, ahead, move, a)
+        if then != BACK:
+            go_on(force, ahead, move, a)
     return CONTINUE
 
 

@@ -60,6 +60,10 @@ REASONS: dict[int, Reason] = {
     CONTINUE: "iterations", CONVERGED: "converged", STALLED: "stalled", DIVERGED: "diverged",
 }  # fmt: skip
 
+BACK, STOP, ASK, REST, ON = range(5)
+"""What follows a sweep: the one before it is returned to; the forces have run away; the residual is asked, or
+asked for the last time, as nothing moves; the next one."""
+
 STILL = 1e-15
 """|g(r) - r| / |r| of a sweep that moves nothing but roundings."""
 
@@ -159,33 +163,42 @@ def advance(w, b, mu, r, u, first, tolerance, bound, sweeps, a):
     ahead, force = u[first:last], r[first:last]
     for done in range(1, sweeps + 1):
         move, size = sweep(w, mu, r, ahead, first, a.step, a.before)
-        a.state[0].sweeps += 1
-        bounded = size <= bound * bound  # and not NaN
-        if strayed(move, bounded, a):
-            take_back(force, ahead, a)
-            continue
-        if not bounded:
+        then = weigh(move, size, tolerance, bound, done == sweeps, force, ahead, a)
+        if then == STOP:
             return DIVERGED
-        still = move <= STILL * STILL * size
-        near = move <= (NEAR * tolerance) ** 2 * size
-        if still or near or a.state[0].sweeps % OFTEN == PLAIN or done == sweeps:
-            error = _residual(w, b, mu, r, u, first, a)
-            if error <= tolerance:
+        if then in (ASK, REST):
+            if _residual(w, b, mu, r, u, first, a) <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, first, last)
                 a.state[0].residual = np.inf
                 if _residual(w, b, mu, r, u, first, a) <= tolerance:
                     return CONVERGED
-            if still:
+            if then == REST:
                 return STALLED
-        go_on(force, ahead, move, a)
+        if then != BACK:
+            go_on(force, ahead, move, a)
     return CONTINUE
 
 
 @inlined
-def strayed(move, bounded, a):
-    """Whether the sweep just done, of squared length `move`, shows its start to be extrapolated too far."""
-    return a.state[0].extrapolated == 1 and not (bounded and move <= GROWTH * GROWTH * a.state[0].move)
+def weigh(move, size, tolerance, bound, ends, force, ahead, a):
+    """What is to follow a sweep of that move to a force of that size, both squared: BACK to ON.
+
+    It is counted; where it shows its start to be extrapolated too far, `force` and its u, `ahead`, go back to
+    the sweep before that. ends: no sweep comes after this one.
+    """
+    state = a.state[0]
+    state.sweeps += 1
+    bounded = size <= bound * bound  # and not NaN
+    if state.extrapolated == 1 and not (bounded and move <= GROWTH * GROWTH * state.move):
+        _take_back(force, ahead, a)
+        return BACK
+    if not bounded:
+        return STOP
+    if move <= STILL * STILL * size:
+        return REST
+    near = move <= (NEAR * tolerance) ** 2 * size
+    return ASK if near or ends or state.sweeps % OFTEN == PLAIN else ON
 
 
 @inlined
@@ -320,7 +333,7 @@ def _carry_on(force, ahead, a):
 
 
 @inlined
-def take_back(force, ahead, a):
+def _take_back(force, ahead, a):
     """Return to the sweep before the extrapolation, drop the differences, pause longer than the last time."""
     state = a.state[0]
     for i in range(force.shape[0]):

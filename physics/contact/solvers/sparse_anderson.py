@@ -13,20 +13,19 @@ from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactResult, Reason, SparseProblem, Stop
 from palpo.physics.contact.residual import asked_force, judge, natural_map_norm, relative_error, runaway
 from palpo.physics.contact.solvers.anderson import (
+    ASK,
+    BACK,
     CONTINUE,
     CONVERGED,
     DIVERGED,
-    NEAR,
-    OFTEN,
-    PLAIN,
     REASONS,
+    REST,
     STALLED,
-    STILL,
+    STOP,
     go_on,
     make_acceleration,
     prepare,
-    strayed,
-    take_back,
+    weigh,
 )
 from palpo.physics.contact.solvers.block_rows import BlockRows, add_force, block_rows, set_offsets
 from palpo.physics.contact.solvers.relaxation import starting_force
@@ -149,24 +148,18 @@ def advance(w, b, mu, limits, sweeps, r, u, a):
         return CONVERGED
     for done in range(1, sweeps + 1):
         move, size = sweep(w, mu, r, u, a.step, a.before)
-        a.state[0].sweeps += 1
-        bounded = size <= bound * bound  # and not NaN
-        if strayed(move, bounded, a):
-            take_back(r, u, a)
-            continue
-        if not bounded:
+        then = weigh(move, size, tolerance, bound, done == sweeps, r, u, a)
+        if then == STOP:
             return DIVERGED
-        still = move <= STILL * STILL * size
-        near = move <= (NEAR * tolerance) ** 2 * size
-        if still or near or a.state[0].sweeps % OFTEN == PLAIN or done == sweeps:
-            error = _residual(w, mu, asked, r, u, a)
-            if error <= tolerance:
+        if then in (ASK, REST):
+            if _residual(w, mu, asked, r, u, a) <= tolerance:
                 # u has gathered roundings: judge by a fresh one
                 set_offsets(w, b, r, u)
                 a.state[0].residual = np.inf
                 if _residual(w, mu, asked, r, u, a) <= tolerance:
                     return CONVERGED
-            if still:
+            if then == REST:
                 return STALLED
-        go_on(r, u, move, a)
+        if then != BACK:
+            go_on(r, u, move, a)
     return CONTINUE
