@@ -24,7 +24,7 @@ from palpo.physics.engine.pair_points import (
     want,
 )
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import FROZEN, GEOMETRY, ID, N_CONTACTS, N_PAIRS, Capacity
+from palpo.physics.exchange.constraint_frame import FROZEN, Capacity
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import dot3
@@ -98,10 +98,10 @@ def keep_due(last, count, due, pairs, told, jump, out):
 def fresh_contacts(s, f, h):
     """Contacts from the present geometry of the frame's candidate pairs."""
     _travel(s, h)
-    n_pairs, odometer, topology = s.frame.head[f, N_PAIRS], s.odometer[0], s.topology
+    n_pairs, odometer, topology = s.frame.head[f].n_pairs, s.odometer[0], s.topology
     pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
-    if s.stamp[1] != s.frame.head[f, ID]:
-        s.stamp[1] = s.frame.head[f, ID]
+    if s.stamp[1] != s.frame.head[f].id:
+        s.stamp[1] = s.frame.head[f].id
         told, jump = s.frame.pair_due[f, :n_pairs], JUMP * s.reach[0]
         keep_due(s.last, s.count, s.work.due, pairs, told, jump, s.due)
     for k in range(n_pairs):
@@ -133,7 +133,7 @@ def fresh_contacts(s, f, h):
 def frozen_contacts(s, f, h):
     """The frame's own contacts: directions of low step L1, gaps at the present positions."""
     frame, found = s.frame, s.found
-    n = frame.head[f, N_CONTACTS]
+    n = frame.head[f].n_contacts
     found.count[0].found, found.count[0].lost = n, 0
     for c in range(n):
         for side in range(2):
@@ -227,7 +227,7 @@ def search(s, contacts, h):
     for b in range(s.asked.look.shape[0]):
         if s.asked.look[b] != 0:
             look(s, b).count[0] = 0
-    well = frozen_contacts(s, f, h) if s.frame.head[f, GEOMETRY] == FROZEN else fresh_contacts(s, f, h)
+    well = frozen_contacts(s, f, h) if s.frame.head[f].geometry == FROZEN else fresh_contacts(s, f, h)
     if well:
         hand_over(s, contacts, h)
     return well

@@ -14,7 +14,7 @@ EXACT         x_slot is the position now and `slot_step` its free displacement i
 Every array has the three slots of a triple buffer as its leading dimension.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,19 @@ HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
-# Entries of ConstraintFrame.settings: what an operator may change while a scene runs. The hold's gains take
-# four (palpo.physics.systems.multirate.hold.Hold.gain), the device's side two
-# (palpo.physics.exchange.port.Port.live).
-SET_TOLERANCE, SET_SWEEPS, SET_HOLD, SET_LIVE = 0, 1, 2, 6
-SETTINGS = 8
+SETTINGS = np.dtype(
+    [("tolerance", np.float64), ("sweeps", np.int64), ("hold", np.float64, (4,)), ("force_scale", np.float64),
+     ("max_force", np.float64)]
+)  # fmt: skip
+"""What an operator may change while a scene runs: of the solver; the gains of the hold
+(palpo.physics.systems.multirate.hold.Hold.gain); of the device (palpo.physics.exchange.port.Port.live)."""
 
-# Entries of ConstraintFrame.head
-ID, N_SLOTS, N_NEAR, N_PAIRS, N_MODES, MOTION, GEOMETRY, BASE_TICK, N_CONTACTS = range(9)
-TOLD_PATIENCE, TOLD_STRETCH, N_FIELDS, N_CAVITIES = 9, 10, 11, 12
-"""What the frame tells of the next one (palpo.physics.exchange.patience.patience_of) [ticks]."""
+HEAD = np.dtype(
+    [(name, np.int64) for name in ("id", "motion", "geometry", "base_tick", "patience", "stretch", "n_slots",
+                                   "n_near", "n_pairs", "n_modes", "n_contacts", "n_fields", "n_cavities")]
+)  # fmt: skip
+"""Which frame it is; HELD to EXACT; FRESH or FROZEN; the first tick that it has not in it; what it tells of
+the next one [ticks] (palpo.physics.exchange.patience.patience_of); and how many there are of each."""
 
 TURNS, IS_FIELD = 1, 2
 """What ConstraintFrame.slot_turns says of a slot that is no point."""
@@ -61,7 +64,7 @@ class Capacity(NamedTuple):
 class ConstraintFrame(NamedTuple):
     """Low rate to high. World axes unless a field says body axes; L = number of low-rate bodies."""
 
-    head: NDArray[np.int64]  # (3, 16) see the entries above
+    head: NDArray[Any]  # (3,) of HEAD
     slot_point: NDArray[np.int32]  # (3, slots) global point of each slot
     slot_body: NDArray[np.int32]  # (3, slots) low-rate body
     slot_turns: NDArray[np.int32]  # (3, slots) TURNS for the rotation of a frame, IS_FIELD, 0 for a point
@@ -93,7 +96,7 @@ class ConstraintFrame(NamedTuple):
     inertia: NDArray[np.float64]  # (3, L, 2, 3, 3) about the centre, and its inverse; body axes
     damping: NDArray[np.float64]  # (3, L, 2) Rayleigh: of the mass [1/s] and of the stiffness [s]
     gravity: NDArray[np.float64]  # (3, 3)
-    settings: NDArray[np.float64]  # (3, SETTINGS) see the entries above
+    settings: NDArray[Any]  # (3,) of SETTINGS
     friction: NDArray[np.float64]  # (3, all bodies, all bodies) coefficients
     soft_speed: NDArray[np.float64]  # (3,) bound on the speed of low-rate points [m/s]
     pair_kind: NDArray[np.int32]  # (3, pairs)
@@ -122,7 +125,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
     slot_q = np.zeros((n, s, 4))
     slot_q[..., 0] = 1.0
     return ConstraintFrame(
-        head=np.zeros((n, 16), np.int64),
+        head=np.zeros(n, HEAD),
         slot_point=np.zeros((n, s), np.int32),
         slot_body=np.zeros((n, s), np.int32),
         slot_turns=np.zeros((n, s), np.int32),
@@ -153,7 +156,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         inertia=np.tile(np.eye(3), (n, low, 2, 1, 1)),
         damping=np.zeros((n, low, 2)),
         gravity=np.zeros((n, 3)),
-        settings=np.zeros((n, SETTINGS)),
+        settings=np.zeros(n, SETTINGS),
         friction=np.zeros((n, capacity.all_bodies, capacity.all_bodies)),
         soft_speed=np.zeros(n),
         pair_kind=np.zeros((n, capacity.pairs), np.int32),

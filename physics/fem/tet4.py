@@ -49,8 +49,3 @@ def blocks(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
 def consistent_mass(volumes: NDArray, density: float) -> NDArray:
     """Scalar element mass [kg], shape (m, 4, 4); the same in each direction: rho V / 20 (1 + delta_ab)."""
     return density * volumes[:, None, None] / 20.0 * (np.ones((4, 4)) + np.eye(4))
-
-
-def lumped_mass(volumes: NDArray, density: float) -> NDArray:
-    """Scalar element mass [kg], shape (m, 4, 4), a quarter of the element at each node."""
-    return density * volumes[:, None, None] / 4.0 * np.eye(4)

@@ -21,15 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.constraint_frame import (
-    BASE_TICK,
     IS_FIELD,
     MODE_FORCE,
     MODE_RATE,
     MODE_Z,
-    MOTION,
-    N_FIELDS,
-    N_MODES,
-    N_SLOTS,
     REDUCED,
     TURNS,
     Capacity,
@@ -86,11 +81,11 @@ def make_interface_state(capacity: Capacity) -> InterfaceState:
 @kernel
 def adopt(frame, f, state):
     """Start the state from slot f of the frame, with nothing to join."""
-    for k in range(frame.head[f, N_SLOTS]):
+    for k in range(frame.head[f].n_slots):
         state.swept[k] = 0.0
         for i in range(3):
             state.join[k, i] = 0.0
-    n = frame.head[f, N_MODES]
+    n = frame.head[f].n_modes
     for k in range(n):
         state.z[k] = frame.modes[f, MODE_Z, k]
         state.rate[k] = frame.modes[f, MODE_RATE, k]
@@ -139,7 +134,7 @@ def _free_rates(stiffness, first, load, damping, z, rate, free_rate, weighed, h)
 @kernel
 def free_motion(frame, f, state, h):
     """Velocities at the tick's end without contact force."""
-    if frame.head[f, MOTION] != REDUCED:
+    if frame.head[f].motion != REDUCED:
         return
     s = state.scratch
     for b in range(frame.mass.shape[1]):
@@ -166,7 +161,7 @@ def free_motion(frame, f, state, h):
 @kernel
 def clear_forces(frame, f, state):
     """No force acts in the tick so far."""
-    for k in range(frame.head[f, N_MODES]):
+    for k in range(frame.head[f].n_modes):
         state.force[k] = 0.0
     for b in range(frame.mass.shape[1]):
         for i in range(6):
@@ -176,9 +171,9 @@ def clear_forces(frame, f, state):
 @kernel
 def pushed_motion(frame, f, state, h):
     """Velocities at the tick's end under the tick's forces so far."""
-    if frame.head[f, MOTION] != REDUCED:
+    if frame.head[f].motion != REDUCED:
         return
-    for k in range(frame.head[f, N_MODES]):
+    for k in range(frame.head[f].n_modes):
         state.end_rate[k] = state.free_rate[k] + h * state.force[k]
     s = state.scratch
     for b in range(frame.mass.shape[1]):
@@ -194,7 +189,7 @@ def pushed_motion(frame, f, state, h):
 @kernel
 def add_slot_force(frame, f, state, slot, force):
     """Add a force [N] (or moment [N m] on a rotation slot), world axes, to the tick's forces."""
-    if frame.head[f, MOTION] != REDUCED:
+    if frame.head[f].motion != REDUCED:
         return
     b = frame.slot_body[f, slot]
     local, arm, turn = state.scratch[0], state.scratch[1], state.scratch[2]
@@ -237,16 +232,16 @@ def add_slot_force(frame, f, state, slot, force):
 def advance(frame, f, state, h):
     """Finish the tick: velocities with the tick's forces, then positions."""
     state.clock[0] += h
-    if frame.head[f, MOTION] != REDUCED:
+    if frame.head[f].motion != REDUCED:
         return
     pushed_motion(frame, f, state, h)
-    for k in range(frame.head[f, N_FIELDS]):
+    for k in range(frame.head[f].n_fields):
         slot = frame.field_slot[f, k]
         b = frame.slot_body[f, slot]
         if frame.floating[f, b] == 1:
             rate = swept_rate(frame, f, state, slot, state.end_velocity[b], state.end_spin[b])
             state.swept[slot] += h * rate
-    for k in range(frame.head[f, N_MODES]):
+    for k in range(frame.head[f].n_modes):
         state.rate[k] = state.end_rate[k]
         state.z[k] += h * state.rate[k]
     s = state.scratch
@@ -265,10 +260,10 @@ def advance(frame, f, state, h):
 @kernel
 def store(frame, f, state, base_tick):
     """Write the state back into slot f as its new base, with all ticks before base_tick contained."""
-    for k in range(frame.head[f, N_MODES]):
+    for k in range(frame.head[f].n_modes):
         frame.modes[f, MODE_Z, k] = state.z[k]
         frame.modes[f, MODE_RATE, k] = state.rate[k]
-    for k in range(frame.head[f, N_FIELDS]):
+    for k in range(frame.head[f].n_fields):
         frame.slot_x[f, frame.field_slot[f, k], 0] += state.swept[frame.field_slot[f, k]]
     for b in range(frame.mass.shape[1]):
         for i in range(3):
@@ -277,4 +272,4 @@ def store(frame, f, state, base_tick):
             frame.spin[f, b, i] = state.spin[b, i]
         for i in range(4):
             frame.orientation[f, b, i] = state.q[b, i]
-    frame.head[f, BASE_TICK] = base_tick
+    frame.head[f].base_tick = base_tick

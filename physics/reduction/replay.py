@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.constraint_frame import MOTION, REDUCED
+from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import matvec3, matvec3_transposed
 from palpo.physics.reduction.interface_model import (
@@ -66,7 +66,7 @@ def replay(frame, f, state, led, log, entry, h):
         slot = frame.slot_of[f, log.point[entry, k]]
         if slot >= 0:
             add_slot_force(frame, f, state, slot, log.force[entry, k])
-    if frame.head[f, MOTION] == REDUCED:
+    if frame.head[f].motion == REDUCED:
         if led.count[0] < 0:
             _find(frame, f, state, led, log, entry, h)
         if led.count[0] > 0:

@@ -2,8 +2,6 @@
 
 from palpo.physics.exchange.constraint_frame import (
     IS_FIELD,
-    MOTION,
-    N_NEAR,
     REDUCED,
 )
 from palpo.physics.kernels import inlined, kernel
@@ -45,14 +43,14 @@ def _add_field_compliance(frame, f, a, b, scale, out):
 @kernel
 def slot_compliance(frame, f, state, a, b, h, out):
     """out (3, 3) = displacement of slot a under a unit force on slot b, in body axes [m/N]."""
-    near = frame.head[f, N_NEAR]
+    near = frame.head[f].n_near
     if a < near and b < near:
         for i in range(3):
             for j in range(3):
                 out[i, j] = frame.compliance[f, 3 * a + i, 3 * b + j]
         return
     body = frame.slot_body[f, a]
-    if body != frame.slot_body[f, b] or frame.head[f, MOTION] != REDUCED:
+    if body != frame.slot_body[f, b] or frame.head[f].motion != REDUCED:
         for i in range(3):
             for j in range(3):
                 out[i, j] = 0.0

@@ -6,8 +6,6 @@ The model and its state are `physics.reduction.interface_model`'s.
 from palpo.physics.exchange.constraint_frame import (
     EXTRAPOLATED,
     IS_FIELD,
-    MOTION,
-    N_FIELDS,
     REDUCED,
     TURNS,
 )
@@ -45,7 +43,7 @@ def _product(a, b):
 @kernel
 def pull_of(frame, f, slot):
     """Number of a slot among the frame's fields."""
-    for k in range(frame.head[f, N_FIELDS]):
+    for k in range(frame.head[f].n_fields):
         if frame.field_slot[f, k] == slot:
             return k
     return 0
@@ -65,7 +63,7 @@ def swept_rate(frame, f, state, slot, velocity, spin):
 @inlined
 def _extrapolated_time(frame, f, slot, clock):
     """How long a slot has moved at its velocity, within the limits of time and distance."""
-    if frame.head[f, MOTION] != EXTRAPOLATED:
+    if frame.head[f].motion != EXTRAPOLATED:
         return 0.0
     time, v = min(clock, frame.extrapolation[f, 1]), frame.slot_v[f, slot]
     speed = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) ** 0.5
@@ -76,7 +74,7 @@ def _extrapolated_time(frame, f, slot, clock):
 def slot_position(frame, f, state, slot, x):
     """x = present position of a slot (or its rotation vector since slot_q), joined to the frame before."""
     model_position(frame, f, state, slot, x)
-    if frame.head[f, MOTION] == REDUCED:
+    if frame.head[f].motion == REDUCED:
         share = max(0.0, 1.0 - state.clock[0] / JOIN_TIME)
         for i in range(3):
             x[i] += share * state.join[slot, i]
@@ -85,7 +83,7 @@ def slot_position(frame, f, state, slot, x):
 @kernel
 def model_position(frame, f, state, slot, x):
     """x = where the model itself has a slot: what the full body has too, under the same forces."""
-    if frame.head[f, MOTION] != REDUCED:
+    if frame.head[f].motion != REDUCED:
         time = _extrapolated_time(frame, f, slot, state.clock[0])
         for i in range(3):
             x[i] = frame.slot_x[f, slot, i] + time * frame.slot_v[f, slot, i]
@@ -121,7 +119,7 @@ def slot_pushed_step(frame, f, state, slot, x, h, step):
 @kernel
 def _step(frame, f, state, slot, x, h, rate, velocity, spin, step):
     """step = displacement of a slot at present position x in h at these velocities."""
-    if frame.head[f, MOTION] != REDUCED:
+    if frame.head[f].motion != REDUCED:
         clock = state.clock[0]
         time = _extrapolated_time(frame, f, slot, clock + h) - _extrapolated_time(frame, f, slot, clock)
         for i in range(3):
@@ -139,9 +137,9 @@ def slot_velocity(frame, f, state, slot, x, v):
     """v = velocity of a slot at present position x [m/s] or [rad/s]; 0 where a frame tells none."""
     for i in range(3):
         v[i] = 0.0
-    if frame.head[f, MOTION] == REDUCED:
+    if frame.head[f].motion == REDUCED:
         add_motion(frame, f, state, slot, x, 1.0, state.rate, state.velocity, state.spin, v)
-    elif frame.head[f, MOTION] == EXTRAPOLATED:
+    elif frame.head[f].motion == EXTRAPOLATED:
         for i in range(3):
             v[i] = frame.slot_v[f, slot, i]
 
@@ -182,7 +180,7 @@ def slot_orientation(frame, f, state, slot, turn, scratch, out):
     The frame of a floating body turns with the body instead.
     """
     b = frame.slot_body[f, slot]
-    if frame.head[f, MOTION] == REDUCED and frame.floating[f, b] == 1:
+    if frame.head[f].motion == REDUCED and frame.floating[f, b] == 1:
         quat_multiply(state.q[b], frame.slot_q[f, slot], out)
     else:
         quat_from_rotvec(turn, scratch)

@@ -31,17 +31,10 @@ from palpo.physics.engine.contract import (
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, reader_slot
 from palpo.physics.exchange.constraint_frame import (
-    BASE_TICK,
     EXACT,
     EXTRAPOLATED,
     HELD,
-    ID,
-    MOTION,
-    N_MODES,
-    N_SLOTS,
     REDUCED,
-    TOLD_PATIENCE,
-    TOLD_STRETCH,
     TURNS,
     Capacity,
     make_frame,
@@ -115,29 +108,29 @@ def adopt_newest(s, batch, h):
     adopt(s.frame, f, s.now)
     s.led.count[0] = -1
     mask = s.log.tick.shape[0] - 1
-    for past in range(s.frame.head[f, BASE_TICK], tick):
+    for past in range(s.frame.head[f].base_tick, tick):
         entry = past & mask
         if s.log.tick[entry] == past:
             replay(s.frame, f, s.now, s.led, s.log, entry, h)
             told.replayed += 1
     clear(s, f)
     s.now.clock[0] = 0.0
-    motion = s.frame.head[f, MOTION]
+    motion = s.frame.head[f].motion
     if had and motion == REDUCED:
         join_places(s, f, before)
     elif had and motion != EXACT:
         _jump(s, f, batch)
-    told.fresh, told.id = 1, s.frame.head[f, ID]
+    told.fresh, told.id = 1, s.frame.head[f].id
     told.stays = 1 if motion in (HELD, EXTRAPOLATED) else 0
-    told.base_tick = s.frame.head[f, BASE_TICK]
-    told.patience, told.stretch = s.frame.head[f, TOLD_PATIENCE], s.frame.head[f, TOLD_STRETCH]
+    told.base_tick = s.frame.head[f].base_tick
+    told.patience, told.stretch = s.frame.head[f].patience, s.frame.head[f].stretch
 
 
 @kernel
 def join_places(s, f, before):
     """now.join of every point that was looked up last and that the new frame carries too."""
     x, q, at = s.vectors[1], s.vectors[2], s.looked
-    for slot in range(s.frame.head[f, N_SLOTS]):
+    for slot in range(s.frame.head[f].n_slots):
         p = s.frame.slot_point[f, slot]
         if at.x_stamp[p] != before or not np.isfinite(at.x[p, 0]):
             continue
@@ -231,7 +224,7 @@ def push(s, batch):
                 continue
             for i in range(3):
                 force[i] = weight * batch.f[k, i]
-            if s.frame.head[f, MOTION] == REDUCED:
+            if s.frame.head[f].motion == REDUCED:
                 add_slot_force(s.frame, f, s.now, slot, force)
             else:
                 _load(s, slot, force)
@@ -259,7 +252,7 @@ def gained_speed(frame, f, state):
     A body that is let go falls ever faster until the next frame comes.
     """
     most = 0.0
-    if frame.head[f, MOTION] == REDUCED:
+    if frame.head[f].motion == REDUCED:
         for b in range(frame.mass.shape[1]):
             square = 0.0
             for i in range(3):
@@ -277,7 +270,7 @@ def end(s, batch, h):
     advance(s.frame, f, s.now, h)
     s.looked.stamp[0] += 1
     s.looked.stamp[1] += 1
-    for k in range(s.frame.head[f, N_MODES]):
+    for k in range(s.frame.head[f].n_modes):
         total += abs(s.now.rate[k])
     for b in range(s.now.centre.shape[0]):
         for i in range(3):

@@ -3,8 +3,6 @@
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import (
     IS_FIELD,
-    MOTION,
-    N_NEAR,
     REDUCED,
 )
 from palpo.physics.kernels import inlined, kernel
@@ -52,7 +50,7 @@ def _prepare(s, f, batch):
                 continue
             slot = frame.slot_of[f, batch.slots[k, c]]
             s.slot[k, c] = slot
-            if slot < 0 or slot >= frame.head[f, N_NEAR]:
+            if slot < 0 or slot >= frame.head[f].n_near:
                 s.near[k] = 0
             else:
                 span = s.span[frame.slot_body[f, slot]]
@@ -60,7 +58,7 @@ def _prepare(s, f, batch):
             if slot >= 0:
                 body, field = frame.slot_body[f, slot], frame.slot_turns[f, slot] == IS_FIELD
         s.body[k] = body
-        turned = body >= 0 and not field and frame.head[f, MOTION] == REDUCED and frame.floating[f, body] == 1
+        turned = body >= 0 and not field and frame.head[f].motion == REDUCED and frame.floating[f, body] == 1
         for d in range(3):
             row, axis = batch.axes[k, d], s.axes[k, d]
             for i in range(3):

@@ -15,11 +15,6 @@ from palpo.physics.engine.contacts import FIND, Contacts, append, detector
 from palpo.physics.engine.contract import DONE, ROTATION, Batch, Body, make_batch
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.constraint_frame import (
-    ID,
-    MOTION,
-    N_MODES,
-    N_NEAR,
-    N_SLOTS,
     REDUCED,
     Capacity,
     make_frame,
@@ -203,7 +198,8 @@ def reduced(rng: np.random.Generator) -> Yielding:
     capacity = Capacity(slots=p, near=near, modes=m, pairs=1, contacts=1, points=p, bodies=1, all_bodies=1)
     frame, control = make_frame(capacity), make_control()
     f = int(writer_slot(control))
-    frame.head[f, [ID, N_SLOTS, N_NEAR, N_MODES, MOTION]] = 1, p, near, m, REDUCED
+    head = frame.head[f]
+    head["id"], head["n_slots"], head["n_near"], head["n_modes"], head["motion"] = 1, p, near, m, REDUCED
     frame.slot_of[f] = frame.slot_point[f] = np.arange(p)
     frame.slot_x[f] = rng.uniform(-0.01, 0.01, (p, 3))
     modes = 3.0 * rng.standard_normal((3 * p, m))

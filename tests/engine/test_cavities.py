@@ -17,14 +17,7 @@ from palpo.physics.engine.pressurising import pressure_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.constraint_frame import (
-    BASE_TICK,
-    ID,
     IS_FIELD,
-    MOTION,
-    N_FIELDS,
-    N_MODES,
-    N_NEAR,
-    N_SLOTS,
     REDUCED,
     Capacity,
     make_frame,
@@ -105,8 +98,9 @@ def make_pair(near: int = SLOTS, moving: float = 0.0, closed: bool = True, seed:
     )  # fmt: skip
     frame, control = make_frame(capacity), make_control()
     f = int(writer_slot(control))
-    frame.head[f, [ID, N_SLOTS, N_NEAR, N_MODES, MOTION]] = 1, SLOTS, near, 2 * MODES, REDUCED
-    frame.head[f, [BASE_TICK, N_FIELDS]] = 0, 2
+    head = frame.head[f]
+    head["id"], head["n_slots"], head["n_near"], head["n_modes"] = 1, SLOTS, near, 2 * MODES
+    head["motion"], head["base_tick"], head["n_fields"] = REDUCED, 0, 2
     frame.slot_of[f] = frame.slot_point[f] = np.arange(SLOTS)
     mass, inertia = np.array([0.02, 0.03]), np.array([a * np.diag([1.0, 1.5, 2.0]) for a in (1e-6, 2e-6)])
     centre = rng.uniform(-0.01, 0.01, (2, 3))

@@ -14,7 +14,6 @@ from palpo.config.load import load_scene
 from palpo.haptics.control import tick_count
 from palpo.haptics.drivers import servo_run
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import N_SLOTS
 from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
 from palpo.physics.reduction.slot_motion import slot_position
 from palpo.physics.systems.multirate.high_rate import run_ticks
@@ -92,7 +91,7 @@ def test_who_follows_the_servo_sees_it_where_it_is_and_not_where_the_slow_loop_l
     # slots: the points that the servo itself moves, less what is left of the joint to the last frame
     f, member = int(reader_slot(high.link.frame_control)), lock.scene.members[0]
     high.link.interface.join[:] = 0.0
-    slots = high.link.frame.slot_point[f, : high.link.frame.head[f, N_SLOTS]]
+    slots = high.link.frame.slot_point[f, : high.link.frame.head["n_slots"][f]]
     here = np.empty((len(slots), 3))
     for slot in range(len(slots)):
         slot_position(high.link.frame, f, high.link.interface, slot, here[slot])

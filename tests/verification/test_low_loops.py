@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.exchange.constraint_frame import N_PAIRS
 from palpo.physics.exchange.port import WAITING
 from palpo.physics.systems.multirate.high_rate import run_ticks
 from palpo.physics.systems.multirate.lock_step import LockStep
@@ -113,7 +112,7 @@ def test_the_quicker_of_two_bodies_names_their_pairs_and_nobody_else():
     for link in run.side.links:
         pairs, found = link.frame, set()
         for f in range(3):
-            for k in range(int(pairs.head[f, N_PAIRS])):
+            for k in range(int(pairs.head["n_pairs"][f])):
                 first, second = int(pairs.pair_first[f, k]), int(pairs.pair_second[f, k])
                 if pairs.pair_kind[f, k] == 0:
                     ends = first, int(topology.triangles[second, 0])

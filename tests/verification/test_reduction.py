@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE, N_MODES, N_SLOTS
+from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.systems.multirate.lock_step import LockStep
@@ -96,7 +96,7 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, mo
     member, frame, model = run.scene.members[0], run.high.link.frame, run.high.link.interface
     f = int(reader_slot(run.high.link.frame_control))
     run.low.finish(run.tick)
-    n, count = int(frame.mode_body[f, 1]), int(frame.head[f, N_SLOTS])
+    n, count = int(frame.mode_body[f, 1]), int(frame.head["n_slots"][f])
     modal = frame.slot_modes[f, :count, :, :n] @ model.z[:n]
     places = model.centre[0] + (frame.slot_x[f, :count] + modal) @ model.axes[0].T
     points = frame.slot_point[f, :count] - member.first
@@ -140,7 +140,7 @@ def test_the_force_of_a_frame_s_model_errs_by_the_third_power_of_the_way_where_t
         with ThreadPoolExecutor(2) as pool:
             reduction.prepare(np.arange(4), pool)
             reduction.write(Page(frame, 0, 0, np.arange(4), np.arange(4), 4, 1e-3, 1000), pool)
-        modes, later = slice(0, int(frame.head[0, N_MODES])), 2.0 * AHEAD * run.scene.numbers.low_dt
+        modes, later = slice(0, int(frame.head["n_modes"][0])), 2.0 * AHEAD * run.scene.numbers.low_dt
         force, velocity = frame.modes[0, MODE_FORCE, modes], frame.modes[0, MODE_RATE, modes]
         drawn = reduction.drawn()
         v = drawn.basis @ drawn.transform
@@ -229,7 +229,7 @@ def test_a_frame_with_less_room_than_columns_keeps_those_of_the_likeliest_contac
     def kept(room: int) -> np.ndarray:
         frame.head[0], frame.mode_body[0] = 0, 0
         reduction.write(Page(frame, 0, 0, np.arange(6), nodes, 6, h, room), pool)
-        assert frame.head[0, N_MODES] <= room
+        assert frame.head["n_modes"][0] <= room
         axes = Rotation.from_quat(frame.orientation[0, 0], scalar_first=True).as_matrix()
         every = np.kron(np.eye(6), axes)
         return every @ frame.compliance[0, :18, :18] @ every.T

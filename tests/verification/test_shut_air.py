@@ -6,7 +6,6 @@ import pytest
 from palpo.app.runtime.pacing import rungs_of
 from palpo.physics.engine.contract import ADOPT, BEGIN, DELASSUS, FREE
 from palpo.physics.exchange.buffer import reader_slot, writer_slot
-from palpo.physics.exchange.constraint_frame import N_CAVITIES
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
@@ -144,7 +143,7 @@ def test_air_that_the_servo_let_out_stays_out():
     frame = lock.high.link.frame
     f = int(writer_slot(lock.high.link.frame_control))
     air.write(frame, f)
-    assert frame.head[f, N_CAVITIES] == 1
+    assert frame.head["n_cavities"][f] == 1
     assert frame.cavity_identity[f, 0] == air.identity[0]
 
 

@@ -20,8 +20,6 @@ from palpo.physics.engine.contract import DONE
 from palpo.physics.exchange.buffer import make_control, reader_slot
 from palpo.physics.exchange.constraint_frame import (
     CAVITIES,
-    ID,
-    N_CAVITIES,
     Capacity,
     ConstraintFrame,
     make_frame,
@@ -82,7 +80,7 @@ def take_cavities(s, f):
     for k in range(before):
         s.known[k] = cavities.identity[k]
         s.air[k, 0], s.air[k, 1] = cavities.amount[k], cavities.pressure[k]
-    n = min(frame.head[f, N_CAVITIES], cavities.amount.shape[0])
+    n = min(frame.head[f].n_cavities, cavities.amount.shape[0])
     cavities.count[0] = n
     for k in range(n):
         cavities.identity[k] = frame.cavity_identity[f, k]
@@ -147,8 +145,8 @@ def cavity_detector(stage, s, contacts, h):
     """No contacts; the cavities of a frame when it has been adopted."""
     if stage == FIND:
         f = reader_slot(s.control)
-        if s.frame.head[f, ID] != s.seen[0]:
-            s.seen[0] = s.frame.head[f, ID]
+        if s.frame.head[f].id != s.seen[0]:
+            s.seen[0] = s.frame.head[f].id
             take_cavities(s, f)
             s.sealed[0], s.torn[0] = -1, False
         open_or_shut(s)

@@ -16,7 +16,6 @@ from palpo.physics.engine.table import ask_all, ask_held
 from palpo.physics.engine.tick import end, feel, find
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import SET_HOLD, SET_LIVE, SET_SWEEPS, SET_TOLERANCE
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import FELT_BITS, NOT_FINITE, OK, SLIDES, TOUCHES, end_tick
@@ -64,11 +63,11 @@ def _take_settings(s, f):
     """What the operator may have changed since the last frame of the first loop, which carries it."""
     frame = s.link.frame
     settings, solver = frame.settings[f], s.engine.solver.settings[0]
-    solver.tolerance, solver.sweeps = settings[SET_TOLERANCE], int(settings[SET_SWEEPS])
+    solver.tolerance, solver.sweeps = settings.tolerance, settings.sweeps
     for k in range(4):
-        s.held.hold.gain[k] = settings[SET_HOLD + k]
-    s.port.live[0].force_scale = settings[SET_LIVE]
-    s.port.live[0].max_force = settings[SET_LIVE + 1]
+        s.held.hold.gain[k] = settings.hold[k]
+    s.port.live[0].force_scale = settings.force_scale
+    s.port.live[0].max_force = settings.max_force
     for t in range(s.helds.shape[0]):
         for i in range(3):
             held_of(s, t).chain.model.gravity[i] = frame.gravity[f, i]

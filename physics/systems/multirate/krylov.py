@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from palpo.physics.collision.topology import LOW
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.constraint_frame import N_MODES, REDUCED
+from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.math3 import quat_to_matrix
@@ -159,7 +159,7 @@ class Krylov(LowRate):
             shares = shared_out(needs, self.loop.capacity.modes)
             self._last = [reduction.model for reduction in self.reductions]
             for low, (slots, local) in enumerate(of_members):
-                limit = int(frame.head[f, N_MODES]) + shares[low]
+                limit = int(frame.head["n_modes"][f]) + shares[low]
                 page = Page(frame, f, low, slots, local, self.near, self.dt, limit)
                 self.reductions[low].write(page, self.pool)
             self._bring_to_present(f, present)

@@ -13,13 +13,10 @@ from palpo.physics.collision.topology import TOOL
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import publish, reader_slot
 from palpo.physics.exchange.constraint_frame import (
-    BASE_TICK,
     EXACT,
     EXTRAPOLATED,
     FROZEN,
-    GEOMETRY,
     HELD,
-    N_CONTACTS,
 )
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
@@ -72,7 +69,7 @@ class Paper(LowRate):
         """Publish what `begin` made ready."""
         ring_release(self.link.log.ring, until - self.tick)
         self.tick = self.present = until
-        self.link.frame.head[self._ready, BASE_TICK] = until
+        self.link.frame.head["base_tick"][self._ready] = until
         self.hand_over(self._ready)
 
     def set_budget(self, budget: Budget) -> None:
@@ -143,7 +140,7 @@ class Paper(LowRate):
         """What the servo gets: x_soft_free^dt with the soft-only forces, W_soft^dt, the contacts of L1."""
         frame = self.link.frame
         f = self.open_frame(self.motion, self.chosen, len(self.chosen))
-        frame.head[f, GEOMETRY] = FROZEN
+        frame.head["geometry"][f] = FROZEN
         for low, (slots, local) in enumerate(self._slots):
             motion = self._high[low]
             velocity = motion.corrected(motion.member.load(local, self._soft_only[slots]))
@@ -162,7 +159,7 @@ class Paper(LowRate):
         bodies = contacts.body[: contacts.count[0]["found"]]
         kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
         n = len(kept)
-        frame.head[f, N_CONTACTS] = n
+        frame.head["n_contacts"][f] = n
         for name in ("identity", "points", "weights", "arms", "frame", "mu", "body"):
             getattr(frame, f"contact_{name}")[f, :n] = getattr(contacts, name)[kept]
 

@@ -21,20 +21,7 @@ from palpo.physics.collision.topology import LOW
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.constraint_frame import (
-    BASE_TICK,
     FRESH,
-    GEOMETRY,
-    ID,
-    MOTION,
-    N_NEAR,
-    N_PAIRS,
-    N_SLOTS,
-    SET_HOLD,
-    SET_LIVE,
-    SET_SWEEPS,
-    SET_TOLERANCE,
-    TOLD_PATIENCE,
-    TOLD_STRETCH,
     ConstraintFrame,
 )
 from palpo.physics.exchange.durations import StepTimes
@@ -323,11 +310,10 @@ class LowRate:
         frame = link.frame
         f = int(writer_slot(link.frame_control))
         self.frame_id += 1
-        head = frame.head[f]
-        head[:] = 0
-        head[[ID, MOTION, GEOMETRY, N_SLOTS, N_NEAR]] = self.frame_id, motion, FRESH, len(chosen), near
-        head[BASE_TICK] = self.tick
-        head[[TOLD_PATIENCE, TOLD_STRETCH]] = patience_of(
+        frame.head[f], head = 0, frame.head[f]
+        head["id"], head["motion"], head["geometry"] = self.frame_id, motion, FRESH
+        head["n_slots"], head["n_near"], head["base_tick"] = len(chosen), near, self.tick
+        head["patience"], head["stretch"] = patience_of(
             self.budget.period, self.loop.ratio, self.dt, self.least_patience, self.patience_periods
         )
         frame.slot_of[f] = -1
@@ -337,10 +323,10 @@ class LowRate:
         frame.slot_v[f, : len(chosen)] = 0.0
         frame.gravity[f] = self.gravity
         settings = frame.settings[f]
-        settings[SET_TOLERANCE] = scene.numbers.tolerance
-        settings[SET_SWEEPS] = scene.numbers.sweeps_high if link is self.link else scene.numbers.sweeps_low
-        settings[SET_HOLD : SET_HOLD + 4] = scene.hold.gain
-        settings[SET_LIVE : SET_LIVE + 2] = scene.live
+        settings["tolerance"] = scene.numbers.tolerance
+        settings["sweeps"] = scene.numbers.sweeps_high if link is self.link else scene.numbers.sweeps_low
+        settings["hold"] = scene.hold.gain
+        settings["force_scale"], settings["max_force"] = scene.live
         frame.friction[f] = scene.mu
         frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
         frame.compliance[f, : 3 * near, : 3 * near] = 0.0
@@ -353,7 +339,7 @@ class LowRate:
     def _write_pairs(self, frame: ConstraintFrame, f: int) -> None:
         """Pairs whose points of own bodies all have a slot."""
         room = Pairs(frame.pair_kind[f], frame.pair_first[f], frame.pair_second[f])
-        frame.head[f, N_PAIRS], self.left_out = write_pairs(
+        frame.head["n_pairs"][f], self.left_out = write_pairs(
             self.topology, self.pairs, self.due, frame.slot_of[f], self.whose, room, frame.pair_due[f]
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.exchange.constraint_frame import CAVITIES, N_CAVITIES, ConstraintFrame
+from palpo.physics.exchange.constraint_frame import CAVITIES, ConstraintFrame
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.gaps import choose_points, measure, move_target, target
 from palpo.physics.suction.gas import Air
@@ -110,7 +110,7 @@ class ShutAir:
     def write(self, frame: ConstraintFrame, f: int) -> None:
         """The list of cavities of slot f."""
         n = min(len(self.identity), CAVITIES)
-        frame.head[f, N_CAVITIES] = n
+        frame.head["n_cavities"][f] = n
         frame.cavity_identity[f, :n], frame.cavity_amount[f, :n] = self.identity[:n], self.amount[:n]
         frame.cavity_share[f, :n] = self.share[:n]
         for side, member in enumerate((self.sides[0].member, self.sides[1].member)):

@@ -2,7 +2,6 @@
 
 from palpo.physics.engine.points import batch_of
 from palpo.physics.exchange.buffer import publish, reader_slot, writer_slot
-from palpo.physics.exchange.constraint_frame import ID, N_MODES
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.reduction.replay import add_work
@@ -86,8 +85,8 @@ def log_model(link, tick, h):
         return
     f, row = reader_slot(link.frame_control), tick & (log.tick.shape[0] - 1)
     add_work(frame, f, state, h, log.total)
-    log.tick[row], log.frame[row] = tick, frame.head[f, ID]
-    for k in range(frame.head[f, N_MODES]):
+    log.tick[row], log.frame[row] = tick, frame.head[f].id
+    for k in range(frame.head[f].n_modes):
         log.z[row, k], log.rate[row, k] = state.z[k], state.rate[k]
     for b in range(log.total.shape[0]):
         log.work[row, b] = log.total[b]

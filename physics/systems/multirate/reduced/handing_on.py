@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.exchange.constraint_frame import N_FIELDS, ConstraintFrame
+from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.rational_krylov import Modes
@@ -117,7 +117,7 @@ def _hand_on_rigid(
 
 def sweep_fields(frame: ConstraintFrame, f: int, start: InterfaceState, out: InterfaceState) -> None:
     """What the rigid motion from `start` to `out` adds to the volumes of slot f's fields, to first order."""
-    for k in range(int(frame.head[f, N_FIELDS])):
+    for k in range(int(frame.head["n_fields"][f])):
         slot = int(frame.field_slot[f, k])
         low = int(frame.slot_body[f, slot])
         turn = start.axes[low].T @ out.axes[low]

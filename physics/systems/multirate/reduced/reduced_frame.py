@@ -12,8 +12,6 @@ from palpo.physics.exchange.constraint_frame import (
     MODE_FORCE,
     MODE_RATE,
     MODE_Z,
-    N_FIELDS,
-    N_MODES,
     TURNS,
     ConstraintFrame,
 )
@@ -103,11 +101,11 @@ def write_fields(page: Page, pulls: NDArray[np.float64]) -> None:
     frame, f = page.frame, page.f
     for slot, pull in zip(page.slots, pulls, strict=True):
         if frame.slot_turns[f, slot] == IS_FIELD:
-            k = int(frame.head[f, N_FIELDS])
+            k = int(frame.head["n_fields"][f])
             if k == FIELDS:
                 raise ValueError(f"a frame has room for {FIELDS} fields of cavities")
             frame.field_slot[f, k], frame.field_pull[f, k] = slot, pull
-            frame.head[f, N_FIELDS] = k + 1
+            frame.head["n_fields"][f] = k + 1
 
 
 def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]:
@@ -115,13 +113,13 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]
     frame, f, low, h = page.frame, page.f, page.low, page.h
     alpha, beta = frame.damping[f, low]
     held, pull = 1.0 + h * alpha, h * (beta + h)
-    first = int(frame.head[f, N_MODES])
+    first = int(frame.head["n_modes"][f])
     modes = krylov_modes(grams.mass, grams.stiffness, held, pull, page.limit - first)
     n = len(modes.order)
     span = slice(first, first + n)
     frame.mode_body[f, low] = first
     frame.mode_body[f, low + 1 :] = first + n
-    frame.head[f, N_MODES] = first + n
+    frame.head["n_modes"][f] = first + n
     frame.modes[f, MODE_FORCE, span] = (grams.force @ grams.basis)[modes.order] @ modes.factor
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.coordinates(grams.velocity)
@@ -152,7 +150,7 @@ def write_compliance(page: Page, modal: NDArray[np.float64]) -> None:
         turning = frame.slot_turns[f, slots] == TURNS
         fields[turning] = 0.0
         fields[turning, :, 3:] = np.eye(3)
-        for k in range(int(frame.head[f, N_FIELDS])):
+        for k in range(int(frame.head["n_fields"][f])):
             here = slots == frame.field_slot[f, k]
             fields[here] = 0.0
             fields[here, 0] = frame.field_pull[f, k]

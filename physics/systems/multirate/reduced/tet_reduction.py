@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.exchange.constraint_frame import N_MODES
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.reduction.interface_model import InterfaceState
@@ -253,7 +252,7 @@ class TetReduction:
         tail = [v, *self._accelerations(residual, pool)]
         if len(self.fields):
             tail += [factor.solve_many(walls) for factor in self.factors[:2]]
-        room = min(page.limit - int(page.frame.head[page.f, N_MODES]), self.need(self._least))
+        room = min(page.limit - int(page.frame.head["n_modes"][page.f]), self.need(self._least))
         alone, along = self._alone(max(0, room - self._first), axes)
         basis, mass = self._present_basis(
             np.column_stack(tail), rigid if member.floating else None, room - len(alone)
