@@ -28,6 +28,7 @@ from palpo.physics.systems.multirate.candidates import by_turns, expected_arriva
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, hand_on, sweep_fields
+from palpo.physics.systems.multirate.reduced.members import Past
 from palpo.physics.systems.multirate.reduced.reduced_frame import Page
 from palpo.physics.systems.multirate.reduced.reductions import make_reduction
 from palpo.physics.systems.multirate.scene import Loop, Scene
@@ -189,8 +190,8 @@ class Krylov(LowRate):
             for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
-                tail, work = until - start, float(self._work[low])
-                reduction.follow(ended, low, forces[:, own], local, heard[own], tail, work)
+                work = float(self._work[low])
+                reduction.follow(ended, low, Past(forces[:, own], local, heard[own], until - start, work))
             self.loaded = points.astype(np.intp)
         if self.invalid():
             raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")

@@ -19,9 +19,10 @@ from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.fem.block_product import multiply
 from palpo.physics.fem.multigrid.solver import MultigridFactor, WindowSystem, groups
 from palpo.physics.fem.multigrid.window import Window, window_around
+from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
-from palpo.physics.systems.multirate.reduced.members import TetMember
+from palpo.physics.systems.multirate.reduced.members import Past, TetMember
 from palpo.physics.systems.multirate.reduced.model_columns import symmetric_product, turned
 from palpo.physics.systems.multirate.reduced.reduced_frame import Page
 from palpo.physics.systems.multirate.reduced.tet_reduction import TetReduction
@@ -138,10 +139,10 @@ class LargeReduction(TetReduction):
         points[new] = self._points.reshape(len(self.window.nodes), 3, points.shape[2])[old]
         self.window, self._points = window, points.reshape(3 * len(window.nodes), points.shape[2])
 
-    def follow(self, *args: Any) -> None:
+    def follow(self, model: InterfaceState, low: int, past: Past) -> None:
         """As that of any body, while another thread solves the columns, whose tangent is that before."""
         assert self._pool is not None
-        self._solve_beside(self._pool, lambda: super(LargeReduction, self).follow(*args))
+        self._solve_beside(self._pool, lambda: super(LargeReduction, self).follow(model, low, past))
 
     def solve(self, pool: Executor) -> None:
         """The columns that were chosen last, unless they are there; those that stay begin where they were."""

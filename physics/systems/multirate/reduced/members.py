@@ -4,7 +4,7 @@ A member answers for a contiguous range of global points: its nodes (or frames, 
 where it has frames, their rotations after them. Everything here is per member and at low rate.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,21 @@ from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.reduction.rational_krylov import rigid_motions
+
+
+class Past(NamedTuple):
+    """What the servo did to a member in the ticks of a period."""
+
+    forces: NDArray[np.float64]
+    """(ticks, k, 3) [N] on its points `local`."""
+    local: NDArray[np.intp]
+    """(k,)"""
+    heard: NDArray[np.bool_]
+    """(k,) whether the last frame's model took part in that force: points with a slot in it."""
+    tail: int
+    """Ticks at the end that the full body makes itself."""
+    work: float
+    """[J] what the forces did to the model in all these ticks."""
 
 
 class Member(Protocol):

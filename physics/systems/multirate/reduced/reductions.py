@@ -13,7 +13,13 @@ from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
 from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, no_model
 from palpo.physics.systems.multirate.reduced.large_reduction import LargeReduction
-from palpo.physics.systems.multirate.reduced.members import BeamMember, Member, RigidMember, TetMember
+from palpo.physics.systems.multirate.reduced.members import (
+    BeamMember,
+    Member,
+    Past,
+    RigidMember,
+    TetMember,
+)
 from palpo.physics.systems.multirate.reduced.reduced_frame import (
     Grams,
     Page,
@@ -60,22 +66,12 @@ class Reduction(Protocol):
         """The model as it was last written, for the picture; it stays as it is when the next one is made."""
         ...
 
-    def follow(
-        self,
-        model: InterfaceState,
-        low: int,
-        forces: NDArray[np.float64],
-        local: NDArray[np.intp],
-        heard: NDArray[np.bool_],
-        tail: int,
-        work: float,
-    ) -> None:
-        """L6: the full body over the ticks of `forces` (ticks, k, 3) [N] on its points local (k,).
+    def follow(self, model: InterfaceState, low: int, past: Past) -> None:
+        """L6: the full body over the past ticks.
 
-        model: the state of the last frame's model at the end of all but the last `tail` ticks, under the
-        forces on the points that are `heard`, those with a slot in it. Without a tail it is where the body
-        is, even if its own steps cost nothing: joints are known to the model alone. work: what the forces did
-        to the model in all these ticks [J].
+        model: the state of the last frame's model at the end of all but the past's `tail` of them, under the
+        forces that it heard. Without a tail it is where the body is, even if its own steps cost nothing:
+        joints are known to the model alone.
         """
         ...
 
@@ -139,19 +135,10 @@ class RigidReduction:
         points = np.vstack([self.member.points, np.zeros((1, 3))])
         return DrawnModel(self.member, points, np.zeros((6, 0)), np.zeros((0, 0)), slice(0, 0))
 
-    def follow(
-        self,
-        model: InterfaceState,
-        low: int,
-        forces: NDArray[np.float64],
-        local: NDArray[np.intp],
-        heard: NDArray[np.bool_],
-        tail: int,
-        work: float,
-    ) -> None:
+    def follow(self, model: InterfaceState, low: int, past: Past) -> None:
         """Every tick anew, or where the model is."""
-        if tail:
-            self.member.integrate(self.h, forces, local)
+        if past.tail:
+            self.member.integrate(self.h, past.forces, past.local)
             return
         state = self.member.body.state
         state.x[0], state.q[0] = model.centre[low], model.q[low]
@@ -225,19 +212,10 @@ class BeamReduction:
         assert modes is not None
         return DrawnModel(self.member, self._places, basis, modes.transform, span)
 
-    def follow(
-        self,
-        model: InterfaceState,
-        low: int,
-        forces: NDArray[np.float64],
-        local: NDArray[np.intp],
-        heard: NDArray[np.bool_],
-        tail: int,
-        work: float,
-    ) -> None:
+    def follow(self, model: InterfaceState, low: int, past: Past) -> None:
         """Every tick anew, or where the model is."""
-        if tail:
-            self.member.integrate(self.shifts[0], forces, local)
+        if past.tail:
+            self.member.integrate(self.shifts[0], past.forces, past.local)
             return
         body = self.member.body
         moved, rate = self._model.field(model.z, model.rate).T

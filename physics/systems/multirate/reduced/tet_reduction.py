@@ -26,7 +26,7 @@ from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
 from palpo.physics.systems.multirate.reduced.energy_law import keep_energy, spin_as
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
 from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, no_model
-from palpo.physics.systems.multirate.reduced.members import TetMember, take
+from palpo.physics.systems.multirate.reduced.members import Past, TetMember, take
 from palpo.physics.systems.multirate.reduced.model_columns import (
     slow_modes,
     symmetric_product,
@@ -359,22 +359,13 @@ class TetReduction:
 
     # ---- L6
 
-    def follow(
-        self,
-        model: InterfaceState,
-        low: int,
-        forces: NDArray[np.float64],
-        local: NDArray[np.intp],
-        heard: NDArray[np.bool_],
-        tail: int,
-        work: float,
-    ) -> None:
-        """The full body set to x = c + R (X + V z), then its own steps over the last `tail` ticks.
+    def follow(self, model: InterfaceState, low: int, past: Past) -> None:
+        """The full body set to x = c + R (X + V z), then its own steps over the tail.
 
         Forces on points without a slot, which the model has not heard, act in these steps. Of that state the
         body keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body = self.member.body
+        body, (forces, local, heard, tail, work) = self.member.body, past
         allowed, before = body.energy() + work, body.x.copy()
         nodes = local < len(body.x)
         self.points.bearing, self.points.load = local[nodes], forces[:, nodes].sum(axis=0)
