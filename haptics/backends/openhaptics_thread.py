@@ -14,16 +14,11 @@ from palpo.haptics.backends.openhaptics_tick import (
     BY_HAND,
     CALIBRATING,
     ENDED,
-    FAULT_CODE,
-    FAULT_INTERNAL,
     FORCE_TAKEN,
     FUNCTIONS,
     HELD,
     INSIDE,
-    LAST_CALL,
     SWITCH_OPEN,
-    UNKNOWN_CODE,
-    UNKNOWN_INTERNAL,
     make_touch_tick,
     touch_callback,
     touch_data,
@@ -100,7 +95,7 @@ class TouchThread:
         if self._job is None or self._ended or self._silent:
             return False
         # a paused servo is called and makes no tick
-        ticks, called, now = tick_count(self.servo), int(self._tick.clock[LAST_CALL]), time.monotonic()
+        ticks, called, now = tick_count(self.servo), int(self._tick.clock["last_call"][0]), time.monotonic()
         patience = PATIENCE if ticks else STARTING
         if called != self._seen[0]:
             self._seen = called, now
@@ -118,16 +113,16 @@ class TouchThread:
             return self._silent
         reason = int(finished_reason(self.servo))
         if reason == STOP_DEVICE_LOST:
-            fault = self._tick.fault
-            return explain(int(fault[FAULT_CODE]), int(fault[FAULT_INTERNAL]))
+            fault = self._tick.fault[0]
+            return explain(int(fault["code"]), int(fault["internal"]))
         return REASONS[reason]
 
     def events(self) -> dict[str, int]:
         """The device's warnings and errors since last asked, in words, and how often each came."""
         new = self._tick.counts - self._told
         self._told += new
-        fault = self._tick.fault
-        unknown = explain(int(fault[UNKNOWN_CODE]), int(fault[UNKNOWN_INTERNAL]))
+        fault = self._tick.fault[0]
+        unknown = explain(int(fault["unknown"]), int(fault["unknown_internal"]))
         sentences = [*map(explain, ERRORS), unknown]
         said = {sentence: int(n) for n, sentence in zip(new, sentences, strict=True) if n > 0}
         if self._quiet == 1:

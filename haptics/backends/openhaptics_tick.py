@@ -15,7 +15,7 @@ is told to call no more.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
@@ -103,8 +103,11 @@ HOUSEKEEPING = 100
 """Ticks between two looks at calibration, motors and force output."""
 WARM = 0.8
 """Motor temperature, over the largest, from which on the force is taken back."""
-LAST_CALL, LAG, LAST_POSE = 0, 1, 2
-FAULT_CODE, FAULT_INTERNAL, UNKNOWN_CODE, UNKNOWN_INTERNAL = 0, 1, 2, 3
+CLOCK = np.dtype([(name, np.int64) for name in ("last_call", "lag", "last_pose")])
+"""[ns] Time of the last call (0: none yet), how far the calls lag behind the rate, and time of the last pose
+(0: none from which to measure)."""
+FAULT = np.dtype([(name, np.int64) for name in ("code", "internal", "unknown", "unknown_internal")])
+"""The first fatal error and the last unknown one, code and internal code each."""
 _KNOWN = np.array([[code, error.severity] for code, error in ERRORS.items()], dtype=np.int64)
 
 
@@ -135,11 +138,10 @@ class TouchTick(NamedTuple):
     """Code and severity of each error in ERRORS, shape (n, 2)."""
     counts: NDArray[np.int64]
     """Times that each of them was raised, and unknown ones, shape (n + 1,)."""
-    fault: NDArray[np.int64]
-    """First fatal error and last unknown one, code and internal code each, shape (4,)."""
-    clock: NDArray[np.int64]
-    """Time of the last call (0: none yet), how far the calls lag behind the rate, and time of the last pose
-    (0: none from which to measure) [ns], shape (3,)."""
+    fault: NDArray[Any]
+    """Of FAULT, shape (1,)."""
+    clock: NDArray[Any]
+    """Of CLOCK, shape (1,)."""
     words: NDArray[np.int64]
 
 
@@ -166,8 +168,8 @@ def make_touch_tick(
         lasting=float(lasting),
         known=_KNOWN.copy(),
         counts=np.zeros(len(_KNOWN) + 1, dtype=np.int64),
-        fault=np.zeros(4, dtype=np.int64),
-        clock=np.zeros(3, dtype=np.int64),
+        fault=np.zeros(1, FAULT),
+        clock=np.zeros(1, CLOCK),
         words=np.zeros(5, dtype=np.int64),
     )
 
@@ -183,15 +185,15 @@ def _lateness(tick):
     comes early makes up for one that came late, by no more than a period.
     """
     now = now_ns(tick.servo.scratch)
-    last = tick.clock[LAST_CALL]
-    tick.clock[LAST_CALL] = now
+    last = tick.clock[0].last_call
+    tick.clock[0].last_call = now
     if last == 0:
         return 0
     period = tick.servo.period_ns
     excess = now - last - period
-    lag = tick.clock[LAG] + excess
+    lag = tick.clock[0].lag + excess
     skipped = max(lag, 0) // period
-    tick.clock[LAG] = max(lag - skipped * period, -period)
+    tick.clock[0].lag = max(lag - skipped * period, -period)
     late = max(excess, 0)
     statistics = tick.servo.statistics
     count_duration(statistics, LATE, late)
@@ -209,8 +211,8 @@ def _note(tick, code, internal):
             tick.counts[k] += 1
             return tick.known[k, 1] == FATAL
     tick.counts[n] += 1
-    tick.fault[UNKNOWN_CODE] = code
-    tick.fault[UNKNOWN_INTERNAL] = internal
+    tick.fault[0].unknown = code
+    tick.fault[0].unknown_internal = internal
     return True
 
 
@@ -219,8 +221,8 @@ def _fail(tick, code, internal):
     """End the run for an error; later ones are its consequences."""
     if tick.servo.device.health[0] == DEVICE_OK:
         tick.servo.device.health[0] = DEVICE_GONE
-        tick.fault[FAULT_CODE] = code
-        tick.fault[FAULT_INTERNAL] = internal
+        tick.fault[0].code = code
+        tick.fault[0].internal = internal
 
 
 @kernel
@@ -296,7 +298,7 @@ def _look_after(tick):
         if words[HELD] & (CALIBRATING | BY_HAND) and is_frozen(tick.servo):
             # its origin may move: no pose is a jump
             forget_pose(tick.servo.pose)
-            tick.clock[LAST_POSE] = 0
+            tick.clock[0].last_pose = 0
         _hold(tick, CALIBRATING, status == HD_CALIBRATION_NEEDS_UPDATE)
         _hold(tick, BY_HAND, status == HD_CALIBRATION_NEEDS_MANUAL_INPUT)
     if tick.has[TEMPERATURE] and due == 2:
@@ -338,15 +340,15 @@ def _read(tick):
     servo = tick.servo
     if servo.device.health[0] != DEVICE_OK:
         return
-    port, now = servo.device_port, tick.clock[LAST_CALL]
+    port, now = servo.device_port, tick.clock[0].last_call
     if not convert_reading(tick.transform, tick.velocity, tick.buttons, port):
         _note(tick, BAD_READING, 0)
         _fail(tick, BAD_READING, 0)
-    elif tick.clock[LAST_POSE] == 0 or now <= tick.clock[LAST_POSE]:
+    elif tick.clock[0].last_pose == 0 or now <= tick.clock[0].last_pose:
         begin_measuring(servo.device, port)
     else:
-        measure_spin(servo.device, port, 1e-9 * (now - tick.clock[LAST_POSE]))
-    tick.clock[LAST_POSE] = now
+        measure_spin(servo.device, port, 1e-9 * (now - tick.clock[0].last_pose))
+    tick.clock[0].last_pose = now
 
 
 @kernel
@@ -355,7 +357,7 @@ def touch_tick(tick):
     if tick.words[ENDED] != 0:
         return DONE
     store_release(tick.words, INSIDE, 1)
-    first = tick.clock[LAST_CALL] == 0
+    first = tick.clock[0].last_call == 0
     late = _lateness(tick)
     there = _begin(tick, first)
     if there:

@@ -18,7 +18,7 @@ def _move_anchor(e, k, entry, by):
         back[i] = q[i] if i == 0 else -q[i]
     quat_rotate(back, by, own)
     for i in range(3):
-        memory.offset[memory.count[2], entry, i] += own[i]
+        memory.offset[memory.present[0], entry, i] += own[i]
 
 
 @kernel

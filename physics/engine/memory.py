@@ -20,9 +20,10 @@ from palpo.physics.math3 import quat_rotate
 
 
 class Memory(NamedTuple):
-    """Two generations of up to c contacts; `count[2]` says which is the present one."""
+    """Two generations of up to c contacts, one of which is the present one."""
 
-    count: NDArray[np.int64]  # type: ignore[assignment]  # (3,) contacts of each generation; the present one
+    present: NDArray[np.int64]  # (1,) 0 or 1
+    count: NDArray[np.int64]  # type: ignore[assignment]  # (2,) contacts of each
     identity: NDArray[np.int64]  # (2, c)
     body: NDArray[np.int32]  # (2, c, 2)
     force: NDArray[np.float64]  # (2, c, 3) on body 1 [N], axes of body 2
@@ -35,15 +36,16 @@ def make_memory(capacity: int) -> Memory:
     """Nothing is remembered."""
     c = capacity
     return Memory(
-        np.zeros(3, np.int64), np.zeros((2, c), np.int64), np.zeros((2, c, 2), np.int32),
-        np.zeros((2, c, 3)), np.zeros((2, c, 3)), np.zeros((2, c)), np.zeros(4),
+        np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros((2, c), np.int64),
+        np.zeros((2, c, 2), np.int32), np.zeros((2, c, 3)), np.zeros((2, c, 3)), np.zeros((2, c)),
+        np.zeros(4),
     )  # fmt: skip
 
 
 @inlined
 def _find(memory, contacts, c):
     """Where contact c stands in the present generation, -1 for nowhere."""
-    g = memory.count[2]
+    g = memory.present[0]
     n = memory.count[g]
     for i in range(n):
         k = (c + i) % n  # contacts come in a stable order, so the search starts where the contact was
@@ -62,7 +64,7 @@ def recall(memory, contacts, c, q, h):
 
     Its friction rises by its viscosity times the speed of the slip in the last step of h [s].
     """
-    g, k = memory.count[2], _find(memory, contacts, c)
+    g, k = memory.present[0], _find(memory, contacts, c)
     if k >= 0:
         quat_rotate(q, memory.force[g, k], contacts.force[c])
         quat_rotate(q, memory.offset[g, k], contacts.offset[c])
@@ -72,13 +74,13 @@ def recall(memory, contacts, c, q, h):
 @kernel
 def open_memory(memory):
     """The generation of this step begins."""
-    memory.count[1 - memory.count[2]] = 0
+    memory.count[1 - memory.present[0]] = 0
 
 
 @kernel
 def remember(memory, contacts, c, u, q):
     """Contact c with the offsets u (3,) that this step left [m]; q (4,): orientation of body 2 at its end."""
-    g, back, frame = 1 - memory.count[2], memory.back, contacts.frame[c]
+    g, back, frame = 1 - memory.present[0], memory.back, contacts.frame[c]
     k = memory.count[g]
     memory.count[g] = k + 1
     memory.identity[g, k] = contacts.identity[c]
@@ -97,4 +99,4 @@ def remember(memory, contacts, c, u, q):
 @kernel
 def close_memory(memory):
     """The generation of this step becomes the present one."""
-    memory.count[2] = 1 - memory.count[2]
+    memory.present[0] = 1 - memory.present[0]
