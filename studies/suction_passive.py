@@ -41,7 +41,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     """Forces over time as CSV and figures, and the claims."""
     models = ("S20", "B20") if quick else MODELS
     cases = list(product(models, DIAMETERS[::3] if quick else DIAMETERS))
-    work = partial(pull, 76 if quick else 576)
+    work = partial(pull, 203 if quick else 576)
     traces = dict(zip(cases, spread(work, cases, "cups on pipes", quick), strict=True))
     write_csv(
         out / "pulls.csv",

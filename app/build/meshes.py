@@ -61,7 +61,7 @@ def cut_cup(told: Cup) -> CutCup[TetMesh] | CutCup[HexMesh]:
     """A cup that is turned about its axis, in its own frame."""
     g = told.geometry
     assert isinstance(g, CupModel | RevolvedCup)
-    if told.elements != "hexahedra":
+    if told.elements == "tetrahedra":
         return cup(cup_shape(g), GRIDS[g.resolution])
     return hex_cups.hex_cup(cup_shape(g), hex_cups.GRIDS[g.resolution])
 

@@ -131,7 +131,7 @@ class Cup(Spec):
     elements: Literal["hexahedra", "tetrahedra"] | None = Field(
         None,
         description="What it is cut into: hexahedra bend as the cup does, tetrahedra are too stiff; "
-        "without the key, tetrahedra.",
+        "without the key, a cup that is turned about its axis is of hexahedra.",
     )
     placement: Placement = Field(Placement(), description="Where it stands.")
     material: Material | None = Field(
