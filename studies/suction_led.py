@@ -26,9 +26,9 @@ FLAT = (
     'bodies.cup.elements="tetrahedra"',
     "bodies.cup.geometry.resolution=203",
 )
-"""The cube is as flat with fewer triangles, and a step 8% quicker. The cup is the stiff one of tetrahedra with
-which the policies were judged: it lets go of a cube whose middle is 2 mm aside. The scene's own, of hexahedra,
-held one that was 21 mm aside, so that pressing where it stands is enough."""
+"""The cube is as flat with fewer triangles, and a step 8% quicker. The cup is the stiff one of tetrahedra
+with which the policies were judged: it lets go of a cube whose middle is 2 mm aside. The scene's own, of
+hexahedra, held one that was 21 mm aside, so that pressing where it stands is enough."""
 DOWN, STAY, UP, HOLD = range(4)
 
 

@@ -92,8 +92,11 @@ def _postorder(parent: NDArray) -> NDArray:
     return np.array(out)
 
 
-def _supernodes(parent: NDArray, below: list[NDArray]) -> list[tuple[int, int]]:
-    """Ranges [first, last) of columns stored as one dense panel, merged where few zeros are added."""
+def _supernodes(parent: NDArray, below: list[NDArray], ends: int) -> list[tuple[int, int]]:
+    """Ranges [first, last) of columns stored as one dense panel, merged where few zeros are added.
+
+    The last `ends` columns are in one, whatever was merged with the first of them.
+    """
     merged: list[list[int]] = []
     zeros: list[int] = []
     for j in range(parent.size):
@@ -105,7 +108,7 @@ def _supernodes(parent: NDArray, below: list[NDArray]) -> list[tuple[int, int]]:
             size = (width + child) * (width + child + 1) // 2 + (width + child) * tail
             # a narrow panel wastes more in loop overhead than in zeros
             allowed = 0.35 if width + child <= 6 else 0.15 if width + child <= 16 else 0.05
-            if grown > allowed * size:
+            if grown > allowed * size and merged[-1][1] <= parent.size - ends:
                 break
             first, fill = merged[-1][0], grown
             merged.pop()
@@ -131,7 +134,7 @@ def analyse(n: int, rows: NDArray, cols: NDArray, last: NDArray | None = None) -
     parent, below = _elimination(n, high, low, order)
     order = order[_postorder(parent)]
     parent, below = _elimination(n, high, low, order)
-    ranges = _supernodes(parent, below)
+    ranges = _supernodes(parent, below, last.size)
 
     column = np.array([a for a, _ in ranges] + [n])
     owner = np.repeat(np.arange(len(ranges)), np.diff(column))

@@ -6,6 +6,7 @@ import scipy.sparse.linalg as sla
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
+from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.errors import InputError
 from palpo.physics.fem.cholesky import LARGE, TOGETHER
@@ -13,6 +14,8 @@ from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.mesh import generate
+from palpo.physics.mesh.cups import CUPS
+from palpo.physics.mesh.hex_cups import GRIDS, hex_cup
 
 pytestmark = pytest.mark.portable
 
@@ -51,6 +54,19 @@ def test_the_trailing_block_is_the_dense_inverse(last, fixed):
     assert np.abs(found - expected).max() < 1e-15 * np.linalg.cond(a) * np.abs(expected).max()
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_allclose(factor.compliance(1.0), found / (H * H), rtol=1e-15)
+
+
+@pytest.mark.parametrize("resolution", [76, 125, 159, 203])
+def test_a_factor_ends_with_all_the_nodes_that_may_touch_in_one_panel(resolution):
+    """Of a cup, nearly all of whose nodes may: at each level, whatever was merged with the first of them."""
+    made = hex_cup(CUPS["small"].shape, GRIDS[resolution])
+    wall = np.union1d(made.underside, made.rim)
+    nodes = wall[np.argsort(-made.mesh.nodes[wall, 1], kind="stable")]
+    body = CorotationalBody("cup", made.mesh, Material(3e5, 0.42, 1100.0), made.held)
+    for count in range(2, nodes.size, 3):
+        last = body._pattern.slots[nodes[nodes.size - count :]]
+        symbolic = analyse(body.free.size, body._pattern.rows, body._pattern.cols, last)
+        assert symbolic.column[-1] - symbolic.column[-2] >= count
 
 
 def test_solves_are_those_of_a_general_solver_and_of_any_order_of_elimination():
