@@ -18,7 +18,6 @@ from palpo.config.load import load_scene
 from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.path import waypoint_path
 from palpo.physics.fem.rest_stiffness import elements_of
-from palpo.physics.suction.contacts import LOST
 from palpo.physics.systems.suction.step import HISTORY, STAGES
 
 SCENES = {
@@ -97,7 +96,7 @@ def _of(
         "steps": n,
         "rows": {"mean": float(3 * counts[:, 0].mean()), "most": int(3 * counts[:, 0].max())},
         "mean of": dict(zip(COUNTS, counts.mean(axis=0).tolist(), strict=True)),
-        "lost for room": max(int(run.suction.candidates.size[LOST]) for run in runs),
+        "lost for room": max(int(run.suction.contacts.count["lost"][0]) for run in runs),
         "mean ms": mean if thesis_ms is None else beside(mean, thesis_ms, "thesis 000"),
         "step ms": distribution(step, 1.0),
         "as run ms": distribution(every.sum(axis=2).ravel(), 1.0),

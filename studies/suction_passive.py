@@ -85,7 +85,7 @@ def pull(resolution: int, case: tuple[str, float]) -> Trace:
     )
 
     def let_go(suction: Suction) -> bool:
-        return suction.time > down + REST + 0.2 and not suction.rows.size[0] and not suction.cavity_count
+        return suction.time > down + REST + 0.2 and not len(suction.solved) and not suction.cavity_count
 
     return lead(changes(model, resolution, path, partner), after=let_go)
 

@@ -17,7 +17,6 @@ from rich.progress import track
 from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
-from palpo.physics.suction.contacts import COUNT
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction.step import Suction
 
@@ -159,7 +158,7 @@ def lead(
                 suction.volume[main].sum() if main.size else np.nan,
                 suction.amount[main].sum() if main.size else np.nan,
                 np.abs(suction.volume / held - 1.0).max() if main.size else np.nan,
-                suction.rows.size[COUNT],
+                len(suction.solved),
             )
         )
         if after is not None and after(suction):

@@ -22,24 +22,25 @@ brought them, at their bounds or off them."""
 
 
 @kernel
-def press(w, b, mu, x, u, gas, start, s):
+def press(w, b, mu, x, u, gas, start, s, accelerated=True, blocks=None):
     """Contacts and cavities within what a step is lent, as palpo.physics.suction.pressure has them.
 
     w (3 n + k, 3 n + k), b, x and u (3 n + k,), mu (n,); x[:3 n] is the force to start from, in the cones.
-    start (2, k): scratch. s.told says how it went.
+    start (2, k): scratch. accelerated: extrapolate from the last sweeps. blocks: CupBlocks where W is made
+    of them. s.told says how it went.
     """
     a, told, settings = s.acceleration, s.told[0], s.settings[0]
     for j in range(gas.pressure.shape[0]):
         start[0, j], start[1, j] = gas.pressure[j], gas.amount[j]
     before, code = told.sweeps, CONTINUE
     chunk = CHUNK if settings.seconds > 0.0 else settings.sweeps
-    bound = begin(w, b, mu, x, u, gas, True, a)
+    bound = begin(w, b, mu, x, u, gas, accelerated, a, blocks)
     while code == CONTINUE:
         sweeps = lent(s, before + a.state[0].sweeps, chunk)
         if sweeps == 0:
             break
-        code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a)
-    _end(w, b, mu, x, u, gas, start, code, s)
+        code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a, blocks)
+    _end(w, b, mu, x, u, gas, start, code, s, blocks)
 
 
 @kernel
@@ -70,10 +71,10 @@ def press_firmly(w, b, mu, x, u, gas, start, s):
 
 
 @kernel
-def _end(w, b, mu, x, u, gas, start, code, s):
+def _end(w, b, mu, x, u, gas, start, code, s, blocks=None):
     """The best is given, and told."""
     a, told = s.acceleration, s.told[0]
-    finish(w, b, mu, x, u, gas, a)
+    finish(w, b, mu, x, u, gas, a, blocks)
     told.sweeps += a.state[0].sweeps
     told.residual = a.state[0].residual
     if code == DIVERGED:

@@ -1,4 +1,4 @@
-"""Which points of cups, partner and ground may touch in a step, as rows (000, 3.2.1)."""
+"""Which points of cups, partner and ground may touch in a step (000, 3.2.1): a detector of contacts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.suction.contacts import Pair, add_bulge_rows, add_ground_rows, add_vertex_rows, make_rows
+from palpo.physics.engine.contacts import make_contacts
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.suction.contacts import Pair, add_bulges, add_ground, add_vertices
 from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
 from palpo.physics.suction.labels import Thresholds
-from palpo.physics.suction.sides import Motion, Side, SoftSide
+from palpo.physics.suction.sides import Side, SoftSide, partner_of
+from palpo.physics.yields.full import Motion
 
 Array = NDArray[np.float64]
 
@@ -24,11 +27,11 @@ class Ground:
 
 
 class ContactSearch:
-    """Gaps of all surfaces, and all rows that could be made of them.
+    """Gaps of all surfaces, and the contacts that could be.
 
-    gaps: of each cup's vertices from the partner, shared with who finds its cavities. Read after `collide`:
-    candidates, at most `capacity`; local, each cup's vertices (n, 3) [m] in the partner's axes. identities:
-    how many lasting numbers there are.
+    gaps: of each cup's vertices from the partner, shared with who finds its cavities. Read after `find`:
+    contacts, at most `capacity`, each with a lasting number, and their handle; local, each cup's vertices
+    (n, 3) [m] in the partner's axes.
     """
 
     def __init__(
@@ -39,14 +42,14 @@ class ContactSearch:
         m = len(partner.local)
         self._gaps, self._partner_gaps = gaps, [make_gaps(m) for _ in cups]
         self._start = np.cumsum([0, *(len(cup.local) + m for cup in cups)])
-        self.identities = int(self._start[-1]) + m
         self._seen = [cup.local.copy() for cup in cups]
         self._way = [0.0 for _ in cups]
-        self.candidates = make_rows(capacity)
+        self.contacts = make_contacts(capacity)
+        self.handle = Handle(self.contacts)
         self.local: list[Array] = []
 
-    def collide(self, mu: Array, free: Motion, h: float) -> None:
-        """Bring gaps and candidates up to date with the bodies; mu (cups,).
+    def find(self, mu: Array, free: Motion, h: float) -> None:
+        """Bring gaps and contacts up to date with the bodies; mu (cups,).
 
         free: the partner's motion in the step of h [s] without contact. What may come together in the step is
         found, however far apart it is: else a body ends it behind what it should have hit.
@@ -56,8 +59,8 @@ class ContactSearch:
             side.place_surface()
         origin, turn = partner.axes
         self.local, world = [], origin + partner.local @ turn.T
-        candidates, number = self.candidates, len(self._cups)
-        candidates.size[:] = 0
+        contacts, met = self.handle, partner_of(partner, len(self._cups), origin)
+        self.contacts.count[0] = 0, 0
         for i, cup in enumerate(self._cups):
             alarm = max(self._limits.alarm, kept + h * _nearing(cup, partner, free, h))
             x = np.ascontiguousarray((cup.local - origin) @ turn)
@@ -66,21 +69,21 @@ class ContactSearch:
             near = choose_points(x, alarm, partner.odometer, gaps)
             measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
             self._ask_partner(i, x, other, alarm)
-            pair = Pair(i, number, mu[i], alarm, kept, turn)
-            add_vertex_rows(
-                gaps, pair, cup.local, cup.nodes, cup.place, partner.nodes, partner.target.surface.triangles,
-                self._start[i], candidates,
+            pair = Pair(i, mu[i], alarm, kept, turn)
+            add_vertices(
+                gaps, pair, cup.local, cup.nodes, cup.place, met, partner.target.surface.triangles,
+                self._start[i], contacts,
             )  # fmt: skip
-            add_bulge_rows(
-                other, gaps, pair, world, cup.nodes, cup.place, partner.nodes, cup.target.surface.triangles,
-                self._start[i] + len(x), candidates,
+            add_bulges(
+                other, gaps, pair, world, cup.nodes, cup.place, met, cup.target.surface.triangles,
+                self._start[i] + len(x), contacts,
             )  # fmt: skip
         if self._ground is not None:
             down = -float(partner.onward(free, h)[:, 1].min())
             alarm = max(self._limits.alarm, kept + h * down)
-            add_ground_rows(
-                world, self._ground.vertices, partner.nodes, self._ground.height, alarm, kept, number,
-                self._ground.mu, self._start[-1], candidates,
+            add_ground(
+                world, self._ground.vertices, met, self._ground.height, alarm, kept, self._ground.mu,
+                self._start[-1], contacts,
             )  # fmt: skip
 
     def _ask_partner(self, i: int, x: Array, gaps: Gaps, alarm: float) -> None:

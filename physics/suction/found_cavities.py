@@ -6,10 +6,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.suction.cavity_rows import Walls
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.sides import Side, SoftSide
 from palpo.physics.suction.tracking import FLAT
+from palpo.physics.yields.full import Motion
+
+
+class Field(NamedTuple):
+    """A number that many points of a cup and of the partner make, a row of the step's problem."""
+
+    cup: int
+    own: Motion
+    """What a unit of it does to the cup, and"""
+    other: Motion
+    """to the partner: also the number's gradient."""
 
 
 class FoundCavities(NamedTuple):
@@ -17,8 +27,8 @@ class FoundCavities(NamedTuple):
 
     cup: NDArray[np.int64]
     """(k,) whose each is."""
-    walls: Walls
-    """What a unit pressure in each does, on its cup and on the partner."""
+    walls: list[Field]
+    """The volume of each: what a unit pressure in it does."""
     identity: NDArray[np.int64]
     """(k,) the same from step to step."""
     flat: NDArray[np.bool_]
@@ -38,7 +48,7 @@ def found_cavities(enclosures: Sequence[Enclosure], cups: Sequence[SoftSide], pa
         for k in enclosure.active:
             cup_of.append(i)
             own = cup.force_of_wall(enclosure.gradient[k] @ turn.T)
-            walls.append((own, partner.force_of_wall(enclosure.partner_gradient[k])))
+            walls.append(Field(i, own, partner.force_of_wall(enclosure.partner_gradient[k])))
             identity.append(tracks.identity[k])
             flat.append(tracks.state[k] == FLAT)
             amount.append(tracks.air[k])

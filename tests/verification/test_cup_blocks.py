@@ -95,15 +95,15 @@ def gripper(whole_rows, steps=70):
     made = build(spec)
     suction = made.suction
     if whole_rows:
-        suction._spans = lambda: np.array([0, int(suction.rows.size[0])])
+        suction.rows.spans = lambda: np.array([0, len(suction.solved)])
     for _ in range(steps):
         for drive in made.drives:
             drive.prepare(suction.time + suction.h)
         suction.step()
     found = suction.r.copy(), suction.pressure.copy(), suction.partner.body.x.copy()
     w, b = suction.problem
-    sprung = suction.springs
-    assert sprung is not None and len(sprung.cup_of) == 3, "the borders of three cups move"
+    sprung = suction.rows.springs
+    assert len(sprung.fields) == 3, "the borders of three cups move"
     suction.close()
     return *found, w.copy(), b.copy()
 

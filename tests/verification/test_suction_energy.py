@@ -12,7 +12,8 @@ from palpo.physics.mesh.generate import box_surface
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.sides import RigidSide
-from palpo.physics.systems.suction.step import PARTING, Suction
+from palpo.physics.systems.suction.rows import PARTING
+from palpo.physics.systems.suction.step import Suction
 from tests.verification.test_suction_step import (
     AIR,
     LIMITS,

@@ -74,7 +74,7 @@ class SuctionVisual(Frames):
             if isinstance(told.drive, FigureDrive):
                 self._add_figure(i, add)
         super().__init__(
-            np.vstack(points), len(built.suction.candidates.gap),
+            np.vstack(points), len(built.suction.contacts.gap),
             patches=sum(len(e.cavities.triangles) for e in built.suction.enclosures),
         )  # fmt: skip
         self.geometry = make_geometry(drawables, self.vertices)
@@ -113,13 +113,13 @@ class SuctionVisual(Frames):
     def look(self) -> None:
         """Take down the step that has just ended."""
         s = self._suction
-        rows, n = s.rows, int(s.rows.size[0])
-        force = s.r[: 3 * n].reshape(n, 3)
-        slides = np.linalg.norm(force[:, 1:], axis=1) >= SLIPPING * rows.mu[:n] * force[:, 0]
+        contacts, solved = s.contacts, s.solved
+        force = s.r.reshape(-1, 3)
+        slides = np.linalg.norm(force[:, 1:], axis=1) >= SLIPPING * contacts.mu[solved] * force[:, 0]
         status = np.where(force[:, 0] <= 0.0, OPEN, np.where(slides, SLIP, STICK))
         touching = status != OPEN
-        world = np.einsum("kij,ki->kj", rows.axes[:n], force)
-        self._contacts = rows.point[:n][touching].copy(), world[touching], status[touching].astype(np.int64)
+        world = contacts.force[solved[touching]]
+        self._contacts = s.rows.places()[touching], world, status[touching].astype(np.int64)
         self._time = s.time
         self._force = -s.hold[0, :3].copy() if s.cups[0].body.handle is not None else np.full(3, np.nan)
         for cup, where in zip(s.cups, self._cups, strict=True):

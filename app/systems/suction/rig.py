@@ -120,7 +120,7 @@ class SuctionRig(PlainRig):
                 enclosure.seal = seal_on(spec, soft.material)
         if isinstance(gas, ActiveGas) and not gas.table:
             suction.gauge = gas.gauge
-        suction.solver.stop = Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps)
+        suction.take_stop(Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps))
         for side in suction.sides:
             if isinstance(side, SoftSide | RigidSide):
                 side.body.gravity[:] = spec.gravity
@@ -140,7 +140,7 @@ class SuctionRig(PlainRig):
         (w, b), n = suction.problem, len(suction.problem[1]) - suction.cavity_count
         if n == 0:
             raise no_contact("step")
-        return ContactProblem(w[:n, :n].copy(), b[:n].copy(), suction.rows.mu[: n // 3].copy())
+        return ContactProblem(w[:n, :n].copy(), b[:n].copy(), suction.contacts.mu[suction.solved])
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""

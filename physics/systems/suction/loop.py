@@ -21,8 +21,6 @@ from palpo.physics.exchange.buffer import acquire, publish, published_count, tak
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.math3 import quat_difference
-from palpo.physics.suction.cavity_rows import Walls
-from palpo.physics.suction.contacts import LOST
 from palpo.physics.systems.suction.condensed import Floats, HeldProblem, couple, fill_frame, grouped
 from palpo.physics.systems.suction.drives import Drive
 from palpo.physics.systems.suction.servo import SuctionServo
@@ -72,64 +70,38 @@ class Hand:
         suction.detect()
         suction.free = rest
         w, b = suction.assemble()
-        rows, k = suction.rows, suction.cavity_count
-        count = (len(b) - k) // 3
-        n = 3 * count
-        momentum, carried = self._momentum(way, n), self._carried(n)
+        k, contacts, rows = suction.cavity_count, suction.contacts, suction.rows
+        added = sum(rows.moved(motion, i, h) for i, motion in enumerate(way))
+        twists = np.moveaxis(self.body.carried, 2, 0)
+        carried = np.stack(
+            [rows.moved(np.ascontiguousarray(twist), self.cup, 1.0) for twist in twists], axis=1
+        )
+        m = len(b)
+        momentum, turned = added[:m], carried[:m]
         stiffness, load_momentum = _symmetric(self.body.handle_mass) / h**2, moving - load
-        springs = suction.springs
-        if springs is not None:
-            grown = springs.grown(way, h), self._by_twist(springs.cup_of, springs.pulls)
+        springs = rows.springs
+        if springs.fields:
+            grown = added[m:], carried[m:]
             more, pull, drawn = springs.held(*grown)
-            momentum, carried = momentum - springs.passed_on(grown[0]), carried - springs.passed_on(grown[1])
+            momentum, turned = momentum - springs.passed_on(grown[0]), turned - springs.passed_on(grown[1])
             stiffness, load, load_momentum = stiffness + more, load + pull, load_momentum + drawn
         return HeldProblem(
             w=w,
             b=b,
             momentum=momentum,
-            rows=carried,
+            rows=turned,
             stiffness=stiffness,
             load=load,
             load_momentum=load_momentum,
-            mu=rows.mu[:count].copy(),
-            points=rows.point[:count].copy(),
-            axes=rows.axes[:count].copy(),
-            start=suction.remembered(),
+            mu=contacts.mu[rows.solved],
+            points=rows.places(),
+            axes=contacts.frame[rows.solved],
+            start=rows.remembered(),
             active=np.full(k, suction.gauge is not None),
             pressure=suction.pressure.copy(),
             amount=suction.supplied(),
             seeping=suction.seeping(),
         )
-
-    def _momentum(self, way: list, n: int) -> Floats:
-        """What start velocities add to gaps and volumes: h H of the motions `way`."""
-        suction, h = self.suction, self.suction.h
-        out = np.zeros(n + suction.cavity_count)
-        for side, motion in zip(suction.sides, way, strict=True):
-            side.add_displacement(motion, h, out[:n])
-        for j, (own, other) in enumerate(suction.walls):
-            shares = (own * way[suction.cavity_cup[j]]).sum() + (other * way[-1]).sum()
-            out[n + j] = h * float(shares)
-        return out
-
-    def _carried(self, n: int) -> Floats:
-        """What a twist of the handle adds to gaps and volumes, (n + k, 6)."""
-        suction, carried = self.suction, self.body.carried
-        out = np.zeros((n + suction.cavity_count, 6))
-        for a in range(6):
-            column, motion = np.zeros(n), np.ascontiguousarray(carried[:, :, a])
-            suction.cups[self.cup].add_displacement(motion, 1.0, column)
-            out[:n, a] = column
-        out[n:] = self._by_twist(suction.cavity_cup, suction.walls)
-        return out
-
-    def _by_twist(self, cup_of: Sequence[int] | NDArray[np.int64], walls: Walls) -> Floats:
-        """What a twist of the handle adds (k, 6) to what these rows of the cups measure."""
-        out = np.zeros((len(walls), 6))
-        for j, (own, _) in enumerate(walls):
-            if cup_of[j] == self.cup:
-                out[j] = np.einsum("nia,ni->a", self.body.carried, own)
-        return out
 
     def complete(self, target: Floats, target_q: Floats) -> None:
         """End the step with the hand at this pose: position (3,) [m], orientation (4,)."""
@@ -226,7 +198,7 @@ class SuctionLoop:
                 self.watch()
         else:
             self._begin_held(self.hand, slot)
-        self.lost_slots = int(suction.candidates.size[LOST])
+        self.lost_slots = int(suction.contacts.count["lost"][0])
 
     def _begin_held(self, hand: Hand, slot: int) -> None:
         state, start = self.servo.state, perf_counter()

@@ -12,13 +12,14 @@ and not of the free motion as in the thesis: without the pressure that holds it 
 every seal would be lost before the solution could keep it. Gaps and volumes of the end follow from the free
 motion linearly, b_c = gap + h H_c v_free and V_free = V + h H_p v_free.
 
-Only rows that may matter are made: those whose gap the free motion all but closes, or that carried a force.
-If the solution then closes another one, its row is added and the problem solved again.
+Contacts, their memory and the solver are the engine's, and bodies answer its stages
+(palpo.physics.systems.suction.rows). Only contacts that may matter are solved for: those whose gap the free
+motion all but closes, or that carried a force. If the solution then closes another one, it joins them and the
+problem is solved again.
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from time import perf_counter
 from typing import TypeVar
 
@@ -26,19 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import Stop
+from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.engine.pressing import press
+from palpo.physics.engine.solve import make_solver, open_step
 from palpo.physics.errors import InputError
-from palpo.physics.suction.border_springs import BorderSprings, joined_blocks, springs_under_suction
-from palpo.physics.suction.cavity_rows import Walls, fill_cavity_rows, seeped, seeping
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.port import SOLVE_DIVERGED
+from palpo.physics.suction.border_springs import springs_under_suction
+from palpo.physics.suction.cavity_rows import seeped, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
-from palpo.physics.suction.contacts import (
-    COUNT,
-    keep_rows,
-    make_rows,
-    pressing,
-    recall_forces,
-    remember_forces,
-)
-from palpo.physics.suction.cup_blocks import CupBlocks, whole
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.enclosure import enclosure_of
 from palpo.physics.suction.found_cavities import FoundCavities, found_cavities
@@ -46,24 +43,23 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import make_gas
-from palpo.physics.suction.pressure_solver import PressureSolver
-from palpo.physics.suction.sides import Motion, Side, SoftSide
+from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.systems.suction.rows import StepRows
+from palpo.physics.yields.full import Motion
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
 """Columns of `Suction.times`."""
+
+FREE_MOTION, COLLISION, CAVITIES, CONSTRAINTS, SOLUTION, CORRECTION = range(6)
 
 HISTORY = 4096
 """Steps whose times and counts are kept."""
 
 ROUNDS = 4
-"""Most solutions in a step, each with the rows that the one before was found to lack."""
-
-PARTING = 0.05
-"""How fast [m/s] bodies that overlap come apart. Undone in one step, an overlap of a long step would become
-a speed of it over h in a short one, at the expense of nothing: this one lifts a body by 0.13 mm."""
+"""Most solutions in a step, each with the contacts that the one before was found to lack."""
 
 SLACK = 0.01
-"""How far a gap without a row may close beyond the contact distance, over that distance."""
+"""How far a contact that is not solved for may close beyond the contact distance, over that distance."""
 
 STOP = Stop(1e-6, 300)
 
@@ -74,16 +70,17 @@ T = TypeVar("T")
 class Suction:
     """Cups against one partner: `step` advances all by h [s].
 
-    partner: a side of physics/suction/sides.py, made with the same `capacity`, the most rows. exact: borders
-    on the iso-line. stop, accelerated: of the `solver`.
+    partner: a side of physics/suction/sides.py, made with the same `capacity`, the most contacts. exact:
+    borders on the iso-line. stop: see `take_stop`. accelerated: whether sweeps are extrapolated.
 
     Written from outside between steps: gauge [Pa], pressure given against the atmosphere, None where the air
     is shut in; pumped, the pump that all cups share, or None; mu (cups,); handles and loads of the bodies.
-    Read after a step: rows and their forces r (3 c,) [N]; of `cavity_count` cavities cavity_cup, pressure
-    [Pa], volume [m3], amount [mol], identity and flat, each (k,); hold (cups, 6) [N, N m]: wrench on each
-    driven handle; diverged, how many solutions did: of them the forces of the least residual were kept, but
-    the pressures and the air of the step's start; problem; times (HISTORY, 6) [s] and counts (HISTORY, 4),
-    rows, candidates, sweeps and rounds, of step i at i % HISTORY.
+    Read after a step: contacts, those of the engine, of which `solved` (m,) were solved for, with forces r
+    (3 m,) [N]; of `cavity_count` cavities cavity_cup, pressure [Pa], volume [m3], amount [mol], identity and
+    flat, each (k,); hold (cups, 6) [N, N m]: wrench on each driven handle; diverged, how many solutions did:
+    of them the forces of the least residual were kept, but the pressures and the air of the step's start;
+    problem; times (HISTORY, 6) [s] and counts (HISTORY, 4), contacts solved for and found, sweeps and rounds,
+    of step i at i % HISTORY.
 
     Who has to know a step's problem before its loads are known calls its halves: `detect` and `settle`, each
     after `move_freely`; `assemble` between them.
@@ -110,28 +107,31 @@ class Suction:
         self.enclosures = [
             enclosure_of(cup, spec, partner, limits, exact) for cup, spec in zip(self.cups, cups, strict=True)
         ]
-        self._search = ContactSearch(
-            self.cups, partner, limits, ground, [e.gaps for e in self.enclosures], capacity
-        )
-        self._memory = np.zeros((self._search.identities, 3))
+        gaps = [enclosure.gaps for enclosure in self.enclosures]
+        self._search = ContactSearch(self.cups, partner, limits, ground, gaps, capacity)
+        self.contacts = self._search.contacts
+        cavities = sum(len(e.volume) for e in self.enclosures)
+        self.rows = StepRows(self.sides, self._search, capacity, cavities, self._side_by_side)
         self._pressing = [np.zeros(len(cup.local)) for cup in self.cups]
-        self.candidates, self.rows = self._search.candidates, make_rows(capacity)
-        most = 3 * capacity + sum(len(e.volume) for e in self.enclosures)
-        self._w, self._b = np.zeros(most * most), np.zeros(most)
-        self.solver = PressureSolver(capacity, most - 3 * capacity, stop, accelerated)
+        self._x, self._u = np.zeros((2, 3 * capacity + cavities))
+        self.solver, self._accelerated = make_solver(capacity + -(-cavities // 3)), accelerated
+        self._solver, self._start = Handle(self.solver), np.zeros((2, cavities))
+        self.take_stop(stop)
         self.steps, self.time, self.diverged = 0, 0.0, 0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
+        self._since = 0.0
         self.r, self.hold, self.free = np.zeros(0), np.zeros((len(cups), 6)), list[Motion]()
-        self._yields: Walls = []
-        self._problem = np.zeros((0, 0)), np.zeros(0)
-        self._blocks: CupBlocks | None = None
-        self.springs: BorderSprings | None = None
         self._lines: Lines | None = None
         self._forget_cavities()
 
     def close(self) -> None:
         """End the worker threads."""
         self._pool.shutdown()
+
+    def take_stop(self, stop: Stop) -> None:
+        """The next solutions end at this residual, or after so many sweeps."""
+        settings = self.solver.settings
+        settings["tolerance"], settings["sweeps"] = stop.tolerance, stop.max_iterations
 
     def take_step(self, h: float) -> None:
         """The next steps are of h [s]; only between two of them."""
@@ -144,53 +144,53 @@ class Suction:
 
     def step(self) -> None:
         """One step of h. Raises FloatingPointError when a state is no longer finite."""
-        marks = [perf_counter()]
         self.move_freely()
-        marks.append(perf_counter())
-        self.detect(marks)
-        self.settle(marks)
-
-    def detect(self, marks: list[float] | None = None) -> None:
-        """Collision and cavities at the present state, after `move_freely`: how far gaps are looked for.
-
-        marks: gets the times at which both end.
-        """
-        for stage in (lambda: self._search.collide(self.mu, self.free[-1], self.h), self._find_cavities):
-            stage()
-            if marks is not None:
-                marks.append(perf_counter())
-
-    def settle(self, marks: Sequence[float] = (0.0, 0.0, 0.0, 0.0)) -> None:
-        """Constraints, solution, correction, after `move_freely` and `detect`, in whichever order.
-
-        marks: times at which the stages before began and ended. Raises FloatingPointError as `step`.
-        """
-        spent = np.zeros(3)
-        began = perf_counter()
-        self._choose_rows()
-        spent[0] = perf_counter() - began
-        for rounds in range(1, ROUNDS + 1):
-            began = perf_counter()
-            w, b = self._constrain()
-            constrained = perf_counter()
-            self._solve(w, b)
-            solved = perf_counter()
-            complete = self._correct() or rounds == ROUNDS
-            spent += np.diff([began, constrained, solved, perf_counter()])
-            if complete:
-                break
-        began = perf_counter()
-        self._finish()
-        spent[2] += perf_counter() - began
-        k = self.steps % HISTORY
-        self.times[k, :3], self.times[k, 3:] = np.diff(marks), spent
-        self.counts[k] = self.rows.size[COUNT], self.candidates.size[COUNT], self.solver.sweeps, rounds
-        self.steps += 1
-        self.time += self.h
+        self.detect()
+        self.settle()
 
     def move_freely(self) -> None:
         """The motion of all bodies without contact and pressure, `free`, under their present loads."""
+        self._since = perf_counter()
         self.free = self._side_by_side(lambda i: self.sides[i].free_motion(self.h))
+        self._note(FREE_MOTION)
+
+    def detect(self) -> None:
+        """Collision and cavities at the present state, after `move_freely`: how far gaps are looked for."""
+        self._since = perf_counter()
+        self._search.find(self.mu, self.free[-1], self.h)
+        self._note(COLLISION)
+        self._find_cavities()
+        self._note(CAVITIES)
+
+    def settle(self) -> None:
+        """Constraints, solution, correction, after `move_freely` and `detect`, in whichever order.
+
+        Raises FloatingPointError as `step`.
+        """
+        self._since = perf_counter()
+        self._set_rows()
+        for rounds in range(1, ROUNDS + 1):
+            self.rows.assemble(self.h)
+            self._note(CONSTRAINTS)
+            self._solve()
+            self._note(SOLUTION)
+            complete = self._respond() or rounds == ROUNDS
+            self._note(CORRECTION)
+            if complete:
+                break
+        self._finish()
+        self._note(CORRECTION)
+        sweeps = int(self.solver.told["sweeps"][0])
+        self.counts[self.steps % HISTORY] = len(self.rows.solved), self.rows.count, sweeps, rounds
+        self.steps += 1
+        self.time += self.h
+        self.times[self.steps % HISTORY] = 0.0
+
+    def _note(self, stage: int) -> None:
+        """That stage of the step took the time since the last one."""
+        now = perf_counter()
+        self.times[self.steps % HISTORY, stage] += now - self._since
+        self._since = now
 
     def _side_by_side(self, work: Callable[[int], T], count: int | None = None) -> list[T]:
         """work(i) of the first `count` sides, or of all, on two threads where two have much to do."""
@@ -230,141 +230,65 @@ class Suction:
             return self.amount.copy()
         return np.asarray(self.amount + self._lines.amount / self.air.rt)
 
-    def _choose_rows(self) -> None:
-        """What the walls yield, and the offsets of all candidates.
-
-        Wanted at first: what free motion all but closes, or carried a force.
-        """
-        owns = self._side_by_side(self._own_yields, len(self.cups))
-        others = [self.partner.respond(other, self.h) for _, other in self.walls]
-        self._yields = list(zip([y for yields in owns for y in yields], others, strict=True))
-        self.springs = springs_under_suction(
-            self.enclosures, self.pressure - self.air.atmosphere, self.cups, self.partner, self.h
-        )
-        candidates, n = self.candidates, int(self.candidates.size[COUNT])
-        self._offset = np.zeros(3 * n)
-        for number, side in enumerate(self.sides):
-            side.take_rows(candidates, number)
-            side.add_displacement(self.free[number], self.h, self._offset)
-        self._offset[::3] += np.maximum(candidates.gap[:n], -PARTING * self.h)
-        held = self._memory[candidates.identity[:n]].any(axis=1)
-        self._wanted = held | (self._offset[::3] < self.limits.sealing)
-
-    def _own_yields(self, i: int) -> list[Motion]:
-        """What the walls of cup i yield to a unit pressure in each of its cavities."""
-        own = [wall for j, (wall, _) in enumerate(self.walls) if self.cavity_cup[j] == i]
-        return [self.cups[i].respond(wall, self.h) for wall in own]
-
-    def _constrain(self) -> tuple[Array, Array]:
-        """W and b of the wanted rows and of the cavities, in memory that the next ones share."""
-        h, rows, k = self.h, self.rows, self.cavity_count
-        keep_rows(self.candidates, self._wanted, rows)
-        n = 3 * int(rows.size[COUNT])
-        size = n + k
-        w = self._w[: size * size].reshape(size, size)
-        span = self._spans()
-        for first, past in pairwise((3 * span).tolist()):
-            w[first:past, first:past] = 0.0
-        w[n:], w[:, n:] = 0.0, 0.0
-        b = self._b[:size]
-        b[:n] = self._offset.reshape(-1, 3)[self._wanted].ravel()
-        for number, side in enumerate(self.sides):
-            side.take_rows(rows, number)
-        self._side_by_side(lambda i: self.sides[i].find_compliance(h))
-        for side in self.sides:
-            side.add_compliance(w, span)
-        fill_cavity_rows(
-            w, b, self.cavity_cup, self.walls, self._yields, self.start_volume, self.sides, self.free, h
-        )
-        if self.springs is not None:
-            self.springs.take_out(w, b, self.walls, self.cavity_cup, self.sides, self.free, h, span)
-        self._blocks = joined_blocks(span, self.partner, self.springs, h) if len(span) > 2 and n else None
-        self._problem = w, b
-        return w, b
-
-    def _spans(self) -> NDArray[np.int64]:
-        """Where the rows of each cup begin, and of the ground: blocks that only a partner's six motions join.
-
-        A soft partner joins them in more ways: then all rows are one block.
-        """
-        n = int(self.rows.size[COUNT])
-        if len(self.cups) == 1 or isinstance(self.partner, SoftSide):
-            return np.array([0, n])
-        return np.searchsorted(self.rows.body[:n, 0], np.arange(len(self.cups) + 2)).astype(np.int64)
-
-    @property
-    def problem(self) -> tuple[Array, Array]:
-        """The last W and b, of the rows and then of the cavities."""
-        w, b = self._problem
-        return (w, b) if self._blocks is None else (whole(w, self._blocks), b)
+    def _set_rows(self) -> None:
+        """The rows of all contacts and cavities, and which contacts to solve for at first."""
+        gauge = self.pressure - self.air.atmosphere
+        springs = springs_under_suction(self.enclosures, gauge, self.cups, self.partner)
+        self.rows.set(self.walls, self.start_volume, springs, self.free, self.h)
+        self.rows.choose(self.limits.sealing)
 
     def assemble(self) -> tuple[Array, Array]:
-        """W and b of all candidates, which become the rows, and of the cavities; copies of them."""
-        self._choose_rows()
-        self._wanted[:] = True
-        self._constrain()
+        """W and b of all contacts, which are those to solve for, and of the cavities; copies of them."""
+        self._set_rows()
+        self.rows.inside[:] = True
+        self.rows.assemble(self.h)
         w, b = self.problem
         return w.copy(), b.copy()
 
-    def remembered(self) -> Array:
-        """Forces (3 c,) [N] of the last step on the present rows, 0 on those that are new."""
-        r = np.zeros(3 * int(self.rows.size[COUNT]))
-        recall_forces(self.rows, self._memory, r)
-        return r
+    @property
+    def problem(self) -> tuple[Array, Array]:
+        """The last W and b, of the contacts and then of the cavities."""
+        return self.rows.whole()
 
-    def _solve(self, w: Array, b: Array) -> None:
-        """Contacts, friction and gas laws."""
-        given = np.full(self.cavity_count, self.gauge is not None)
+    @property
+    def solved(self) -> NDArray[np.int64]:
+        """Numbers of the contacts that the last problem was of, shape (m,)."""
+        return self.rows.solved
+
+    def _solve(self) -> None:
+        """Contacts, friction and gas laws together."""
+        rows, given = self.rows, np.full(self.cavity_count, self.gauge is not None)
+        w, b, mu = rows.w, rows.b, self.contacts.mu[rows.solved]
         gas = make_gas(self.air, self.supplied(), self.pressure, given, self.seeping())
-        mu = self.rows.mu[: self.rows.size[COUNT]]
-        self.r, converging = self.solver.solve(w, b, mu, self.remembered(), gas, self._blocks)
-        if not converging:
+        n, x, u = 3 * len(mu), self._x[: len(b)], self._u[: len(b)]
+        start = self._start[:, : len(given)]
+        x[:n] = rows.remembered()
+        project_cones(mu, x[:n])
+        told = self.solver.told
+        open_step(self._solver)
+        told["tolerance"] = self.solver.settings["tolerance"]
+        press(w, b, mu, x, u, gas, start, self._solver, self._accelerated, rows.blocks)
+        if told["flags"][0] & SOLVE_DIVERGED:
             # its pressures mean nothing, and air that it let out would be lost for good
             self.diverged += 1
             gas.pressure[:], gas.volume[:], gas.amount[:] = self.pressure, self.start_volume, self.amount
-        self._gas = gas
-        remember_forces(self.rows, self.r, self._memory)
+        self._gas, self.r = gas, x[:n].copy()
+        rows.keep(self.r)
 
-    def _correct(self) -> bool:
-        """The motion with all forces; False where it closes a gap that had no row, which then is wanted."""
-        h, candidates = self.h, self.candidates
-        gauge = self._gas.pressure - self.air.atmosphere
-        pulled = list(zip(self.cavity_cup, gauge, self.walls, strict=True))
-        if self.springs is not None:
-            pulls = self.springs.forces(np.concatenate([self.r, gauge]))
-            pulled += zip(self.springs.cup_of, pulls, self.springs.pulls, strict=True)
-
-        def motion(number: int) -> Motion:
-            side = self.sides[number]
-            force = side.force_of_rows(self.r)
-            for cup, pull, (own, other) in pulled:
-                if number == len(self.cups):
-                    force = force + pull * other
-                elif number == cup:
-                    force = force + pull * own
-            return side.respond(force, h)
-
-        self._motion = self._side_by_side(motion)
-        if self._wanted.all():
-            complete = True
-        else:
-            end = self._offset.copy()
-            for number, side in enumerate(self.sides):
-                side.take_rows(candidates, number)
-                side.add_displacement(self._motion[number], h, end)
-            lacking = ~self._wanted & (end[::3] < -max(SLACK * self.limits.contact, 1e-7))
-            self._wanted = self._wanted | lacking
-            complete = not lacking.any()
-        return complete
+    def _respond(self) -> bool:
+        """The motion with all forces; False where it closes contacts not solved for, which then are."""
+        x = np.concatenate([self.r, self._gas.pressure - self.air.atmosphere])
+        self._motion = self.rows.push(x, self.h)
+        return not self.rows.admit(self._motion, self.h, max(SLACK * self.limits.contact, 1e-7))
 
     def _finish(self) -> None:
-        """Move the bodies and keep the air."""
-        h = self.h
-        before = self.amount
+        """Move the bodies, remember the contacts and keep the air."""
+        h, before = self.h, self.amount
         self.pressure, self.volume, self.amount = self._gas.pressure, self._gas.volume, self._gas.amount
         self._keep_air()
+        self.rows.remember(self._u)
         for i, cup in enumerate(self.cups):
-            self._pressing[i][:] = pressing(self.rows, self.r, i, len(self.cups), len(cup.body.x))[cup.nodes]
+            self._pressing[i][:] = self.rows.pressing(self.r, i)[cup.nodes]
         if self.pumped is not None and self._lines is not None:
             gained = (self.amount - before) * self.air.rt
             lost = seeped(self.enclosures, self.pressure, self.air.atmosphere, h)
@@ -389,7 +313,7 @@ class Suction:
 
     def _forget_cavities(self) -> None:
         self._take_cavities(found_cavities((), (), self.partner))
-        self._yields, self.springs, self.pressure = [], None, np.zeros(0)
+        self.pressure = np.zeros(0)
 
     def _take_cavities(self, found: FoundCavities) -> None:
         """Those of the step, with the air and the volumes with which it begins."""

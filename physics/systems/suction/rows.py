@@ -1,0 +1,206 @@
+"""The rows of a step of suction cups: contacts, cavities and borders, and how they yield (000, 3.3.3).
+
+Contacts are the engine's (palpo.physics.engine.contacts and memory), three rows each. *Fields* follow, rows
+of many points: the volumes of the cavities, then the areas of the borders under suction, springs that are
+eliminated before the rest is solved (palpo.physics.suction.border_springs). With x the forces [N], gauge
+pressures [Pa] and pulls of the springs,
+
+    u = b + W x,    b = g + h H v_free,    W = sum_b h^2 H_b A_b^-1 H_b^T
+
+and each body supplies its part of both (palpo.physics.yields.full). W is made of the contacts that are
+*solved* for alone.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.engine.memory import make_memory
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
+from palpo.physics.suction.contact_search import ContactSearch
+from palpo.physics.suction.contacts import (
+    add_pressing,
+    forces_in_frames,
+    keep_forces,
+    recall_all,
+    remember_all,
+)
+from palpo.physics.suction.cup_blocks import CupBlocks, whole
+from palpo.physics.suction.found_cavities import Field
+from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.yields.full import Motion
+
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+"""The axes in which contacts are remembered: the world's."""
+
+PARTING = 0.05
+"""How fast [m/s] bodies that overlap come apart. Undone in one step, an overlap of a long step would become
+a speed of it over h in a short one, at the expense of nothing: this one lifts a body by 0.13 mm."""
+
+Array = NDArray[np.float64]
+Each = Callable[[Callable[[int], Any]], list[Any]]
+"""Calls a function with the number of each side, and gives back what it returns."""
+
+
+class StepRows:
+    """Rows of up to `capacity` contacts and `cavities` of cups and, the last of the sides, their partner.
+
+    search: whose contacts they are. each: how sides are asked.
+
+    Read after `assemble`: solved (m,), numbers of the contacts solved for; w (3 m + k, 3 m + k) and b of
+    these and of the cavities, and blocks, where w is whole only within each of them. After `set`: springs,
+    fields (f,), the count n of contacts, and b_all (3 n + f,), b of all of these.
+    """
+
+    def __init__(
+        self, sides: Sequence[Side], search: ContactSearch, capacity: int, cavities: int, each: Each
+    ) -> None:
+        self._sides, self._cups, self._partner = sides, sides[:-1], sides[-1]
+        self._contacts, self._found, self._each = search.contacts, search.handle, each
+        self._memory = Handle(make_memory(capacity))
+        self._every, self.inside = np.arange(capacity), np.zeros(capacity, np.bool_)
+        self._room = np.zeros((3 * capacity + cavities) ** 2)
+        self.fields: list[Field] = []
+        self.springs = BorderSprings((), np.zeros(0))
+        self.count = 0
+        self.solved, self.b_all = self._every[:0], np.zeros(0)
+        self.w, self.b = np.zeros((0, 0)), np.zeros(0)
+        self.blocks: CupBlocks | None = None
+
+    def set(
+        self, walls: Sequence[Field], volume: Array, springs: BorderSprings, free: Sequence[Motion], h: float
+    ) -> None:
+        """The rows of all contacts and fields, and what the free motion of the sides makes of them.
+
+        walls, volume (k,): of the cavities, [m3] at the step's start.
+        """
+        self.count = n = int(self._contacts.count["found"][0])
+        k = len(walls)
+        self.springs, self.fields = springs, [*walls, *springs.fields]
+
+        def take(i: int) -> None:
+            side, cup = self._sides[i], i < len(self._cups)
+            side.points.take(self._found, self._every[:n], i)
+            shares = [(f.own if f.cup == i else None) if cup else f.other for f in self.fields]
+            side.take_fields(shares, h)
+
+        self._each(take)
+        recall_all(self._memory, self._found, UPRIGHT, h)
+        self.b_all = self.moved_all(free, h)
+        self.b_all[: 3 * n : 3] += np.maximum(self._contacts.gap[:n], -PARTING * h)
+        self.b_all[3 * n : 3 * n + k] += volume
+
+    def choose(self, near: float) -> None:
+        """Solve for the contacts that free motion brings nearer than that [m], or that carried a force."""
+        n = self.count
+        held = self._contacts.force[:n].any(axis=1)
+        self.inside[:n] = held | (self.b_all[: 3 * n : 3] < near)
+
+    def admit(self, motions: Sequence[Motion], h: float, depth: float) -> bool:
+        """Solve for those, too, that motions under the forces found close by more than `depth` [m].
+
+        Whether there are some.
+        """
+        inside, n = self.inside[: self.count], 3 * self.count
+        if inside.all():
+            return False
+        end = self.b_all[:n:3] + self.moved_all(motions, h)[:n:3]
+        lacking = ~inside & (end < -depth)
+        inside |= lacking
+        return bool(lacking.any())
+
+    def moved_all(self, motions: Sequence[Motion], h: float) -> Array:
+        """h H v (3 n + f,): what motions of the sides do to all contacts and fields."""
+        out = np.zeros(3 * self.count + len(self.fields))
+        for side, motion in zip(self._sides, motions, strict=True):
+            side.displacement(side.points, motion, h, out)
+        return out
+
+    def moved(self, motion: Motion, number: int, h: float) -> Array:
+        """h H v (3 m + f,): what a motion of that side does to the contacts solved for and to all fields."""
+        out = np.zeros(3 * len(self.solved) + len(self.fields))
+        side = self._sides[number]
+        side.displacement(side.part, motion, h, out)
+        return out
+
+    def assemble(self, h: float) -> None:
+        """W and b of the contacts inside and of the cavities, in memory that the next ones share."""
+        found, f = self.count, len(self.fields)
+        k = f - len(self.springs.fields)
+        self.solved = np.flatnonzero(self.inside[:found])
+        n, span = 3 * len(self.solved), self.spans()
+        size = n + k
+        w = self._room[: size * size].reshape(size, size)
+        for first, past in pairwise((3 * span).tolist()):
+            w[first:past, first:past] = 0.0
+        b = np.concatenate(
+            [self.b_all[: 3 * found].reshape(-1, 3)[self.solved].ravel(), self.b_all[3 * found :]]
+        )
+        for number, side in enumerate(self._sides):
+            side.part = side.points
+            if len(self.solved) < found:
+                side.part = side.fewer
+                side.part.take(self._found, self.solved, number)
+        self._each(lambda i: self._sides[i].find_yields(h))
+        lines = np.zeros((f, n + f))
+        for cup in self._cups:
+            cup.add_yields(w, lines, span)
+        own = lines[k:, :n].copy()
+        self._partner.add_yields(w, lines, span)
+        # the last bits of a product depend on its order
+        lines[:, n:] = 0.5 * (lines[:, n:] + lines[:, n:].T)
+        w[n:], w[:n, n:] = lines[:k, :size], lines[:k, :n].T
+        self.w, self.b = w, b[:size]
+        self.springs.take_out(w, self.b, lines[k:], b[size:], span)
+        self.blocks = joined_blocks(span, self._partner, self.springs, own) if len(span) > 2 and n else None
+
+    def spans(self) -> NDArray[np.int64]:
+        """Where the contacts of each cup begin, and of the ground: blocks that only a partner's motions join.
+
+        A soft partner joins them in more than six ways: then all contacts are one block.
+        """
+        if len(self._cups) == 1 or isinstance(self._partner, SoftSide):
+            return np.array([0, len(self.solved)])
+        first = self._contacts.body[self.solved, 0]
+        return np.searchsorted(first, np.arange(len(self._cups) + 2)).astype(np.int64)
+
+    def whole(self) -> tuple[Array, Array]:
+        """W, also between blocks, and b."""
+        return (self.w if self.blocks is None else whole(self.w, self.blocks)), self.b
+
+    def remembered(self) -> Array:
+        """Forces (3 m,) [N] of the last solution on the contacts solved for, 0 on those that are new."""
+        r = np.zeros(3 * len(self.solved))
+        forces_in_frames(self._found, self.solved, r)
+        return r
+
+    def keep(self, r: Array) -> None:
+        """The forces (3 m,) [N] of a solution."""
+        keep_forces(self._found, self.solved, r)
+
+    def remember(self, u: Array) -> None:
+        """The step ends with these gaps and slips (3 m,) [m]."""
+        remember_all(self._memory, self._found, self.solved, u, UPRIGHT)
+
+    def push(self, x: Array, h: float) -> list[Motion]:
+        """The motions of the sides by a solution x (3 m + k,) [N], [Pa]."""
+        pushed = np.concatenate([x, self.springs.forces(x)])
+        return self._each(lambda i: self._sides[i].respond(self._sides[i].push(pushed), h))
+
+    def pressing(self, r: Array, cup: int) -> Array:
+        """How hard each node of a cup presses on the partner (n,) [N] under forces r (3 m,) [N]."""
+        side = self._cups[cup]
+        assert isinstance(side, SoftSide)
+        out = np.zeros(len(side.body.x))
+        add_pressing(self._found, self.solved, r, cup, len(self._cups), out)
+        return out
+
+    def places(self) -> Array:
+        """Where the contacts solved for touch the partner [m], shape (m, 3)."""
+        c, k = self._contacts, self.solved
+        side = (c.body[k, 1] == len(self._cups)).astype(np.int64)
+        return self._partner.places(c.slots[k, side], c.weights[k, side], c.arm[k, side])
