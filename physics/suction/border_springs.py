@@ -60,8 +60,9 @@ class BorderSprings:
 
     def __init__(self, fields: Sequence[Field], give: Array) -> None:
         self.fields, self._give = fields, give
-        s = len(fields)
-        self._factor, self._half, self._offset = np.zeros((s, s)), np.zeros((0, s)), np.zeros(s)
+        self._factor: Array = np.zeros((0, 0))
+        self._half: Array = np.zeros((0, 0))
+        self._offset: Array = np.zeros(0)
 
     def take_out(self, w: Array, b: Array, lines: Array, grown: Array, span: NDArray[np.int64]) -> None:
         """Change w (n + k, n + k) and b (n + k,) as the module says.

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from palpo.physics.kernels import kernel
 
-COUNT, VERTICES, TRIANGLES, CLAMPED, LOST = 0, 1, 2, 3, 4
-"""Entries of `Cavities.size`."""
+CAVITY_COUNT = np.dtype(
+    [("found", np.int64), ("vertices", np.int64), ("triangles", np.int64), ("clamped", np.int64),
+     ("lost", np.int64)]
+)  # fmt: skip
+"""Cavities, their vertices and triangles; volumes clamped to 0; cavities lost for room."""
 
 WALL_A, WALL_B, RIBBON, RIBBON_AGAIN, END = 0, 1, 2, 3, 4
 """Columns of `Cavities.span`: where a cavity's walls and ribbons begin, and where it ends."""
@@ -23,7 +26,7 @@ WALL_A, WALL_B, RIBBON, RIBBON_AGAIN, END = 0, 1, 2, 3, 4
 class Cavities(NamedTuple):
     """The closed surfaces of a step's cavities, one after the other; triangles face into the cavity."""
 
-    size: NDArray[np.int64]  # (5,) cavities, vertices, triangles; volumes clamped; cavities lost for room
+    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CAVITY_COUNT
     first: NDArray[np.int64]  # (c + 1,) first vertex of each cavity
     span: NDArray[np.int64]  # (c, 5) first triangle of each part; WALL_A to RIBBON_AGAIN is a closed surface
     body: NDArray[np.int64]  # (k,) 0 for a vertex on body A, 1 on body B
@@ -37,7 +40,7 @@ class Cavities(NamedTuple):
 def make_cavities(count: int, vertices: int, triangles: int) -> Cavities:
     """Room for so many cavities, and for so many vertices and triangles of all of them."""
     return Cavities(
-        size=np.zeros(5, np.int64),
+        count=np.zeros(1, CAVITY_COUNT),
         first=np.zeros(count + 1, np.int64),
         span=np.zeros((count, 5), np.int64),
         body=np.zeros(vertices, np.int64),
@@ -47,6 +50,13 @@ def make_cavities(count: int, vertices: int, triangles: int) -> Cavities:
         triangles=np.zeros((triangles, 3), np.int64),
         volume=np.zeros(count),
     )
+
+
+@kernel
+def forget(cavities):
+    """There are none."""
+    count = cavities.count[0]
+    count.found = count.vertices = count.triangles = count.clamped = count.lost = 0
 
 
 @kernel

@@ -11,7 +11,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
 from palpo.physics.suction.border import whole_patch
 from palpo.physics.suction.border_growth import border_growth
-from palpo.physics.suction.cavity import CLAMPED, WALL_A, WALL_B
+from palpo.physics.suction.cavity import WALL_A, WALL_B
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.detection import Detector
@@ -198,7 +198,7 @@ class Enclosure:
                 f"vertex {deepest} of the cup's surface starts {1e3 * depth:.3g} mm inside its partner; "
                 "place them apart."
             )
-        if self.cavities.size[CLAMPED]:
+        if self.cavities.count["clamped"][0]:
             raise InputError(
                 "a cavity starts with a negative volume, its walls having passed each other; place the cup "
                 "and its partner apart."

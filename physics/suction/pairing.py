@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import palpo.physics.suction.cavity as cavity
 import palpo.physics.suction.patch as wall_patch
 from palpo.physics.kernels import inlined, kernel
-from palpo.physics.suction.cavity import Cavities, make_cavities, place_cavity
+from palpo.physics.suction.cavity import Cavities, forget, make_cavities, place_cavity
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.imprint import Imprint, imprint, make_imprint
 from palpo.physics.suction.patch import Patch, clear, make_patch, place_points
@@ -150,7 +150,7 @@ def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
     became of each wall is in pairing.outcome and pairing.cavity.
     """
     n_walls, path = pairing.size[WALLS], pairing.path
-    cavities.size[:] = 0
+    forget(cavities)
     place_points(pairing.walls, x_a, pairing.points)
     project_border(pairing.walls, pairing.points, surface, boxes, x_b, path, pairing.walk)
     pairing.size[DETOURS] = path.size[1]
@@ -198,11 +198,11 @@ def _try(pairing, surface, leader, x_a, x_b, cavities):
             outcome = NO_ROOM
     release(surface, pairing.path, pairing.winding)
     if outcome == SEALED:
-        c = cavities.size[cavity.COUNT] - 1
+        c = cavities.count[0].found - 1
         place_cavity(cavities, c, x_a, x_b)
         volume = signed_volume(cavities, c, cavities.points[cavities.first[c]])
         cavities.volume[c] = max(volume, 0.0)
-        cavities.size[cavity.CLAMPED] += volume < 0.0
+        cavities.count[0].clamped += volume < 0.0
         for w in range(pairing.size[WALLS]):
             if pairing.group[w] == leader:
                 pairing.cavity[w], pairing.outcome[w] = c, SEALED
@@ -212,20 +212,20 @@ def _try(pairing, surface, leader, x_a, x_b, cavities):
 @kernel
 def _add_vertices(patch, start, stop, body, cavities):
     """Append vertices of a patch on a body; returns what to add to their numbers."""
-    n = cavities.size[cavity.VERTICES]
+    n = cavities.count[0].vertices
     for k in range(start, stop):
         cavities.body[n] = body
         cavities.parents[n], cavities.weights[n] = patch.parents[k], patch.weights[k]
         n += 1
-    cavities.size[cavity.VERTICES] = n
+    cavities.count[0].vertices = n
     return n - stop
 
 
 @inlined
 def _add_triangle(cavities, a, b, c):
-    t = cavities.size[cavity.TRIANGLES]
+    t = cavities.count[0].triangles
     cavities.triangles[t, 0], cavities.triangles[t, 1], cavities.triangles[t, 2] = a, b, c
-    cavities.size[cavity.TRIANGLES] = t + 1
+    cavities.count[0].triangles = t + 1
 
 
 @kernel
@@ -238,9 +238,9 @@ def _has_room(pairing, leader, cavities):
     ribbon = 4 * pairing.path.size[0]
     return (
         pairing.patch.size[wall_patch.LOST] == 0
-        and cavities.size[cavity.COUNT] < cavities.volume.size
-        and cavities.size[cavity.VERTICES] + vertices <= cavities.body.size
-        and cavities.size[cavity.TRIANGLES] + triangles + ribbon <= cavities.triangles.shape[0]
+        and cavities.count[0].found < cavities.volume.size
+        and cavities.count[0].vertices + vertices <= cavities.body.size
+        and cavities.count[0].triangles + triangles + ribbon <= cavities.triangles.shape[0]
     )
 
 
@@ -248,13 +248,13 @@ def _has_room(pairing, leader, cavities):
 def _close(pairing, leader, cavities):
     """Append the closed surface: walls of a group, the patch on B, the ribbons; False without room."""
     if not _has_room(pairing, leader, cavities):
-        cavities.size[cavity.LOST] += 1
+        cavities.count[0].lost += 1
         return False
-    walls, patch, size = pairing.walls, pairing.patch, cavities.size
-    c = size[cavity.COUNT]
+    walls, patch, count = pairing.walls, pairing.patch, cavities.count[0]
+    c = count.found
     span = cavities.span[c]
-    cavities.first[c] = size[cavity.VERTICES]
-    span[cavity.WALL_A] = size[cavity.TRIANGLES]
+    cavities.first[c] = count.vertices
+    span[cavity.WALL_A] = count.triangles
     for w in range(pairing.size[WALLS]):
         if pairing.group[w] == leader:
             base = _add_vertices(walls, pairing.span[w, 0], pairing.span[w + 1, 0], 0, cavities)
@@ -262,19 +262,19 @@ def _close(pairing, leader, cavities):
             for t in range(pairing.span[w, 1], pairing.span[w + 1, 1]):
                 corner = walls.triangles[t]
                 _add_triangle(cavities, base + corner[0], base + corner[1], base + corner[2])
-    span[cavity.WALL_B] = size[cavity.TRIANGLES]
+    span[cavity.WALL_B] = count.triangles
     base = _add_vertices(patch, 0, patch.size[wall_patch.VERTICES], 1, cavities)
     for t in range(patch.size[wall_patch.TRIANGLES]):
         corner = patch.triangles[t]
         _add_triangle(cavities, base + corner[0], base + corner[1], base + corner[2])
     for again in range(2):
-        span[cavity.RIBBON + again] = size[cavity.TRIANGLES]
+        span[cavity.RIBBON + again] = count.triangles
         for loop in range(walls.size[wall_patch.LOOPS]):
             if pairing.active[loop]:
                 _add_ribbon(pairing, loop, base, again, cavities)
-    span[cavity.END] = size[cavity.TRIANGLES]
-    size[cavity.COUNT] = c + 1
-    cavities.first[c + 1] = size[cavity.VERTICES]
+    span[cavity.END] = count.triangles
+    count.found = c + 1
+    cavities.first[c + 1] = count.vertices
     return True
 
 

@@ -319,7 +319,8 @@ class FullFixed:
     """What never moves: its points are places in the world."""
 
     def __init__(self) -> None:
-        self.points = self.fewer = self.part = Nowhere()
+        self.points: Points = Nowhere()
+        self.fewer = self.part = self.points
 
     def free_motion(self, h: float) -> Motion:
         """It has no motion."""

@@ -13,7 +13,7 @@ from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.bordered_newton import _eliminate, make_bordered
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.pressure import SOLVED, make_gas
-from palpo.physics.suction.pressure_problem import PressureProblem, solve
+from tests.contact.pressure_problem import PressureProblem, solve
 from tests.contact.test_pressure_rows import random_problem
 
 Floats = NDArray[np.float64]

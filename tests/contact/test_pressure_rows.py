@@ -21,7 +21,7 @@ from palpo.physics.suction.pressure import (
     make_gas,
     make_workspace,
 )
-from palpo.physics.suction.pressure_problem import FIXED_SWEEPS, PressureProblem, solve
+from tests.contact.pressure_problem import FIXED_SWEEPS, PressureProblem, solve
 
 AIR = Air(largest=1.08e5)
 VOLUME = 5e-6

@@ -7,7 +7,6 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.mesh.generate import sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.suction.cavity import CLAMPED, COUNT, LOST
 from palpo.physics.suction.ear_clipping import clip_ears
 from palpo.physics.suction.nearest import DEPTH, nearest, nearest_tree
 from palpo.physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE, SEALED, WALLS
@@ -102,7 +101,7 @@ def paired(b, *surfaces):
 def test_the_patch_of_a_plane_tiles_the_projected_outline_without_overlap(outline, b):
     pairer, cavities = paired(b, lid(outline))
     assert pairer.pairing.outcome[0] == SEALED
-    assert cavities.size[LOST] == pairer.pairing.size[FORCED] == pairer.pairing.size[DETOURS] == 0
+    assert cavities.count["lost"][0] == pairer.pairing.size[FORCED] == pairer.pairing.size[DETOURS] == 0
     areas = tiles(pairer)
     # points keep 1e-9 of a triangle's size from its edges
     assert areas.min() > -1e-9 * 0.06**2
@@ -125,7 +124,7 @@ def test_a_border_over_the_edge_of_an_open_surface_is_no_cavity():
     for x, outcome in ((0.0, SEALED), (0.055, AT_RIM), (0.2, AT_RIM)):
         pairer, cavities = paired(b, bowl(quarter(0.01, 4, GAP), 24, centre=(x, 0.0)))
         assert pairer.pairing.outcome[0] == outcome
-        assert cavities.size[COUNT] == (outcome == SEALED)
+        assert cavities.count["found"][0] == (outcome == SEALED)
 
 
 def test_a_hole_in_the_surface_lets_the_air_out_wherever_the_cup_covers_it():
@@ -142,7 +141,7 @@ def test_a_cup_over_one_mouth_of_a_tunnel_holds_no_air_and_over_both_holds_the_t
     block, mouths, tunnel = block_with_tunnel()
     pairer, cavities = paired(block, bowl(quarter(0.005, 4, GAP), 24, centre=(mouths[0], 0.0)))
     assert pairer.pairing.outcome[0] == ESCAPED
-    assert cavities.size[COUNT] == 0
+    assert cavities.count["found"][0] == 0
 
     profile = quarter(0.016, 6, GAP)
     pairer, cavities = paired(block, bowl(profile, 48))
@@ -175,7 +174,7 @@ def test_a_cup_on_a_ball_has_the_dome_less_the_cap_however_the_ball_is_turned():
     cap = np.pi * (radius - below) ** 2 * (2 * radius + below) / 3
     for turn in Rotation.random(5, rng=np.random.default_rng(0)):
         cavities = pairer.pair([wall(a)], a.vertices, turn.apply(ball.vertices))
-        assert cavities.size[COUNT] == 1
+        assert cavities.count["found"][0] == 1
         # facets of 4.5 mm lie up to 0.1 mm below the sphere: a few percent of the dome over the cap
         assert cavities.volume[0] == pytest.approx(bowl_volume(quarter(rim, 6, GAP), 48) - cap, rel=0.03)
 
@@ -195,13 +194,16 @@ def test_random_poses_over_bumpy_ground_are_closed_or_counted(cells, height, bum
         turn = Rotation.from_rotvec(rng.normal(size=3) * [0.4, 2.0, 0.4])
         x = turn.apply(a.vertices) + rng.uniform(-0.05, 0.05, 3) * [1.0, 0.1, 1.0]
         cavities = pairer.pair([patch], x, b.vertices)
-        again = cavities.volume[: cavities.size[COUNT]].copy()
-        assert pairer.pair([patch], x, b.vertices).volume[: cavities.size[COUNT]].tolist() == again.tolist()
+        again = cavities.volume[: cavities.count["found"][0]].copy()
+        assert (
+            pairer.pair([patch], x, b.vertices).volume[: cavities.count["found"][0]].tolist()
+            == again.tolist()
+        )
         outcomes.append(pairer.pairing.outcome[0])
         detours += pairer.pairing.size[DETOURS]
-        assert cavities.size[COUNT] == (outcomes[-1] == SEALED)
-        assert cavities.size[LOST] == 0
-        assert cavities.size[CLAMPED] == (again == 0.0).sum()
+        assert cavities.count["found"][0] == (outcomes[-1] == SEALED)
+        assert cavities.count["lost"][0] == 0
+        assert cavities.count["clamped"][0] == (again == 0.0).sum()
         if outcomes[-1] == SEALED:
             # a surface without a gap, whatever its border does: no resultant, no moment
             volume_gradient(cavities, 0, gradient_a, gradient_b)
@@ -218,7 +220,7 @@ def test_walls_beyond_the_capacity_are_counted():
     sheets = [bowl(quarter(0.005, 4, GAP), 24, centre=(x, 0.0)) for x in (-0.02, 0.0, 0.02)]
     b, a = ground(6), joined(*sheets)
     pairer = Pairer(a, b, walls=2)
-    assert pairer.pair(walls(*sheets), a.vertices, b.vertices).size[COUNT] == 2
+    assert pairer.pair(walls(*sheets), a.vertices, b.vertices).count["found"][0] == 2
     assert pairer.pairing.size[WALLS] == 2
     assert pairer.pairing.size[WALLS_LOST] == 1
 

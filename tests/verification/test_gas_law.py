@@ -12,7 +12,7 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.errors import InputError
 from palpo.physics.suction.flow import slot_conductance
 from palpo.physics.suction.gas import Air, held_amount, leak, pressure_root
-from palpo.physics.suction.pressure_problem import PressureProblem, PressureResult, solve
+from tests.contact.pressure_problem import PressureProblem, PressureResult, solve
 
 ATMOSPHERE = 101325.0
 LOOSE = Air(largest=math.inf)

@@ -18,13 +18,13 @@ from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.pressure_problem import PressureProblem, solve
 from palpo.physics.suction.roughness import Surface, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction.condensed import HeldProblem, couple, fill_frame, grouped, yielding
 from palpo.physics.systems.suction.loop import Hand, SuctionLoop
 from palpo.physics.systems.suction.servo import make_servo, tick, tick_data
 from palpo.physics.systems.suction.step import Suction
+from tests.contact.pressure_problem import PressureProblem, solve
 
 H, DT = 1e-2, 1e-3
 AIR = Air(largest=102e3)

@@ -6,7 +6,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
-from palpo.physics.suction.cavity import CLAMPED, COUNT, make_cavities, place_cavity
+from palpo.physics.suction.cavity import make_cavities, place_cavity
 from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pairing import SEALED
@@ -30,7 +30,7 @@ def paired(a, b):
     pairer = Pairer(a, b)
     cavities = pairer.pair([wall(a)], a.vertices, b.vertices)
     assert pairer.pairing.outcome[0] == SEALED
-    assert cavities.size[COUNT] == 1
+    assert cavities.count["found"][0] == 1
     gradient_a, gradient_b = np.zeros_like(a.vertices), np.zeros_like(b.vertices)
     volume_gradient(cavities, 0, gradient_a, gradient_b)
     return pairer, cavities, gradient_a, gradient_b
@@ -74,7 +74,7 @@ def test_a_ring_that_touches_in_its_middle_encloses_what_is_between_its_two_bord
 def test_a_wall_that_has_passed_through_the_other_body_counts_as_no_volume():
     _, cavities, *_ = paired(bowl([(0.0, -0.005), (0.015, GAP)], AROUND), ground(7))
     assert cavities.volume[0] == 0.0
-    assert cavities.size[CLAMPED] == 1
+    assert cavities.count["clamped"][0] == 1
     assert signed_volume(cavities, 0, cavities.points[0]) == pytest.approx(
         bowl_volume([(0.0, -0.005), (0.015, GAP)], AROUND), rel=ROUNDING
     )

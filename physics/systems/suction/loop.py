@@ -71,7 +71,7 @@ class Hand:
         suction.free = rest
         w, b = suction.assemble()
         k, contacts, rows = suction.cavity_count, suction.contacts, suction.rows
-        added = sum(rows.moved(motion, i, h) for i, motion in enumerate(way))
+        added = np.sum([rows.moved(motion, i, h) for i, motion in enumerate(way)], axis=0)
         twists = np.moveaxis(self.body.carried, 2, 0)
         carried = np.stack(
             [rows.moved(np.ascontiguousarray(twist), self.cup, 1.0) for twist in twists], axis=1
