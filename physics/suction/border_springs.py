@@ -74,7 +74,7 @@ class BorderSprings:
         if not s:
             return
         mutual = lines[:, len(b) :]
-        self._factor = np.linalg.cholesky(0.5 * (mutual + mutual.T) + np.diag(self._give))
+        self._factor = np.asarray(np.linalg.cholesky(0.5 * (mutual + mutual.T) + np.diag(self._give)), float)
         self._half = self._weighed(lines[:, : len(b)]).T
         self._offset = self._weighed(grown)
         # a product with its own transpose is symmetric to the bit

@@ -320,7 +320,8 @@ class FullFixed:
 
     def __init__(self) -> None:
         self.points: Points = Nowhere()
-        self.fewer = self.part = self.points
+        self.fewer: Points = self.points
+        self.part: Points = self.points
 
     def free_motion(self, h: float) -> Motion:
         """It has no motion."""
