@@ -20,12 +20,12 @@ border is that of the step's start, and what its lift opens presses on it from t
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from palpo.physics.contact.lower_triangle import add_lower_products
 from palpo.physics.suction.cup_blocks import CupBlocks, Springs, make_blocks
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.found_cavities import Field
@@ -65,7 +65,7 @@ class BorderSprings:
         self._offset: Array = np.zeros(0)
 
     def take_out(self, w: Array, b: Array, lines: Array, grown: Array, span: NDArray[np.int64]) -> None:
-        """Change w (n + k, n + k) and b (n + k,) as the module says.
+        """Change w (n + k, n + k), of contacts its lower triangles, and b (n + k,) as the module says.
 
         lines (s, n + k + s): how all rows yield to the springs'; grown (s,): by how much the borders grow in
         the bodies' free motion [m2]. span (m + 1,): of the blocks of contacts between which w holds nothing.
@@ -77,9 +77,7 @@ class BorderSprings:
         self._factor = np.asarray(np.linalg.cholesky(0.5 * (mutual + mutual.T) + np.diag(self._give)), float)
         self._half = self._weighed(lines[:, : len(b)]).T
         self._offset = self._weighed(grown)
-        # a product with its own transpose is symmetric to the bit
-        for first, past in pairwise((3 * span).tolist()):
-            w[first:past, first:past] -= self._half[first:past] @ self._half[first:past].T
+        add_lower_products(w, 3 * span, np.ascontiguousarray(self._half.T), -1.0)
         w[n:, :n] -= self._half[n:] @ self._half[:n].T
         w[:n, n:] = w[n:, :n].T
         w[n:, n:] -= self._half[n:] @ self._half[n:].T

@@ -20,15 +20,15 @@ three each, then one a field; W comes in two parts, W of the contacts, and one l
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.boundary import GatherScratch, add_delassus, add_rows, gather_scratch
+from palpo.physics.bodies.boundary import GatherScratch, add_lower_delassus, add_rows, gather_scratch
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.contact.lower_triangle import add_lower_products
 from palpo.physics.engine.contract import POINT, make_batch
 from palpo.physics.engine.points import add_point
 from palpo.physics.exchange.handle import Handle
@@ -103,7 +103,7 @@ class FullOrder(Protocol):
         ...
 
     def add_yields(self, w: Array, lines: Array, span: NDArray[np.int64]) -> None:
-        """w (3 m, 3 m) += h^2 H A^-1 H^T [m/N], at least within each span (b + 1,) of the contacts.
+        """w (3 m, 3 m) += h^2 H A^-1 H^T [m/N], at least each span (b + 1,) of contacts, lower triangle.
 
         lines (f, 3 m + f) +=, whole, how all rows yield to each field.
         """
@@ -175,7 +175,7 @@ class FullSoft:
         if self._compliance.size:
             skipped = np.int32(self.body.last.size - len(self._compliance) // 3)
             slots = np.maximum(self._slots[:count] - skipped, 0)
-            add_delassus(
+            add_lower_delassus(
                 self._compliance, count, part.block, slots, self._weights, part.axes, self._scratch, w
             )
         for row, way in zip(self._rows, self._ways, strict=True):
@@ -236,7 +236,7 @@ class FullRigid:
         self.points, self.fewer = Points(capacity), Points(capacity)
         self.part = self.points
         self._fields = self._rows = np.zeros((0, 6))
-        self.half = np.zeros((0, 6))
+        self.half, self._half_rows = np.zeros((0, 6)), np.zeros((6, 0))
         """Y (3 m + f, 6) of palpo.physics.suction.cup_blocks, of the part solved and all fields."""
 
     def free_motion(self, h: float) -> Motion:
@@ -270,13 +270,12 @@ class FullRigid:
         """See FullOrder."""
         self._rows = self._map(self.part)
         half = self._factor.half_solve_many(np.ascontiguousarray(self._rows.T))
-        self.half = np.ascontiguousarray((h * half).T)
+        self._half_rows = h * half
+        self.half = np.ascontiguousarray(self._half_rows.T)
 
     def add_yields(self, w: Array, lines: Array, span: NDArray[np.int64]) -> None:
         """See FullOrder; no more than that."""
-        for first, last in pairwise((3 * span).tolist()):
-            half = self.half[first:last]
-            w[first:last, first:last] += half @ half.T
+        add_lower_products(w, 3 * span, self._half_rows, 1.0)
         if len(lines):
             lines += self.half[3 * self.part.blocks :] @ self.half.T
 

@@ -12,12 +12,12 @@ and each body supplies its part of both (palpo.physics.yields.full). W is made o
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.lower_triangle import clear_lower, fill_upper
 from palpo.physics.engine.memory import make_memory
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
@@ -135,8 +135,7 @@ class StepRows:
         n, span = 3 * len(self.solved), self.spans()
         size = n + k
         w = self._room[: size * size].reshape(size, size)
-        for first, past in pairwise((3 * span).tolist()):
-            w[first:past, first:past] = 0.0
+        clear_lower(w, 3 * span)
         b = np.concatenate(
             [self.b_all[: 3 * found].reshape(-1, 3)[self.solved].ravel(), self.b_all[3 * found :]]
         )
@@ -156,6 +155,7 @@ class StepRows:
         w[n:], w[:n, n:] = lines[:k, :size], lines[:k, :n].T
         self.w, self.b = w, b[:size]
         self.springs.take_out(w, self.b, lines[k:], b[size:], span)
+        fill_upper(w, 3 * span)
         self.blocks = joined_blocks(span, self._partner, self.springs, own) if len(span) > 2 and n else None
 
     def spans(self) -> NDArray[np.int64]:
