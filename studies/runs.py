@@ -49,7 +49,7 @@ class Drive:
     lock: LockStep = field(init=False)
     trace: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
     stopped: bool = field(init=False, default=False)
-    """The servo met a number that is not finite."""
+    """The servo met a number that is not finite, or a low step broke down."""
     seconds: float = field(init=False, default=0.0)
     """Wall time of the ticks."""
 
@@ -87,10 +87,7 @@ class Drive:
             part = positions[first : first + period]
             ticks = begun + first + np.arange(len(part))
             others = [way[np.minimum(ticks, len(way) - 1)] for way in self.others]
-            try:
-                got = self.lock.run(part, others=others)
-            except FloatingPointError:
-                got = {name: values[:0] for name, values in self.trace.items()}
+            got = self.lock.run(part, others=others)
             known = self.trace or {name: values[:0] for name, values in got.items()}
             self.trace = {name: np.concatenate([known[name], got[name]]) for name in got}
             self.stopped = len(next(iter(got.values()))) < len(part)

@@ -97,6 +97,8 @@ class LockStep:
         self.starting: Callable[[], object] = lambda: None
         """Called before each low step begins, when the frame of the one before is out."""
         self._row = 0
+        self.broken = ""
+        """Why a low step of `run` could not be made, in words; empty while all could."""
 
     @property
     def low(self) -> LowRate:
@@ -138,7 +140,8 @@ class LockStep:
         others: positions (n, 3) [m] of the hands of further tools, which stand where they are without.
         While the scene stands still the hands slip. Returns by name, one row a tick: force (n, 3) the
         constraint sum, reaction (n, 3) of the hold on the hand, felt (n, hands, 3) what each device is told,
-        held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick that fails.
+        held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick that fails,
+        or at a low step, whose reason then is in `broken`.
         """
         n = len(positions)
         port, high = self.high.port, self.high
@@ -182,5 +185,10 @@ class LockStep:
 
         self._row = 0
         while self._row < n and failed[0] == n:
-            self.advance(1, ticks)
-        return {name: values[: failed[0]] for name, values in trace.items()}
+            try:
+                self.advance(1, ticks)
+            except FloatingPointError as error:
+                self.broken = str(error)
+                break
+        made = min(self._row, failed[0])
+        return {name: values[:made] for name, values in trace.items()}

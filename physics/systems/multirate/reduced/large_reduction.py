@@ -103,7 +103,9 @@ class LargeReduction(TetReduction):
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """The systems of the last model's tangent, and which columns are to be solved."""
         member, body, self._pool = self.member, self.large, pool
-        self.systems = list(pool.map(body.factor, self.shifts))
+        steps = list(dict.fromkeys(self.shifts))  # two that are equal have one system
+        made = dict(zip(steps, pool.map(body.factor, steps), strict=True))
+        self.systems = [made[step] for step in self.shifts]
         self.factors = self.systems  # type: ignore[assignment]
         self.origin = self._centred()
         if member.floating:

@@ -93,7 +93,8 @@ class TetReduction:
         self._wanted = np.zeros(0, np.int64)
         """Freedoms that columns were asked for, the likeliest first."""
         self.points = PointShare(member.count)
-        self._renewal: list[Future[NDArray[np.float64]]] = []
+        self._renewal: dict[float, Future[NDArray[np.float64]]] = {}
+        """By step size: two that are equal have one factor."""
         self._first = self.slow.shape[1] + self.tail
         most = self._first + len(spanned) * self.width
         self._basis = RecycledBasis(self.mass, most)
@@ -112,9 +113,9 @@ class TetReduction:
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """Factors and columns anew, at these shifts and of so many columns."""
-        for job in self._renewal:
+        for job in self._renewal.values():
             job.result()
-        self._renewal, self.factors, self.shifts = [], [], shifts
+        self._renewal, self.factors, self.shifts = {}, [], shifts
         self.member.body.keep_factors(shifts)
         self.width = min(3 * (columns // (3 * len(self.spanned))), self.columns.shape[1])
 
@@ -160,16 +161,19 @@ class TetReduction:
         Nothing moves the body before the next `prepare`, which waits for them.
         """
         load = self._unit_loads(self._wanted)
-        loads = [load if i in self.spanned else load[:, :0] for i in range(len(self.shifts))]
-        self._renewal = [pool.submit(self._renewed, *pair) for pair in zip(self.shifts, loads, strict=True)]
+        spanned = {self.shifts[i] for i in self.spanned}
+        self._renewal = {
+            shift: pool.submit(self._renewed, shift, load if shift in spanned else load[:, :0])
+            for shift in dict.fromkeys(self.shifts)
+        }
 
     def _renewed(self, shift: float, load: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.member.body.factor(shift).solve_many(load)
 
     def _end_renewal(self) -> None:
         body, member = self.member.body, self.member
-        solved = [job.result() for job in self._renewal]
-        self._renewal = []
+        solved = {shift: job.result() for shift, job in self._renewal.items()}
+        self._renewal = {}
         self.factors = [body.factor_of(shift) for shift in self.shifts]
         self.known = self._wanted
         self.origin = self._centred()
@@ -177,7 +181,7 @@ class TetReduction:
         if member.floating:
             slow = turned(slow, best_rotation(self.rest, self.origin, member.mass_free))
         self._basis.put(np.arange(slow.shape[1]), slow)
-        self._keep(np.arange(len(self.known)), [solved[i] for i in self.spanned])
+        self._keep(np.arange(len(self.known)), [solved[self.shifts[i]] for i in self.spanned])
 
     def _unit_loads(self, freedoms: NDArray[np.int64]) -> NDArray[np.float64]:
         load = np.zeros((self.member.body.n_dof, len(freedoms)))
