@@ -81,3 +81,27 @@ def test_a_cup_lifts_a_soft_body_however_the_lateness_of_frames_changes(duration
     way = path[end, 1] - path[lifted, 1]
     assert way > 5e-3
     assert abs(after - before) < 0.15 * way
+
+
+@pytest.mark.parametrize("late", [3.0, 18.0, 45.0])
+def test_where_air_holds_bodies_no_tick_is_made_again_however_late_a_frame_is(late, monkeypatch):
+    """Nothing would answer to its forces: a frame that comes after hundreds of ticks in which the scene stood
+    still ended a run with numbers that are none."""
+    again = []
+    monkeypatch.setattr(Krylov, "_made_again", lambda low, start, until: again.append((start, until)))
+    with Drive("mixed-cup", ("rates.low_hz=100",), durations=(0.5, late)) as run:
+        run.go(scene_path(run.spec)[:900])
+        waited = run.lock.tick - run.lock.made
+    assert (waited > 0) == (late > 15.0)  # periods of the patience
+    assert not run.stopped and not again
+
+
+def test_a_frame_counts_as_taken_once_a_tick_on_it_has_ended():
+    """A servo that is preempted in the tick that takes a frame has told nothing of it so far."""
+    with Drive("mixed-cup", ("rates.low_hz=100",)) as run:
+        run.go(scene_path(run.spec)[:45])
+        low, log = run.lock.low, run.lock.high.link.models
+        assert low.adopted()
+        row = (low.complete() - 1) & (len(log.tick) - 1)
+        log.frame[row] -= 1
+        assert not low.adopted()

@@ -265,6 +265,17 @@ class Krylov(LowRate):
         state, k = self.link.state, self.tool_slot
         return int(np.count_nonzero(state.contact_status[k, : state.n_contacts[k]] != OPEN))
 
+    def adopted(self) -> bool:
+        """Where air holds bodies together, whether a tick has ended on the last frame, too.
+
+        A step that began within that tick would find no state of its model, and make ticks again after all.
+        """
+        taken = super().adopted()
+        if self.scene.air is None or not taken:
+            return taken
+        log, done = self.link.models, self.complete()
+        return done == 0 or int(log.frame[(done - 1) & (len(log.tick) - 1)]) == self.frame_id
+
     def asked(self) -> bool:
         """The odometer has all but used up the candidates, or an impact has made contacts."""
         since, before, known = self.read_at, self.odometer, self._bearing
