@@ -60,7 +60,8 @@ class LoopClock:
             elif not self.idle:
                 # the full integration ends while the frame's algebra is still to be done
                 behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
-                first = int(low.link.adopted["tick"][0]) + 1  # ticks before it have no state of the last model
+                # ticks before this one have no state of the last model
+                first = int(low.link.adopted["tick"][0]) + 1
                 low.finish(max(low.tick, min(first, made), made - behind), made)
                 if tick < self._due:
                     self.idle, self.next = True, self._due
