@@ -3,15 +3,21 @@
 A HapCo scene had its bodies as `[mobile]` and `[fixed]`, with `[hold]` beside them, a suction scene as
 `[[cups]]` and `[partner]`, with the hand among the cups' drives. Files, recordings and `--set` of that time
 go on working.
+
+A key that a scene leaves out means today what it says in docs/scenes.md. A recording keeps its scene's text, and
+is of what was left out when it was made: `left_out` says that in words of today.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _PRESSED = ("mobile", "fixed", "hold")
 _STUCK = ("cups", "partner")
 _PARTNERS = {"static": "mesh", "soft": "tets"}
 """What kinds of partner are called today."""
+
+DEFAULTS = 2
+"""What keys left out mean today, by number; a recording tells its own. 1: all cups are of tetrahedra."""
 
 
 def as_today(tables: dict[str, Any]) -> dict[str, Any]:
@@ -27,6 +33,18 @@ def as_today(tables: dict[str, Any]) -> dict[str, Any]:
         tool = {"tool": {"body": held[0].get("name"), "hold": _hold(held[0]["drive"])}} if held else {}
         return {**_without(tables, _STUCK), "bodies": list(_bodies(tables)), **tool}
     return tables
+
+
+def left_out(tables: Mapping[str, Any], defaults: int) -> list[str]:
+    """The overrides that give today's tables the meaning they had under these DEFAULTS."""
+    bodies = tables.get("bodies")
+    if defaults >= 2 or not isinstance(bodies, list):
+        return []
+    return [
+        f'bodies.{i}.elements="tetrahedra"'
+        for i, body in enumerate(bodies)
+        if isinstance(body, dict) and body.get("kind") == "cup" and "elements" not in body
+    ]
 
 
 def _by_hand(drive: Any) -> bool:

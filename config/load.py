@@ -3,14 +3,14 @@
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Union
 
 from pydantic import TypeAdapter, ValidationError
 
-from palpo.config.earlier import as_today, key_today
+from palpo.config.earlier import as_today, key_today, left_out
 from palpo.config.schema.base import choose
 from palpo.config.schema.scene import Key, Origin
 from palpo.config.systems import all_systems, foreign_key, system_told
@@ -53,6 +53,13 @@ def parse_scene(text: str, path: str | Path, overrides: Sequence[str] = ()) -> A
     path = Path(path)
     origin = Origin(path, text, tuple(overrides))
     return _validated(scene_tables(origin), origin)
+
+
+def recorded_scene(told: Mapping[str, Any]) -> Any:
+    """The scene of a recording from what that tells of it; what it leaves out means what it meant then."""
+    origin = Origin(Path(told["path"]), told["text"], tuple(told["overrides"]))
+    then = left_out(scene_tables(origin), told.get("defaults", 1))
+    return parse_scene(origin.text, origin.path, (*origin.overrides, *then))
 
 
 def scene_of(tables: dict[str, Any], path: str | Path) -> Any:

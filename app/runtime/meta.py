@@ -6,6 +6,7 @@ from typing import Any
 
 from palpo.app.runtime.machine import LIBRARIES, version
 from palpo.app.runtime.options import Options
+from palpo.config.earlier import DEFAULTS
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.physics.arithmetic import arithmetic
@@ -34,6 +35,7 @@ def meta_of(
             "path": str(origin.path.resolve()),
             "text": origin.text,
             "overrides": list(origin.overrides),
+            "defaults": DEFAULTS,
         },
         "interface": kind,
         "device": titles[0],

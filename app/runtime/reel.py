@@ -14,7 +14,7 @@ from palpo.app.report.album import Film
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.replay import replay
 from palpo.app.visual.held import held_name, shape_of
-from palpo.config.load import parse_scene
+from palpo.config.load import recorded_scene
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_geometry
 
@@ -87,6 +87,5 @@ def reel_of(recording: Path, progress: Progress | None = None) -> Reel:
     states = [state for state in film.states if np.isfinite(state.vertices).all()]
     if not states:
         raise Refusal(f"{recording}: too short to be shown")
-    origin = read_recording(recording).meta["scene"]
-    spec = parse_scene(origin["text"], origin["path"], origin["overrides"])
+    spec = recorded_scene(read_recording(recording).meta["scene"])
     return Reel(done, states, np.array([state.time for state in states]), held_name(spec))

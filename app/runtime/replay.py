@@ -33,7 +33,7 @@ from palpo.app.runtime.rigs import Further, Rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
 from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
 from palpo.app.systems.system import make_rig
-from palpo.config.load import load_scene, parse_scene
+from palpo.config.load import load_scene, recorded_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
 from palpo.haptics.control import grant_ticks, mute_servo, request_pause, request_stop
@@ -91,8 +91,7 @@ def replay(
             f"repeated; --device replay:{path} follows its hand"
         )
     if scene is None:
-        origin = meta["scene"]
-        spec = parse_scene(origin["text"], origin["path"], origin["overrides"])
+        spec = recorded_scene(meta["scene"])
     else:
         spec = load_scene(scene)
     rerun = _Rerun(

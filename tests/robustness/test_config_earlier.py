@@ -5,7 +5,8 @@ import tomllib
 import pytest
 
 from palpo.app.runtime.live import changed
-from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene
+from palpo.config.earlier import DEFAULTS
+from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene, recorded_scene
 from palpo.config.toml import write_toml
 
 SCENES = [name for name in list_scenes() if name.startswith(("hapco-", "suction-"))]
@@ -34,6 +35,21 @@ def test_an_earlier_scene_is_the_same_scene(name):
     text = earlier(today.origin.text)
     assert ("[mobile]" in text or "[partner]" in text) and "bodies" not in text
     assert parse_scene(text, today.origin.path).model_dump() == today.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("defaults", "override", "elements"),
+    [
+        ({}, (), "tetrahedra"),
+        ({"defaults": DEFAULTS}, (), None),
+        ({}, ('bodies.cup.elements="hexahedra"',), "hexahedra"),
+    ],
+)
+@pytest.mark.parametrize("form", [str, earlier])
+def test_what_a_recording_s_scene_leaves_out_means_what_it_meant_then(form, defaults, override, elements):
+    today = load_scene("suction-cube")
+    told = {"path": str(today.origin.path), "text": form(today.origin.text), "overrides": override, **defaults}
+    assert recorded_scene(told).cups[0].elements == elements
 
 
 EARLIER_KEYS = [
