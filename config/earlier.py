@@ -4,8 +4,8 @@ A HapCo scene had its bodies as `[mobile]` and `[fixed]`, with `[hold]` beside t
 `[[cups]]` and `[partner]`, with the hand among the cups' drives. Files, recordings and `--set` of that time
 go on working.
 
-A key that a scene leaves out means today what it says in docs/scenes.md. A recording keeps its scene's text, and
-is of what was left out when it was made: `left_out` says that in words of today.
+A key that a scene leaves out means today what docs/scenes.md says. In a recording it means what it meant
+when that was made: `left_out` says it in today's words.
 """
 
 from collections.abc import Iterator, Mapping

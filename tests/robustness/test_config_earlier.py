@@ -48,7 +48,12 @@ def test_an_earlier_scene_is_the_same_scene(name):
 @pytest.mark.parametrize("form", [str, earlier])
 def test_what_a_recording_s_scene_leaves_out_means_what_it_meant_then(form, defaults, override, elements):
     today = load_scene("suction-cube")
-    told = {"path": str(today.origin.path), "text": form(today.origin.text), "overrides": override, **defaults}
+    told = {
+        "path": str(today.origin.path),
+        "text": form(today.origin.text),
+        "overrides": override,
+        **defaults,
+    }
     assert recorded_scene(told).cups[0].elements == elements
 
 
