@@ -14,6 +14,7 @@ from palpo.app.cli.progress import Progress, Silent
 from palpo.app.systems.system import NO_INTERFACE
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
+from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, make_servo
@@ -229,6 +230,11 @@ class Rig(Protocol):
         ...
 
     @property
+    def behind(self) -> int:
+        """Ticks by which a scene that no hand leads is behind the servo: a run lasts as much longer."""
+        ...
+
+    @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
         ...
@@ -320,6 +326,11 @@ class PlainRig:
         """There are no frames to wait for."""
         return 0
 
+    @property
+    def behind(self) -> int:
+        """A hand leads it, whose time is the servo's."""
+        return 0
+
     def masses(self) -> dict[str, float]:
         """No body has one."""
         return {}
@@ -342,6 +353,7 @@ class PlainRig:
             compile_servo(self.servo)
         with progress.stage("compiling the slow loop, or loading it"):
             self.lock.advance(WARM_PERIODS * max(self.ratios), lambda n: servo_run(self.servo, n))
+            drain_rows(self.servo)
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """No clock takes part in the ticks of a run in threads."""

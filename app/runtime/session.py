@@ -309,7 +309,7 @@ class Session:
             if fresh:
                 self.album.look(state)
             self._check(self.recorder)
-            over = tick_count(self.rig.servo) >= self.ticks
+            over = tick_count(self.rig.servo) - self.rig.behind >= self.ticks
             if over or self.slow.failure or self._broken:
                 request_stop(self.rig.servo, STOP_REQUESTED)
             self._hear(servo)

@@ -1,5 +1,6 @@
 """Runs in threads: what a clock decided is in the recording, and one thread repeats it bit for bit."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,28 @@ def test_a_run_in_threads_ends_when_its_path_does(recorded):
     assert outcome.result["servo"]["steps"] >= 900
     assert outcome.result["slow"]["steps"] > 1
     assert outcome.states[-1][0] == "At the end"
+
+
+def test_a_scene_that_no_hand_leads_comes_to_its_end_however_slow_its_steps_are():
+    """Each takes two periods and a half: by the servo's time the run would end before the half of it."""
+    ticks = 150
+    session = Session(
+        Options("suction-gripper", ("rates.low_hz=50",), device="mock", baseline=False, duration=1e-3 * ticks)
+    )
+    session.prepare()
+    low, begin = session.rig.low, session.rig.low.begin
+    last = 2.5 * session.rig.ratio * session.rig.dt
+
+    def slowly() -> None:
+        time.sleep(last)
+        begin()
+
+    low.begin = slowly  # type: ignore[method-assign]
+    outcome = session.run()
+    assert outcome.status == FINISHED
+    made = round(session.rig.built.suction.time / session.rig.dt)
+    assert ticks - 2 * session.rig.ratio <= made < ticks + session.rig.ratio
+    assert any("slow motion" in warning for warning in outcome.result["warnings"])
 
 
 def test_every_frame_is_adopted_and_none_from_the_future(recorded):

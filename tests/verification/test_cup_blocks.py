@@ -6,6 +6,8 @@ import pytest
 from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
 from palpo.physics.suction.cup_blocks import Springs, make_blocks, offset_cups, sweep_cups, whole
+from palpo.physics.systems.suction.loop import SLOWEST_HZ
+from palpo.physics.systems.suction.step import STOP
 
 rng = np.random.default_rng(5)
 SPAN = np.array([0, 4, 4, 9, 12])
@@ -136,7 +138,22 @@ def test_a_gripper_lifts_only_once_what_leaks_is_shut(valve, lifted):
     assert (rise > 0.02) == lifted and (lifted or abs(rise) < 1e-3)
 
 
-@pytest.mark.parametrize("lengths", [(0.08,), (0.1, 0.01, 0.032)])
+def test_a_step_of_the_longest_is_solved():
+    """Sweeps alone leave one in four above the tolerance, some a thousand times: where they stop decided
+    what a pump holds. Newton's method ends them; one in twenty may have contacts that change places."""
+    made = build(load_scene("suction-gripper"))
+    suction, left = made.suction, []
+    suction.take_step(1.0 / SLOWEST_HZ)
+    while suction.time < 3.0:
+        for drive in made.drives:
+            drive.prepare(suction.time + suction.h)
+        suction.step()
+        left.append(suction.solver.told["residual"][0])
+    suction.close()
+    assert np.quantile(left, 0.95) <= STOP.tolerance
+
+
+@pytest.mark.parametrize("lengths", [(0.05,), (0.08,), (0.1, 0.01, 0.032)])
 def test_a_gripper_holds_its_plate_in_steps_of_any_length_until_it_is_vented(lengths):
     """With borders that stay where a step began it goes as it is lifted, in steps of 80 ms."""
     made = build(load_scene("suction-gripper"))

@@ -384,5 +384,8 @@ def rehearse(cups: int = 1) -> None:
             assert body.handle is not None
             body.handle.drive(body.handle.centre + np.array([0.0, way, 0.0]))
         suction.step()
+    # one sweep is too few for any step: Newton's method is called, too
+    suction.take_stop(Stop(0.0, 1))
+    suction.step()
     suction.close()
     HeldBody("cup", cup(CUPS["small"].shape, GRIDS[76]).mesh, material).free_motion(0.01)

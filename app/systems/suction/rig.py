@@ -94,6 +94,14 @@ class SuctionRig(PlainRig):
         return int(self.state.counts["calls"][0] - self.state.counts["tick"][0])
 
     @property
+    def behind(self) -> int:
+        """See Rig; a step in time ends a period after its start, and the next has not ended yet."""
+        if self.built.hand is not None:
+            return 0
+        done = round(self.built.suction.time / self.dt) + 2 * self.low.budget.period
+        return max(0, int(self.state.counts["tick"][0]) - done)
+
+    @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
         return self.state.orientation
@@ -148,8 +156,12 @@ class SuctionRig(PlainRig):
         return {"sweeps used up": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
-        """Sentences on solves that stopped short."""
+        """Sentences on slow motion, and on solves that stopped short."""
         found = []
+        if late := self.behind:
+            found.append(
+                f"The scene was in slow motion, and took {late * self.dt:.2f} s longer than its own time."
+            )
         if diverged := self.counts()["solves diverged"]:
             found.append(f"In {diverged} ticks the servo's solver diverged and its best force was kept.")
         if diverged := self.built.suction.diverged:

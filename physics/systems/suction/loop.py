@@ -28,9 +28,9 @@ from palpo.physics.systems.suction.step import HISTORY, STAGES, Suction
 
 Gains = tuple[float, float, float, float]
 
-SLOWEST_HZ = 31.5
-"""To which a slow machine lowers the rate: in steps of 100 ms a gripper that is led in threads may let go of
-its plate early."""
+SLOWEST_HZ = 20.0
+"""To which a slow machine lowers the rate: a gripper lifts its plate in steps of up to 80 ms, and leaves it
+in steps of 100 ms."""
 
 
 class Hand:

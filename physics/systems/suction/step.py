@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.engine.pressing import press
+from palpo.physics.engine.pressing import press, press_firmly
 from palpo.physics.engine.solve import make_solver, open_step
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
@@ -62,6 +62,10 @@ SLACK = 0.01
 """How far a contact that is not solved for may close beyond the contact distance, over that distance."""
 
 STOP = Stop(1e-6, 300)
+
+SWEPT, FIRMEST = 100, 256
+"""Sweeps before Newton's method: of steps of 10 ms most end within them, in long ones stiff springs bear on
+little mass and extrapolated sweeps may run away. And most contacts for it: it factors all that bear."""
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -114,7 +118,9 @@ class Suction:
         self.rows = StepRows(self.sides, self._search, capacity, cavities, self._side_by_side)
         self._pressing = [np.zeros(len(cup.local)) for cup in self.cups]
         self._x, self._u = np.zeros((2, 3 * capacity + cavities))
-        self.solver, self._accelerated = make_solver(capacity + -(-cavities // 3)), accelerated
+        walls = min(capacity, FIRMEST), cavities
+        self.solver = make_solver(capacity + -(-cavities // 3), walls=walls)
+        self._accelerated = accelerated
         self._solver, self._start = Handle(self.solver), np.zeros((2, cavities))
         self.take_stop(stop)
         self.steps, self.time, self.diverged = 0, 0.0, 0
@@ -264,10 +270,21 @@ class Suction:
         start = self._start[:, : len(given)]
         x[:n] = rows.remembered()
         project_cones(mu, x[:n])
-        told = self.solver.told
+        told, settings = self.solver.told, self.solver.settings
+        most = int(settings["sweeps"][0])
+        firmly = self._accelerated and len(mu) <= FIRMEST
+        settings["sweeps"] = min(SWEPT, most) if firmly else most
         open_step(self._solver)
-        told["tolerance"] = self.solver.settings["tolerance"]
+        told["tolerance"] = settings["tolerance"]
         press(w, b, mu, x, u, gas, start, self._solver, self._accelerated, rows.blocks)
+        settings["sweeps"] = most
+        if firmly and told["flags"][0]:
+            # from the best forces so far, and the air of the step's start
+            gas.amount[:] = self.supplied()
+            spent = int(told["sweeps"][0])
+            open_step(self._solver)
+            press_firmly(rows.whole()[0], b, mu, x, u, gas, start, self._solver)
+            told["sweeps"] += spent
         if told["flags"][0] & SOLVE_DIVERGED:
             # its pressures mean nothing, and air that it let out would be lost for good
             self.diverged += 1
