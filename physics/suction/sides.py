@@ -136,7 +136,6 @@ class RigidSide(FullRigid):
         self.place = np.zeros(n, dtype=np.int32)
         self.odometer = 0.0
         self.target = target(self.surface)
-        self.rotation = np.eye(3)
 
     @property
     def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

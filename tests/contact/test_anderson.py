@@ -30,6 +30,23 @@ def sweeps_to(problem, tolerance, plain, most=20000):
     return a.state["sweeps"].item()
 
 
+def test_an_extrapolation_that_leads_astray_is_undone_and_the_pause_after_it_is_whole():
+    wall = brick_wall(6, 1, 0.7)
+    w, mu, r, u = np.ascontiguousarray(wall.w), wall.mu, np.zeros_like(wall.b), np.zeros_like(wall.b)
+    a = make_acceleration(wall.n_contacts)
+    state = a.state[0]
+    begin(w, wall.b, mu, r, u, 0, a)
+    while not state.extrapolated:
+        advance(w, wall.b, mu, r, u, 0, 1e-14, np.inf, 1, a)
+    swept, pause = a.g.copy(), int(state.pause)
+    assert np.linalg.norm(r - swept) > 1e-6 * np.linalg.norm(r)
+    state.move = 0.0  # no move is as small as this one: whatever comes next has gone too far
+    advance(w, wall.b, mu, r, u, 0, 1e-14, np.inf, 1, a)
+    np.testing.assert_array_equal(r, swept)
+    assert (state.taken_back, state.extrapolated, state.known, state.columns) == (1, 0, 0, 0)
+    assert state.wait == pause
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_every_stored_problem_is_solved_to_1e_10(name):
     result = solve(stored(name), Stop(1e-10, 200_000))
