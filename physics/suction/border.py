@@ -18,7 +18,6 @@ from palpo.physics.kernels import inlined, kernel
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.labels import SEALED
 from palpo.physics.suction.patch import (
-    VERTICES,
     Patch,
     add_loop,
     add_point,
@@ -186,7 +185,7 @@ def _keep_triangles(connectivity, member, number, label, patch, work):
 def _order_border(patch, work):
     """Put the half-edges in order: simple closed loops."""
     half, chain, leaving, at, walk = work.half, work.chain, work.leaving, work.at, work.walk
-    for v in range(patch.size[VERTICES]):
+    for v in range(patch.size[0].vertices):
         leaving[v] = at[v] = -1
     for h in range(work.count[0] - 1, -1, -1):
         chain[h] = leaving[half[h, 0]]

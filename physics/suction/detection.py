@@ -7,7 +7,7 @@ from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
 from palpo.physics.suction.connectivity import connectivity
-from palpo.physics.suction.flood import CAVITIES, find_cavities, make_flood, require_outside
+from palpo.physics.suction.flood import find_cavities, make_flood, require_outside
 from palpo.physics.suction.labels import Thresholds, distances_wanted, label_vertices
 from palpo.physics.suction.patch import Patch
 
@@ -16,8 +16,8 @@ class Detector:
     """Finds the cavities of one surface, step by step, in arrays made once.
 
     limits: the three distances. capacity: most cavities kept; the smallest beyond it count as outside, and in
-    `flood.size[LOST]`. seed: a vertex that is always outside; None to find one. exact: borders on the sealing
-    iso-line, or through vertices.
+    `flood.size[0].lost`. seed: a vertex that is always outside; None to find one. exact: borders on the
+    sealing iso-line, or through vertices.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Detector:
         """
         label_vertices(distance, self.limits, self.label)
         find_cavities(self.connectivity, x, self.label, self._seed, self.flood)
-        count = int(self.flood.size[CAVITIES])
+        count = int(self.flood.size[0].cavities)
         for k in range(count):
             self.cut(self.flood.cavity, k, distance, self.patches[k])
         return count

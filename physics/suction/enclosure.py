@@ -21,7 +21,7 @@ from palpo.physics.suction.gaps import make_gaps, measure
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from palpo.physics.suction.patch import LOOPS, loop_length, place_points, wall_area
+from palpo.physics.suction.patch import loop_length, place_points, wall_area
 from palpo.physics.suction.pockets import Pockets
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.suction.roughness import Seal
@@ -222,7 +222,7 @@ def _area_of(cavities, c):
 def _border_length(pairing, c):
     """Length [m] of the borders on body A of cavity c."""
     total = 0.0
-    for loop in range(pairing.walls.size[LOOPS]):
+    for loop in range(pairing.walls.size[0].loops):
         if pairing.cavity[pairing.of_loop[loop]] == c:
             total += loop_length(pairing.walls, pairing.points, loop)
     return total

@@ -11,21 +11,22 @@ most of which is in its hole. Air also flows around the rim of an open surface: 
 outside. A piece that no ring bounds is outside as well.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
 from palpo.physics.kernels import kernel
+from palpo.physics.records import counters
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.labels import SEALED
 
 OUTSIDE, RING = -1, -2
 """Entries of `Flood.cavity` besides the numbers of cavities."""
 
-CAVITIES, FOOTPRINTS, LOST, SEED_REFUSED = 0, 1, 2, 3
-"""Entries of `Flood.size`."""
+FLOOD_SIZE = counters("cavities", "footprints", "lost", "seed_refused")
+"""Cavities; footprints; cavities lost to the capacity; 1 if the seed was refused."""
 
 
 class Flood(NamedTuple):
@@ -35,7 +36,7 @@ class Flood(NamedTuple):
     A cavity is in one footprint, which may hold several, or none: a body that merely rests on another.
     """
 
-    size: NDArray[np.int64]  # (4,) cavities, footprints, cavities lost to the capacity, 1 if the seed is
+    size: NDArray[Any]  # (1,) of FLOOD_SIZE
     cavity: NDArray[np.int64]  # (n,) number of the inner surface of each vertex, or OUTSIDE, or RING
     footprint: NDArray[np.int64]  # (n,) its number, OUTSIDE for vertices in none
     vertices: NDArray[np.int64]  # (capacity,) how many vertices each inner surface has
@@ -50,7 +51,7 @@ class Flood(NamedTuple):
 def make_flood(n: int, capacity: int) -> Flood:
     """Room for a surface of n vertices and that many cavities; the smallest beyond it count as outside."""
     return Flood(
-        size=np.zeros(4, np.int64),
+        size=np.zeros(1, FLOOD_SIZE),
         cavity=np.full(n, OUTSIDE, np.int64),
         footprint=np.full(n, OUTSIDE, np.int64),
         vertices=np.zeros(capacity, np.int64),
@@ -68,7 +69,7 @@ def require_outside(connectivity: Connectivity, x, label, seed: int, flood: Floo
     if not 0 <= seed < len(x):
         raise InputError(f"The seed is vertex {seed}, but the vertices run from 0 to {len(x) - 1}.")
     find_cavities(connectivity, x, label, seed, flood)
-    if not flood.size[SEED_REFUSED]:
+    if not flood.size[0].seed_refused:
         return
     other = int(np.flatnonzero(flood.cavity == OUTSIDE)[0]) if (flood.cavity == OUTSIDE).any() else None
     advice = "" if other is None else f", such as {other}"
@@ -101,7 +102,7 @@ def renumber(connectivity, flood, number):
         if cavity[v] >= 0:
             vertices[cavity[v]] += 1
             count = max(count, cavity[v] + 1)
-    flood.size[CAVITIES] = count
+    flood.size[0].cavities = count
     _find_footprints(connectivity, flood)
 
 
@@ -176,13 +177,13 @@ def _choose_outside(connectivity, n_pieces, seed, flood):
         shell = pieces[p, 1]
         if best[shell] == -1 or (best[shell] >= 0 and flood.volume[p] > flood.volume[best[shell]]):
             best[shell] = p
-    flood.size[SEED_REFUSED] = 0
+    flood.size[0].seed_refused = 0
     if seed >= 0:
         p = flood.piece[seed]
         if p >= 0 and (pieces[p, 2] == OUTSIDE or flood.volume[p] >= 0.0):
             best[pieces[p, 1]] = p
         else:
-            flood.size[SEED_REFUSED] = 1
+            flood.size[0].seed_refused = 1
     for p in range(n_pieces):
         if best[pieces[p, 1]] == p:
             pieces[p, 2] = OUTSIDE
@@ -210,7 +211,7 @@ def _number_cavities(n_pieces, flood):
             number += 1
     for v in range(flood.cavity.size):
         flood.cavity[v] = RING if flood.piece[v] == RING else pieces[flood.piece[v], 2]
-    flood.size[CAVITIES], flood.size[LOST] = count, lost
+    flood.size[0].cavities, flood.size[0].lost = count, lost
 
 
 @kernel
@@ -234,4 +235,4 @@ def _find_footprints(connectivity, flood):
                     stack[height] = w
                     height += 1
         count += 1
-    flood.size[FOOTPRINTS] = count
+    flood.size[0].footprints = count

@@ -7,18 +7,23 @@ the piece around it. All pieces are clipped into ears. Whatever the paths, cross
 twice through the same point, the patch's border is the paths, exactly: the cavity that they bound is closed.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.kernels import inlined, kernel
+from palpo.physics.records import counters
 from palpo.physics.suction.ear_clipping import clip_ears
-from palpo.physics.suction.patch import LOST, add_loop, add_point, add_triangle, add_vertex, clear
+from palpo.physics.suction.patch import add_loop, add_point, add_triangle, add_vertex, clear
 from palpo.physics.suction.winding import NONE
 
 CORNERS = 3
 """In a triangle, points 0, 1, 2 are its corners and the others those of the paths, as they come."""
+
+
+SCRATCH_SIZE = counters("points", "pieces", "entries")
+"""Points of the present triangle, pieces, entries of `ring`."""
 
 
 class Imprint(NamedTuple):
@@ -30,7 +35,7 @@ class Imprint(NamedTuple):
     place: NDArray[np.int64]  # (p,) place of each crossing among the present triangle's events
     event: NDArray[np.int64]  # (p + 3,) crossings and, as -1 - j, corners around the present triangle
     within: NDArray[np.int64]  # (l,) triangle that a loop does not leave, NONE if it does or takes no part
-    size: NDArray[np.int64]  # (3,) points of the present triangle, pieces, entries of `ring`
+    size: NDArray[Any]  # (1,) of SCRATCH_SIZE
     local: NDArray[np.int64]  # (p + 3,) patch vertex of each point of the present triangle
     uv: NDArray[np.float64]  # (p + 3, 2) their weights of corners 1 and 2
     piece: NDArray[np.int64]  # (p + 4, 2) begin and length in `ring`
@@ -48,7 +53,7 @@ def make_imprint(n_vertices: int, points: int, loops: int) -> Imprint:
         place=np.zeros(points, np.int64),
         event=np.zeros(points + 3, np.int64),
         within=np.zeros(loops, np.int64),
-        size=np.zeros(3, np.int64),
+        size=np.zeros(1, SCRATCH_SIZE),
         local=np.zeros(points + 3, np.int64),
         uv=np.zeros((points + 3, 2)),
         piece=np.zeros((points + 4, 2), np.int64),
@@ -86,7 +91,7 @@ def imprint(surface, path, active, winding, scratch, patch):
             forced += _cut(surface, path, winding, t, n_loops, scratch, patch)
         elif number[triangles[t, 0]] != 0:
             _add_whole(triangles, t, number[triangles[t, 0]], vertex, patch)
-    for k in range(patch.size[0]):
+    for k in range(patch.size[0].vertices):
         for j in range(3):
             scratch.vertex[patch.parents[k, j]] = NONE
     return forced
@@ -145,25 +150,25 @@ def _add_whole(triangles, t, number, vertex, patch):
 @inlined
 def _append(scratch, point):
     """Add a point to the piece being written, unless there is no room."""
-    if scratch.size[2] < scratch.ring.size:
-        scratch.ring[scratch.size[2]] = point
-        scratch.size[2] += 1
+    if scratch.size[0].entries < scratch.ring.size:
+        scratch.ring[scratch.size[0].entries] = point
+        scratch.size[0].entries += 1
 
 
 @inlined
 def _close_piece(scratch, begin):
     """The ring from `begin` on is a piece, if there is room and it has an inside."""
-    if scratch.size[2] - begin > 2 and scratch.size[1] < scratch.piece.shape[0]:
-        scratch.piece[scratch.size[1], 0] = begin
-        scratch.piece[scratch.size[1], 1] = scratch.size[2] - begin
-        scratch.size[1] += 1
+    if scratch.size[0].entries - begin > 2 and scratch.size[0].pieces < scratch.piece.shape[0]:
+        scratch.piece[scratch.size[0].pieces, 0] = begin
+        scratch.piece[scratch.size[0].pieces, 1] = scratch.size[0].entries - begin
+        scratch.size[0].pieces += 1
 
 
 @inlined
 def _append_path_point(surface, path, k, t, scratch):
     """Add path point k, which lies in triangle t or on its border, to the piece being written."""
-    i = scratch.size[0]
-    scratch.size[0] += 1
+    i = scratch.size[0].points
+    scratch.size[0].points += 1
     scratch.local[i] = scratch.point[k]
     e = path.edge[k]
     if e < 0:
@@ -203,7 +208,7 @@ def _list_events(surface, winding, t, scratch):
 @inlined
 def _trace(surface, path, t, entry, n_events, scratch):
     """Write the piece of triangle t that has `entry` on its border; how often it runs through corner 0."""
-    k, begin, around, entering = entry, scratch.size[2], 0, True
+    k, begin, around, entering = entry, scratch.size[0].entries, 0, True
     while True:
         _append_path_point(surface, path, k, t, scratch)
         if entering or path.edge[k] < 0:
@@ -234,7 +239,7 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
     """Add the inside of triangle t, which paths cut; how many corners were clipped that were no ears."""
     for j in range(3):
         scratch.uv[j, 0], scratch.uv[j, 1] = 1.0 * (j == 1), 1.0 * (j == 2)
-    scratch.size[0], scratch.size[1], scratch.size[2] = CORNERS, 0, 0
+    scratch.size[0].points, scratch.size[0].pieces, scratch.size[0].entries = CORNERS, 0, 0
     around, k = 0, winding.entry[t]
     if k != NONE:
         n_events = _list_events(surface, winding, t, scratch)
@@ -245,7 +250,7 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
     # the pieces wind around the triangle's border up to a constant
     number = winding.number[surface.triangles[t, 0]] - around
     if number == 1:
-        begin = scratch.size[2]
+        begin = scratch.size[0].entries
         for j in range(3):
             _append(scratch, j)
         _close_piece(scratch, begin)
@@ -256,7 +261,7 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
             if scratch.within[loop] == t:
                 _add_loop_within(surface, path, loop, t, side, scratch)
     forced = 0
-    for i in range(scratch.size[1]):
+    for i in range(scratch.size[0].pieces):
         begin, n = scratch.piece[i, 0], scratch.piece[i, 1]
         forced += clip_ears(scratch.uv, scratch.ring[begin : begin + n], n, scratch.links, scratch.ears, 0)
         for ear in range(n - 2):
@@ -267,8 +272,8 @@ def _cut(surface, path, winding, t, n_loops, scratch, patch):
                 _patch_vertex(surface.triangles, t, b, scratch, patch),
                 _patch_vertex(surface.triangles, t, c, scratch, patch),
             )
-    if scratch.size[2] == scratch.ring.size:
-        patch.size[LOST] += 1
+    if scratch.size[0].entries == scratch.ring.size:
+        patch.size[0].lost += 1
     return forced
 
 
@@ -280,15 +285,15 @@ def _patch_vertex(triangles, t, point, scratch, patch):
 @kernel
 def _add_loop_within(surface, path, loop, t, side, scratch):
     """Add a loop within triangle t if it turns to `side`: to the left a piece, to the right a hole in one."""
-    begin, first = scratch.size[2], scratch.size[0]
+    begin, first = scratch.size[0].entries, scratch.size[0].points
     for k in range(path.loops[loop], path.loops[loop + 1]):
         _append_path_point(surface, path, k, t, scratch)
-    n = scratch.size[2] - begin
+    n = scratch.size[0].entries - begin
     if (side > 0.0) != (_turning(scratch.uv, scratch.ring, begin, n) >= 0.0):
-        scratch.size[0], scratch.size[2] = first, begin
+        scratch.size[0].points, scratch.size[0].entries = first, begin
         return
     if side < 0.0:
-        for i in range(scratch.size[1]):
+        for i in range(scratch.size[0].pieces):
             if _surrounds(scratch.uv, scratch.ring, scratch.piece[i], scratch.ring[begin]):
                 _bridge(scratch, i, begin, n)
                 return
@@ -330,9 +335,9 @@ def _bridge(scratch, i, hole, n):
             d2 = (uv[p, 0] - uv[q, 0]) ** 2 + (uv[p, 1] - uv[q, 1]) ** 2
             if d2 < least:
                 at, to, least = a, b, d2
-    start = scratch.size[2]
+    start = scratch.size[0].entries
     for a in range(size + 1):
         _append(scratch, ring[begin + (at + a) % size])
     for b in range(n + 1):
         _append(scratch, ring[hole + (to + b) % n])
-    scratch.piece[i, 0], scratch.piece[i, 1] = start, scratch.size[2] - start
+    scratch.piece[i, 0], scratch.piece[i, 1] = start, scratch.size[0].entries - start

@@ -6,14 +6,14 @@ the part of B between their borders, the tunnel, is wall of one cavity. A single
 such care, since the flood fill passes through the tunnel and back; over one mouth it finds its way outside.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import palpo.physics.suction.cavity as cavity
-import palpo.physics.suction.patch as wall_patch
 from palpo.physics.kernels import inlined, kernel
+from palpo.physics.records import counters
 from palpo.physics.suction.cavity import Cavities, forget, make_cavities, place_cavity
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.imprint import Imprint, imprint, make_imprint
@@ -43,14 +43,14 @@ from palpo.physics.suction.winding import (
 SEALED, NO_ROOM = BOUNDED, 3
 """Outcomes of a wall besides ESCAPED and AT_RIM: part of a cavity; lost to a capacity."""
 
-WALLS, LOST, DETOURS, FORCED = 0, 1, 2, 3
-"""Entries of `Pairing.size`."""
+PAIRING_SIZE = counters("walls", "lost", "detours", "forced")
+"""Walls; those lost for room; walks that went astray; corners clipped that were no ears."""
 
 
 class Pairing(NamedTuple):
     """The walls of body A in one patch, what becomes of them, and scratch for n vertices of body B."""
 
-    size: NDArray[np.int64]  # (4,) walls; lost for room; walks astray; corners clipped that were no ears
+    size: NDArray[Any]  # (1,) of PAIRING_SIZE
     walls: Patch  # their k vertices and l loops
     span: NDArray[np.int64]  # (w + 1, 3) first vertex, triangle and loop of each wall
     outcome: NDArray[np.int64]  # (w,) SEALED, ESCAPED, AT_RIM or NO_ROOM
@@ -78,7 +78,7 @@ def make_pairing(
     edges, loops = len(surface_a.edges), 16 * walls
     points = edges + len(surface_b.edges)
     pairing = Pairing(
-        size=np.zeros(4, np.int64),
+        size=np.zeros(1, PAIRING_SIZE),
         walls=make_patch(n_a + edges, 3 * m_a, 2 * edges, loops),
         span=np.zeros((walls + 1, 3), np.int64),
         outcome=np.zeros(walls, np.int64),
@@ -103,7 +103,8 @@ def make_pairing(
 @kernel
 def clear_walls(pairing):
     """Forget the walls of the last step."""
-    pairing.size[:] = 0
+    size = pairing.size[0]
+    size.walls = size.lost = size.detours = size.forced = 0
     clear(pairing.walls)
     pairing.span[0] = 0
 
@@ -111,34 +112,37 @@ def clear_walls(pairing):
 @kernel
 def add_wall(pairing, patch):
     """Add an inner surface of A, all of whose triangles hold the same air; its number, NONE if it is lost."""
-    walls, w = pairing.walls, pairing.size[WALLS]
-    size, more = walls.size, patch.size
+    walls, w = pairing.walls, pairing.size[0].walls
+    size, more = walls.size[0], patch.size[0]
     if (
         w == pairing.outcome.size
-        or more[wall_patch.LOST] > 0
-        or size[wall_patch.VERTICES] + more[wall_patch.VERTICES] > walls.parents.shape[0]
-        or size[wall_patch.TRIANGLES] + more[wall_patch.TRIANGLES] > walls.triangles.shape[0]
-        or size[wall_patch.BORDER] + more[wall_patch.BORDER] > walls.border.size
-        or size[wall_patch.LOOPS] + more[wall_patch.LOOPS] >= walls.loops.size
+        or more.lost > 0
+        or size.vertices + more.vertices > walls.parents.shape[0]
+        or size.triangles + more.triangles > walls.triangles.shape[0]
+        or size.border + more.border > walls.border.size
+        or size.loops + more.loops >= walls.loops.size
     ):
-        pairing.size[LOST] += 1
+        pairing.size[0].lost += 1
         return NONE
-    v, t = size[wall_patch.VERTICES], size[wall_patch.TRIANGLES]
-    b, first = size[wall_patch.BORDER], size[wall_patch.LOOPS]
-    for k in range(more[wall_patch.VERTICES]):
+    v, t = size.vertices, size.triangles
+    b, first = size.border, size.loops
+    for k in range(more.vertices):
         walls.parents[v + k], walls.weights[v + k] = patch.parents[k], patch.weights[k]
-    for k in range(more[wall_patch.TRIANGLES]):
+    for k in range(more.triangles):
         for j in range(3):
             walls.triangles[t + k, j] = patch.triangles[k, j] + v
-    for k in range(more[wall_patch.BORDER]):
+    for k in range(more.border):
         walls.border[b + k] = patch.border[k] + v
-    for k in range(more[wall_patch.LOOPS]):
+    for k in range(more.loops):
         walls.loops[first + k + 1] = patch.loops[k + 1] + b
         pairing.of_loop[first + k] = w
-    size += more
-    pairing.size[WALLS] = w + 1
+    size.vertices += more.vertices
+    size.triangles += more.triangles
+    size.border += more.border
+    size.loops += more.loops
+    pairing.size[0].walls = w + 1
     span = pairing.span[w + 1]
-    span[0], span[1], span[2] = size[wall_patch.VERTICES], size[wall_patch.TRIANGLES], size[wall_patch.LOOPS]
+    span[0], span[1], span[2] = size.vertices, size.triangles, size.loops
     return w
 
 
@@ -149,11 +153,11 @@ def pair_walls(pairing, surface, boxes, x_a, x_b, cavities):
     surface, boxes: connectivity of B and its boxes, fitted to x_b. x_a, x_b (n, 3): positions [m]. What
     became of each wall is in pairing.outcome and pairing.cavity.
     """
-    n_walls, path = pairing.size[WALLS], pairing.path
+    n_walls, path = pairing.size[0].walls, pairing.path
     forget(cavities)
     place_points(pairing.walls, x_a, pairing.points)
     project_border(pairing.walls, pairing.points, surface, boxes, x_b, path, pairing.walk)
-    pairing.size[DETOURS] = path.size[1]
+    pairing.size[0].detours = path.size[0].fallbacks
     for w in range(n_walls):
         pairing.group[w] = w
         pairing.cavity[w] = NONE
@@ -177,21 +181,21 @@ def _try_loops(pairing, w):
     outcome = SEALED if stop > start else ESCAPED
     for loop in range(start, stop):
         if pairing.path.outcome[loop] != CLOSED:
-            outcome = AT_RIM if pairing.path.size[2] == 0 else NO_ROOM
+            outcome = AT_RIM if pairing.path.size[0].lost == 0 else NO_ROOM
     return outcome
 
 
 @kernel
 def _try(pairing, surface, leader, x_a, x_b, cavities):
     """Make a cavity of the walls in the leader's group if they hold the air; SEALED or why not."""
-    n_loops = pairing.walls.size[wall_patch.LOOPS]
+    n_loops = pairing.walls.size[0].loops
     for loop in range(n_loops):
         pairing.active[loop] = pairing.group[pairing.of_loop[loop]] == leader
         if pairing.active[loop]:
             enter(surface, pairing.path, loop, pairing.winding)
     outcome = flood(surface, pairing.path, pairing.winding)
     if outcome == BOUNDED:
-        pairing.size[FORCED] += imprint(
+        pairing.size[0].forced += imprint(
             surface, pairing.path, pairing.active[:n_loops], pairing.winding, pairing.imprint, pairing.patch
         )
         if not _close(pairing, leader, cavities):
@@ -203,7 +207,7 @@ def _try(pairing, surface, leader, x_a, x_b, cavities):
         volume = signed_volume(cavities, c, cavities.points[cavities.first[c]])
         cavities.volume[c] = max(volume, 0.0)
         cavities.count[0].clamped += volume < 0.0
-        for w in range(pairing.size[WALLS]):
+        for w in range(pairing.size[0].walls):
             if pairing.group[w] == leader:
                 pairing.cavity[w], pairing.outcome[w] = c, SEALED
     return outcome
@@ -230,14 +234,14 @@ def _add_triangle(cavities, a, b, c):
 
 @kernel
 def _has_room(pairing, leader, cavities):
-    vertices, triangles = pairing.patch.size[wall_patch.VERTICES], pairing.patch.size[wall_patch.TRIANGLES]
-    for w in range(pairing.size[WALLS]):
+    vertices, triangles = pairing.patch.size[0].vertices, pairing.patch.size[0].triangles
+    for w in range(pairing.size[0].walls):
         if pairing.group[w] == leader:
             vertices += pairing.span[w + 1, 0] - pairing.span[w, 0]
             triangles += pairing.span[w + 1, 1] - pairing.span[w, 1]
-    ribbon = 4 * pairing.path.size[0]
+    ribbon = 4 * pairing.path.size[0].points
     return (
-        pairing.patch.size[wall_patch.LOST] == 0
+        pairing.patch.size[0].lost == 0
         and cavities.count[0].found < cavities.volume.size
         and cavities.count[0].vertices + vertices <= cavities.body.size
         and cavities.count[0].triangles + triangles + ribbon <= cavities.triangles.shape[0]
@@ -255,7 +259,7 @@ def _close(pairing, leader, cavities):
     span = cavities.span[c]
     cavities.first[c] = count.vertices
     span[cavity.WALL_A] = count.triangles
-    for w in range(pairing.size[WALLS]):
+    for w in range(pairing.size[0].walls):
         if pairing.group[w] == leader:
             base = _add_vertices(walls, pairing.span[w, 0], pairing.span[w + 1, 0], 0, cavities)
             pairing.base[w] = base
@@ -263,13 +267,13 @@ def _close(pairing, leader, cavities):
                 corner = walls.triangles[t]
                 _add_triangle(cavities, base + corner[0], base + corner[1], base + corner[2])
     span[cavity.WALL_B] = count.triangles
-    base = _add_vertices(patch, 0, patch.size[wall_patch.VERTICES], 1, cavities)
-    for t in range(patch.size[wall_patch.TRIANGLES]):
+    base = _add_vertices(patch, 0, patch.size[0].vertices, 1, cavities)
+    for t in range(patch.size[0].triangles):
         corner = patch.triangles[t]
         _add_triangle(cavities, base + corner[0], base + corner[1], base + corner[2])
     for again in range(2):
         span[cavity.RIBBON + again] = count.triangles
-        for loop in range(walls.size[wall_patch.LOOPS]):
+        for loop in range(walls.size[0].loops):
             if pairing.active[loop]:
                 _add_ribbon(pairing, loop, base, again, cavities)
     span[cavity.END] = count.triangles
@@ -327,7 +331,7 @@ def _bound(pairing, v, w):
 def _group_escaped(pairing, surface):
     """Group the escaped walls whose insides are one region, of those into which all their borders part B."""
     path, winding = pairing.path, pairing.winding
-    for loop in range(pairing.walls.size[wall_patch.LOOPS]):
+    for loop in range(pairing.walls.size[0].loops):
         if pairing.outcome[pairing.of_loop[loop]] == ESCAPED:
             enter(surface, path, loop, winding)
     for v in range(pairing.region.size):
@@ -345,6 +349,6 @@ def _group_escaped(pairing, surface):
             k = winding.following[k]
         if gain(surface, path, k) > 0:
             _bound(pairing, surface.edges[e, 1], pairing.of_loop[path.loop[k]])
-    for w in range(pairing.size[WALLS]):
+    for w in range(pairing.size[0].walls):
         pairing.group[w] = _find(pairing.group, w)
     release(surface, path, winding)

@@ -4,15 +4,16 @@ The patch of a step is written beside the stored mesh, whose topology is never t
 barycentric points of the surface, so it moves with it, and forgetting it undoes the step (000, 3.2.7).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.kernels import inlined, kernel
+from palpo.physics.records import counters
 
-VERTICES, TRIANGLES, BORDER, LOOPS, LOST = 0, 1, 2, 3, 4
-"""Entries of `Patch.size`."""
+PATCH_SIZE = counters("vertices", "triangles", "border", "loops", "lost")
+"""Vertices, triangles, border vertices, loops; entries lost to a capacity."""
 
 
 class Patch(NamedTuple):
@@ -24,7 +25,7 @@ class Patch(NamedTuple):
     several pieces; loops of one piece need not follow each other.
     """
 
-    size: NDArray[np.int64]  # (5,) vertices, triangles, border vertices, loops, entries lost to a capacity
+    size: NDArray[Any]  # (1,) of PATCH_SIZE
     parents: NDArray[np.int64]  # (k, 3) vertices of the surface; a vertex v of the surface itself is v, v, v
     weights: NDArray[np.float64]  # (k, 3) barycentric; 1, 0, 0 for a vertex of the surface
     triangles: NDArray[np.int64]  # (t, 3) vertices of the patch, oriented as the surface's
@@ -35,7 +36,7 @@ class Patch(NamedTuple):
 def make_patch(vertices: int, triangles: int, border: int, loops: int) -> Patch:
     """An empty patch of these capacities."""
     return Patch(
-        size=np.zeros(5, np.int64),
+        size=np.zeros(1, PATCH_SIZE),
         parents=np.zeros((vertices, 3), np.int64),
         weights=np.zeros((vertices, 3)),
         triangles=np.zeros((triangles, 3), np.int64),
@@ -47,20 +48,21 @@ def make_patch(vertices: int, triangles: int, border: int, loops: int) -> Patch:
 @inlined
 def clear(patch):
     """Empty the patch."""
-    patch.size[:] = 0
+    size = patch.size[0]
+    size.vertices = size.triangles = size.border = size.loops = size.lost = 0
     patch.loops[0] = 0
 
 
 @kernel
 def add_point(patch, a, b, c, wa, wb, wc):
     """Number of a new vertex at weights wa, wb, wc of the surface's vertices a, b, c; -1 if it is lost."""
-    k = patch.size[VERTICES]
+    k = patch.size[0].vertices
     if k == patch.parents.shape[0]:
-        patch.size[LOST] += 1
+        patch.size[0].lost += 1
         return -1
     patch.parents[k, 0], patch.parents[k, 1], patch.parents[k, 2] = a, b, c
     patch.weights[k, 0], patch.weights[k, 1], patch.weights[k, 2] = wa, wb, wc
-    patch.size[VERTICES] = k + 1
+    patch.size[0].vertices = k + 1
     return k
 
 
@@ -73,32 +75,32 @@ def add_vertex(patch, v):
 @kernel
 def add_triangle(patch, a, b, c):
     """Add a triangle of three vertices of the patch, lost if one of them is."""
-    t = patch.size[TRIANGLES]
+    t = patch.size[0].triangles
     if t == patch.triangles.shape[0] or a < 0 or b < 0 or c < 0:
-        patch.size[LOST] += 1
+        patch.size[0].lost += 1
         return
     patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2] = a, b, c
-    patch.size[TRIANGLES] = t + 1
+    patch.size[0].triangles = t + 1
 
 
 @kernel
 def add_loop(patch, loop, count):
     """Add a border loop: loop[:count] are vertices of the patch in order."""
-    first, number = patch.size[BORDER], patch.size[LOOPS]
+    first, number = patch.size[0].border, patch.size[0].loops
     if first + count > patch.border.size or number + 1 == patch.loops.size:
-        patch.size[LOST] += 1
+        patch.size[0].lost += 1
         return
     for k in range(count):
         patch.border[first + k] = loop[k]
-    patch.size[BORDER] = first + count
-    patch.size[LOOPS] = number + 1
+    patch.size[0].border = first + count
+    patch.size[0].loops = number + 1
     patch.loops[number + 1] = first + count
 
 
 @kernel
 def place_points(patch, x, out):
     """out (k, 3) = positions [m] of the patch's vertices on the surface x (n, 3)."""
-    for k in range(patch.size[VERTICES]):
+    for k in range(patch.size[0].vertices):
         for i in range(3):
             out[k, i] = 0.0
             for j in range(3):
@@ -109,7 +111,7 @@ def place_points(patch, x, out):
 def wall_area(patch, points):
     """Area of the wall [m2]; points (k, 3): from `place_points`."""
     total = 0.0
-    for t in range(patch.size[TRIANGLES]):
+    for t in range(patch.size[0].triangles):
         a, b, c = points[patch.triangles[t, 0]], points[patch.triangles[t, 1]], points[patch.triangles[t, 2]]
         ux, uy, uz = b[0] - a[0], b[1] - a[1], b[2] - a[2]
         vx, vy, vz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
@@ -131,6 +133,6 @@ def loop_length(patch, points, loop):
 def border_length(patch, points):
     """Length of all border loops [m]; points (k, 3): from `place_points`."""
     total = 0.0
-    for loop in range(patch.size[LOOPS]):
+    for loop in range(patch.size[0].loops):
         total += loop_length(patch, points, loop)
     return total

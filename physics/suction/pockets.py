@@ -19,7 +19,7 @@ from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.flood import OUTSIDE, RING
 from palpo.physics.suction.gaps import make_gaps, measure
 from palpo.physics.suction.labels import FAR, Thresholds
-from palpo.physics.suction.patch import TRIANGLES, VERTICES, border_length, place_points, wall_area
+from palpo.physics.suction.patch import border_length, place_points, wall_area
 from palpo.physics.suction.sides import Wall
 from palpo.physics.suction.tracking import Tracks
 from palpo.physics.suction.volume import residual_gradient, residual_volume
@@ -77,7 +77,7 @@ class Pockets:
             self._work,
         )  # fmt: skip
         place_points(patch, x, self._points)
-        k, t = int(patch.size[VERTICES]), int(patch.size[TRIANGLES])
+        k, t = int(patch.size[0].vertices), int(patch.size[0].triangles)
         self.walls[number] = patch.triangles[:t].copy(), patch.parents[:k].copy(), patch.weights[:k].copy()
         self.extent[number] = wall_area(patch, self._points), border_length(patch, self._points)
         gaps.triangle[:k] = -1  # other points than in the last step: no triangle is a hint

@@ -8,7 +8,7 @@ triangulated surface leaves each triangle by exactly one edge, whatever vertex i
 misses the next point (behind a ridge, say) the shortest sequence of triangles takes its place.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from palpo.physics.collision.closest import segment_segment, triangle_normal
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import cross3, dot3, norm3
+from palpo.physics.records import counters
 from palpo.physics.suction.nearest import DEPTH, nearest
-from palpo.physics.suction.patch import LOOPS
 
-POINTS, FALLBACKS, LOST = 0, 1, 2
-"""Entries of `Path.size`."""
+PATH_SIZE = counters("points", "fallbacks", "lost")
+"""Points; walks that went astray; points lost to the capacity."""
 
 CLOSED, OPEN = 0, 1
 """What becomes of a loop: it is closed on the surface, or it runs over the surface's rim."""
@@ -44,7 +44,7 @@ class Path(NamedTuple):
     A loop is a cycle, with the inside on its left: it runs against the border that it is the projection of.
     """
 
-    size: NDArray[np.int64]  # (3,) points, walks that went astray, points lost to the capacity
+    size: NDArray[Any]  # (1,) of PATH_SIZE
     loops: NDArray[np.int64]  # (l + 1,) span of each loop
     outcome: NDArray[np.int64]  # (l,) CLOSED or OPEN
     loop: NDArray[np.int64]  # (k,) loop of each point
@@ -67,7 +67,7 @@ class WalkScratch(NamedTuple):
 def make_path(points: int, loops: int) -> Path:
     """An empty path of these capacities."""
     return Path(
-        size=np.zeros(3, np.int64),
+        size=np.zeros(1, PATH_SIZE),
         loops=np.zeros(loops + 1, np.int64),
         outcome=np.zeros(loops, np.int64),
         loop=np.zeros(points, np.int64),
@@ -91,14 +91,14 @@ def walk_scratch(n_triangles: int) -> WalkScratch:
 
 @inlined
 def _add(path, loop, source, edge, triangle, beyond, w0, w1, w2):
-    k = path.size[POINTS]
+    k = path.size[0].points
     if k == path.edge.size:
-        path.size[LOST] += 1
+        path.size[0].lost += 1
         return
     path.loop[k], path.source[k], path.edge[k] = loop, source, edge
     path.triangle[k], path.beyond[k] = triangle, beyond
     path.weights[k, 0], path.weights[k, 1], path.weights[k, 2] = w0, w1, w2
-    path.size[POINTS] = k + 1
+    path.size[0].points = k + 1
 
 
 @inlined
@@ -238,12 +238,12 @@ def _join(surface, x, path, loop, source, t, w_t, up_t, u, w_u, up_u, scratch):
         d[i] = r[i] - q[i]
         n[i] = up_t[i] + up_u[i]
     cross3(n, d, m)
-    start = path.size[POINTS]
+    start = path.size[0].points
     end = _walk(surface, x, path, loop, source, t, q, u, m) if norm3(m) > 0.0 else ASTRAY
     if end != ASTRAY:
         return end == ARRIVED
-    path.size[POINTS] = start
-    path.size[FALLBACKS] += 1
+    path.size[0].points = start
+    path.size[0].fallbacks += 1
     return _detour(surface, x, path, loop, source, t, q, u, r, scratch)
 
 
@@ -251,8 +251,8 @@ def _join(surface, x, path, loop, source, t, w_t, up_t, u, w_u, up_u, scratch):
 def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
     """Add the path of one border loop; False over a rim or past the capacity."""
     w, up, up_last, up_first = scratch.vectors[0], scratch.vectors[8], scratch.vectors[9], scratch.vectors[10]
-    start = path.size[POINTS]
-    t, last, lost = -1, -1, path.size[LOST]
+    start = path.size[0].points
+    t, last, lost = -1, -1, path.size[0].lost
     for source in range(patch.loops[loop + 1] - 1, patch.loops[loop] - 1, -1):
         before = t
         p = points[patch.border[source]]
@@ -268,16 +268,16 @@ def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
         ):
             return False
         up_last[:] = up
-        last = path.size[POINTS]
+        last = path.size[0].points
         _add(path, loop, source, -1, t, -1, w[0], w[1], w[2])
-        if path.size[LOST] > lost:
+        if path.size[0].lost > lost:
             return False
     first, w_first = path.triangle[start], path.weights[start]
     source = patch.loops[loop]
     joined = _join(
         surface, x, path, loop, source, t, path.weights[last], up_last, first, w_first, up_first, scratch
     )
-    return joined and path.size[LOST] == lost
+    return joined and path.size[0].lost == lost
 
 
 @kernel
@@ -287,12 +287,13 @@ def project_border(patch, points, surface, boxes, x, path, scratch):
     points (k, 3): positions of the patch's vertices [m]. surface, boxes, x (n, 3): connectivity, fitted boxes
     and positions of the other body. An OPEN loop has no points; so has one that the capacity cut off.
     """
-    path.size[:] = 0
+    size = path.size[0]
+    size.points = size.fallbacks = size.lost = 0
     path.loops[0] = 0
-    for loop in range(patch.size[LOOPS]):
-        start = path.size[POINTS]
+    for loop in range(patch.size[0].loops):
+        start = path.size[0].points
         path.outcome[loop] = CLOSED
         if not _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
             path.outcome[loop] = OPEN
-            path.size[POINTS] = start
-        path.loops[loop + 1] = path.size[POINTS]
+            path.size[0].points = start
+        path.loops[loop + 1] = path.size[0].points

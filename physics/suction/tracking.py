@@ -19,14 +19,15 @@ sealed contact and holds no more than its pockets did. One that goes on while pa
 keeps the air of its present volume at its last pressure: what was in the open part is lost.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.kernels import kernel
+from palpo.physics.records import counters
 from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.flood import CAVITIES, OUTSIDE, RING, Flood
+from palpo.physics.suction.flood import OUTSIDE, RING, Flood
 
 ABSENT, LIVING, FLAT = 0, 1, 2
 """States of a cavity."""
@@ -34,8 +35,8 @@ ABSENT, LIVING, FLAT = 0, 1, 2
 KNOWN, BORN_OPEN, BORN_SEALED = 0, 1, 2
 """Origins of a cavity: from cavities of the last step, from the open, or from a sealed contact."""
 
-BORN, MERGED, SPLIT, FLATTENED, SWEPT, OPENED, LOST, NEXT = 0, 1, 2, 3, 4, 5, 6, 7
-"""Entries of `Tracks.size`."""
+TRACKS_SIZE = counters("born", "merged", "split", "flattened", "swept", "opened", "lost", "next")
+"""How many cavities did which in the last step; the next identity."""
 
 MINOR = 4
 """An overlap below this part of the smaller set is a ring's jitter, unless either has no better one."""
@@ -47,7 +48,7 @@ class Tracks(NamedTuple):
     A living cavity has the number of its inner surface in `Flood`; flattened ones have numbers beyond those.
     """
 
-    size: NDArray[np.int64]  # (8,) born, merged, split, flattened, swept, opened, lost; next identity
+    size: NDArray[Any]  # (1,) of TRACKS_SIZE
     state: NDArray[np.int64]  # (c,) ABSENT, LIVING or FLAT
     identity: NDArray[np.int64]  # (c,) lasting number: that of the largest share in a merge or split
     air: NDArray[np.float64]  # (c,) [mol]
@@ -75,7 +76,7 @@ class Links(NamedTuple):
 def make_tracks(n: int, capacity: int) -> Tracks:
     """No cavities, on a surface of n vertices all of which are open."""
     return Tracks(
-        size=np.zeros(8, np.int64),
+        size=np.zeros(1, TRACKS_SIZE),
         state=np.full(capacity, ABSENT, np.int64),
         identity=np.zeros(capacity, np.int64),
         air=np.zeros(capacity),
@@ -127,8 +128,10 @@ def follow_cavities(connectivity, x, flood, before, now, links):
 
     Writes `now`, all but its air, and `links`.
     """
-    now.size[:] = 0
-    now.size[NEXT] = before.size[NEXT]
+    size = now.size[0]
+    size.born = size.merged = size.split = size.flattened = 0
+    size.swept = size.opened = size.lost = 0
+    size.next = before.size[0].next
     _count_vertices(flood, before, now, links)
     _keep_major_links(links)
     _link_risen(flood, before, now, links)
@@ -141,7 +144,7 @@ def follow_cavities(connectivity, x, flood, before, now, links):
         if sealed > 0 and (outside == 0 or before.state[k] == FLAT):
             _flatten(k, flood, before, now, links)
         elif not _link_swept(k, before, now, links):
-            now.size[OPENED] += 1
+            now.size[0].opened += 1
     _grow_regions(connectivity, flood, before, now, links)
     _name(flood, before, now, links)
 
@@ -254,14 +257,14 @@ def _measure(x, flood, now, links):
 @kernel
 def _flatten(k, flood, before, now, links):
     """Rule 3: cavity k goes on flattened, under a number that no inner surface has."""
-    slot = flood.size[CAVITIES]
+    slot = flood.size[0].cavities
     while slot < now.state.size and now.state[slot] != ABSENT:
         slot += 1
     if slot == now.state.size:
-        now.size[LOST] += 1
+        now.size[0].lost += 1
         return
     now.state[slot] = FLAT
-    now.size[FLATTENED] += before.state[k] == LIVING
+    now.size[0].flattened += before.state[k] == LIVING
     links.shared[k, slot] = links.old[k, 1]
     now.radius[slot] = before.radius[k]
     for a in range(3):
@@ -288,7 +291,7 @@ def _link_swept(k, before, now, links):
             best, nearest = i, d2
     if best >= 0:
         links.shared[k, best] = 1
-        now.size[SWEPT] += 1
+        now.size[0].swept += 1
     return best >= 0
 
 
@@ -302,7 +305,7 @@ def _grow_regions(connectivity, flood, before, now, links):
         now.open[v] = i == OUTSIDE
         wall[v] = region[v] = i if i >= 0 else -1
         if i == RING and k >= 0:
-            for slot in range(flood.size[CAVITIES], now.state.size):
+            for slot in range(flood.size[0].cavities, now.state.size):
                 if links.shared[k, slot] > 0:
                     region[v] = slot
         if region[v] >= 0:
@@ -336,18 +339,18 @@ def _name(flood, before, now, links):
         if i >= 0 and links.origin[i] != KNOWN and before.open[v]:
             links.origin[i] = BORN_OPEN
     for k in range(c):
-        now.size[SPLIT] += _heirs(shared, k) > 1
+        now.size[0].split += _heirs(shared, k) > 1
     for i in range(c):
         if now.state[i] == ABSENT:
             continue
-        now.size[MERGED] += _parents(shared, i) > 1
-        now.size[BORN] += links.origin[i] != KNOWN
+        now.size[0].merged += _parents(shared, i) > 1
+        now.size[0].born += links.origin[i] != KNOWN
         k = _main_parent(shared, i)
         if links.origin[i] == KNOWN and _main_heir(shared, k) == i:
             now.identity[i] = before.identity[k]
         else:
-            now.identity[i] = now.size[NEXT]
-            now.size[NEXT] += 1
+            now.identity[i] = now.size[0].next
+            now.size[0].next += 1
         if links.origin[i] == KNOWN and now.state[i] == LIVING:
             for a in range(3):
                 now.stride[i, a] = now.centre[i, a] - before.centre[k, a]

@@ -13,7 +13,6 @@ of the ribbon.
 
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.suction.cavity import END, RIBBON, WALL_A, WALL_B
-from palpo.physics.suction.patch import TRIANGLES
 
 
 @inlined
@@ -124,7 +123,7 @@ def residual_volume(patch, points, gap, roughness):
     pockets that contact leaves open [m]: at gap 0, the air that is left still has roughness times area.
     """
     total = 0.0
-    for t in range(patch.size[TRIANGLES]):
+    for t in range(patch.size[0].triangles):
         a, b, c = patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2]
         depth = roughness + (gap[a] + gap[b] + gap[c]) / 3.0
         twice = 0.0
@@ -146,7 +145,7 @@ def residual_gradient(
     gradient_a[:] = 0.0
     gradient_b[:] = 0.0
     parents, weights = patch.parents, patch.weights
-    for t in range(patch.size[TRIANGLES]):
+    for t in range(patch.size[0].triangles):
         a, b, c = patch.triangles[t, 0], patch.triangles[t, 1], patch.triangles[t, 2]
         p, q, r = points[a], points[b], points[c]
         twice = 0.0

@@ -87,7 +87,7 @@ def enter(surface, path, loop, winding):
 @kernel
 def release(surface, path, winding):
     """Forget all paths and numbers."""
-    for k in range(path.size[0]):
+    for k in range(path.size[0].points):
         if path.edge[k] >= 0:
             winding.net[path.edge[k]] = 0
             winding.first[path.edge[k]] = NONE
@@ -144,7 +144,7 @@ def _flood_shell(triangles, across, triangle_edges, edges, net, t, flooded, begi
 def _left_mean(surface, path, winding, shell):
     """Mean winding number on the left of the crossings of one shell of the surface."""
     total, count = 0, 0
-    for k in range(path.size[0]):
+    for k in range(path.size[0].points):
         e = path.edge[k]
         if e < 0 or winding.first[e] != k or surface.shell[surface.edges[e, 0]] != shell:
             continue
@@ -181,7 +181,7 @@ def flood(surface, path, winding):
     The triangles seen are winding.flooded[:size]; those that hold paths without any crossing are not flooded.
     """
     outcome = BOUNDED
-    for k in range(path.size[0]):
+    for k in range(path.size[0].points):
         t = path.triangle[k]
         if path.edge[k] < 0 or winding.first[path.edge[k]] == NONE or winding.seen[t]:
             continue

@@ -12,10 +12,9 @@ from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.detection import Detector
-from palpo.physics.suction.flood import CAVITIES, FOOTPRINTS, LOST, OUTSIDE, RING
+from palpo.physics.suction.flood import OUTSIDE, RING
 from palpo.physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
-from palpo.physics.suction.patch import BORDER, LOOPS, TRIANGLES, VERTICES, place_points, wall_area
-from palpo.physics.suction.patch import LOST as OVERFLOW
+from palpo.physics.suction.patch import place_points, wall_area
 from tests.verification.suction_shapes import wall_areas
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)
@@ -104,12 +103,12 @@ def torus():
 
 def closed_sides(patch):
     """The half-edges of the patch's triangles that none runs the other way, and those of its border."""
-    triangles = patch.triangles[: patch.size[TRIANGLES]].tolist()
+    triangles = patch.triangles[: patch.size[0].triangles].tolist()
     half = {s for t in triangles for s in zip(t, t[1:] + t[:1], strict=True)}
     assert len(half) == 3 * len(triangles)
     bounding = {(a, b) for a, b in half if (b, a) not in half}
     ordered = []
-    for k in range(patch.size[LOOPS]):
+    for k in range(patch.size[0].loops):
         loop = patch.border[patch.loops[k] : patch.loops[k + 1]].tolist()
         assert len(loop) >= 2
         assert len(set(loop)) == len(loop)
@@ -119,17 +118,17 @@ def closed_sides(patch):
 
 def assert_sound(patch):
     """Borders closed, ordered and simple, and together the boundary of the patch; no entry lost."""
-    assert patch.size[OVERFLOW] == 0
+    assert patch.size[0].lost == 0
     bounding, ordered = closed_sides(patch)
-    assert len(set(ordered)) == len(ordered) == patch.size[BORDER]
+    assert len(set(ordered)) == len(ordered) == patch.size[0].border
     assert set(ordered) == bounding
-    assert len(np.unique(patch.triangles[: patch.size[TRIANGLES]])) == patch.size[VERTICES]
+    assert len(np.unique(patch.triangles[: patch.size[0].triangles])) == patch.size[0].vertices
 
 
 def euler(patch):
-    triangles = patch.triangles[: patch.size[TRIANGLES]]
+    triangles = patch.triangles[: patch.size[0].triangles]
     edges = np.unique(np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
-    return patch.size[VERTICES] - len(edges) + len(triangles)
+    return patch.size[0].vertices - len(edges) + len(triangles)
 
 
 def points_of(patch, x):
@@ -147,7 +146,7 @@ def areas_of(patch, x):
 def assert_classified(mesh, detector, label):
     """Each vertex in exactly one class, connected as an independent search says."""
     cavity = detector.flood.cavity
-    count = detector.flood.size[CAVITIES]
+    count = detector.flood.size[0].cavities
     assert ((cavity == RING) == (label >= SEALED)).all()
     assert np.isin(cavity, [OUTSIDE, RING, *range(count)]).all()
     free = (label < SEALED)[mesh.edges].all(axis=1)
@@ -214,8 +213,8 @@ def test_a_cup_on_a_plane_has_one_cavity_a_disc_under_it():
     mesh = cup()
     detector = found(mesh, mesh.vertices[:, 1])
     patch = detector.patches[0]
-    assert detector.flood.size[:3].tolist() == [1, 1, 0]
-    assert (patch.size[LOOPS], euler(patch)) == (1, 1)
+    assert detector.flood.size[0].item() == (1, 1, 0, 0)
+    assert (patch.size[0].loops, euler(patch)) == (1, 1)
     assert detector.flood.cavity[0] == 0
     assert detector.flood.cavity[-1] == OUTSIDE
 
@@ -224,7 +223,7 @@ def test_a_cup_with_a_pillar_in_its_middle_has_an_annular_cavity_with_two_border
     mesh = cup(pillar=True)
     detector = found(mesh, mesh.vertices[:, 1])
     patch = detector.patches[0]
-    assert (detector.flood.size[CAVITIES], patch.size[LOOPS], euler(patch)) == (1, 2, 0)
+    assert (detector.flood.size[0].cavities, patch.size[0].loops, euler(patch)) == (1, 2, 0)
     # seen from below, from outside the cup, the outer border turns counter-clockwise, the pillar's clockwise
     points, turns = points_of(patch, mesh.vertices), {}
     for k in range(2):
@@ -236,7 +235,7 @@ def test_a_cup_with_a_pillar_in_its_middle_has_an_annular_cavity_with_two_border
 def test_a_body_that_rests_on_another_has_a_footprint_but_no_cavity():
     mesh = box_surface((0.02, 0.02, 0.02), (6, 6, 6))
     detector = found(mesh, mesh.vertices[:, 1] - mesh.vertices[:, 1].min())
-    assert detector.flood.size[[CAVITIES, FOOTPRINTS]].tolist() == [0, 1]
+    assert detector.flood.size[["cavities", "footprints"]].tolist() == [(0, 1)]
 
 
 def test_the_footprint_of_a_sealed_cup_is_a_disc_bounded_by_the_outer_border():
@@ -245,8 +244,8 @@ def test_the_footprint_of_a_sealed_cup_is_a_disc_bounded_by_the_outer_border():
     patch = detector.patches[1]
     detector.cut(detector.flood.footprint, 0, mesh.vertices[:, 1], patch)
     assert_sound(patch)
-    assert (patch.size[LOOPS], euler(patch)) == (1, 1)
-    border = points_of(patch, mesh.vertices)[patch.border[: patch.size[BORDER]]]
+    assert (patch.size[0].loops, euler(patch)) == (1, 1)
+    border = points_of(patch, mesh.vertices)[patch.border[: patch.size[0].border]]
     assert np.hypot(border[:, 0], border[:, 2]).min() > 0.016
 
 
@@ -255,7 +254,7 @@ def test_a_cup_with_one_gap_in_its_ring_has_no_cavity():
     distance = mesh.vertices[:, 1].copy()
     x, _, z = mesh.vertices.T
     distance[(distance <= LIMITS.sealing) & (x > 0) & (np.abs(z) < 1e-6)] = OPEN
-    assert found(mesh, distance).flood.size[CAVITIES] == 0
+    assert found(mesh, distance).flood.size[0].cavities == 0
 
 
 @pytest.mark.parametrize(("make", "tunnels"), [(ball, 0), (torus, 1), (double_torus, 2)])
@@ -278,11 +277,11 @@ def test_a_ring_around_a_handle_encloses_nothing_and_two_enclose_the_tube_betwee
     mesh = torus()
     handle = mesh.vertices[:, 1] < 2.5e-3
     one, two = ring_at(mesh, 3.0) & handle, (ring_at(mesh, 3.0) | ring_at(mesh, 5.0)) & handle
-    assert found(mesh, np.where(one, SEAL, OPEN)).flood.size[CAVITIES] == 0
+    assert found(mesh, np.where(one, SEAL, OPEN)).flood.size[0].cavities == 0
     detector = found(mesh, np.where(two, SEAL, OPEN))
     assert (detector.flood.cavity[ring_at(mesh, 4.0) & handle] == 0).all()
     patch = detector.patches[0]
-    assert (detector.flood.size[CAVITIES], patch.size[LOOPS], euler(patch)) == (1, 2, 0)
+    assert (detector.flood.size[0].cavities, patch.size[0].loops, euler(patch)) == (1, 2, 0)
 
 
 def test_the_neck_of_a_double_torus_parts_off_a_wall_of_genus_one():
@@ -290,7 +289,7 @@ def test_the_neck_of_a_double_torus_parts_off_a_wall_of_genus_one():
     detector = found(mesh, np.where(ring_at(mesh, 6.0), SEAL, OPEN))
     patch = detector.patches[0]
     # 2 - 2 genus - loops
-    assert (detector.flood.size[CAVITIES], patch.size[LOOPS], euler(patch)) == (1, 1, -1)
+    assert (detector.flood.size[0].cavities, patch.size[0].loops, euler(patch)) == (1, 1, -1)
 
 
 def test_two_bodies_in_one_surface_each_have_their_own_outside():
@@ -312,12 +311,12 @@ def test_air_flows_around_the_rim_of_an_open_surface():
     height = sheet.vertices[:, 1]
     rim = np.zeros(len(height), bool)
     rim[sheet.edges[sheet.edge_triangles[:, 1] < 0]] = True
-    assert found(sheet, np.full(len(height), OPEN)).flood.size[CAVITIES] == 0
+    assert found(sheet, np.full(len(height), OPEN)).flood.size[0].cavities == 0
     detector = found(sheet, np.where(rim, SEAL, OPEN))
-    assert (detector.flood.size[CAVITIES], detector.patches[0].size[LOOPS]) == (1, 1)
+    assert (detector.flood.size[0].cavities, detector.patches[0].size[0].loops) == (1, 1)
     # half of the rim lifts off: the patch of the outside then ends at the surface's own rim
     detector = found(sheet, np.where(rim & (sheet.vertices[:, 0] > 0), SEAL, OPEN))
-    assert detector.flood.size[CAVITIES] == 0
+    assert detector.flood.size[0].cavities == 0
     detector.cut(detector.flood.cavity, OUTSIDE, np.full(len(height), OPEN), detector.patches[0])
     assert_sound(detector.patches[0])
 
@@ -354,9 +353,9 @@ def test_cavities_beyond_the_capacity_are_the_smallest_and_are_counted():
     large = under & (np.hypot(x - 4e-3, z) < 3e-3)
     small = under & (np.hypot(x + 6e-3, z) < 1e-3)
     distance = np.where(under & ~large & ~small, SEAL, OPEN)
-    assert found(mesh, distance).flood.size[CAVITIES] == 2
+    assert found(mesh, distance).flood.size[0].cavities == 2
     detector = found(mesh, distance, capacity=1)
-    assert detector.flood.size[[CAVITIES, LOST]].tolist() == [1, 1]
+    assert detector.flood.size[["cavities", "lost"]].tolist() == [(1, 1)]
     assert (detector.flood.cavity[large] == 0).all()
     assert (detector.flood.cavity[small] == OUTSIDE).all()
 
@@ -365,7 +364,7 @@ def test_cavities_beyond_the_capacity_are_the_smallest_and_are_counted():
 
 
 def distance_at(patch, distance):
-    k = patch.size[VERTICES]
+    k = patch.size[0].vertices
     return np.einsum("kj,kj->k", patch.weights[:k], distance[patch.parents[:k]])
 
 
@@ -374,7 +373,7 @@ def test_the_exact_border_lies_on_the_sealing_iso_line():
     tilted = mesh.vertices[:, 1] + 0.01 * mesh.vertices[:, 0] + 1e-4
     detector = found(mesh, tilted)
     patch = detector.patches[0]
-    border = distance_at(patch, tilted)[patch.border[: patch.size[BORDER]]]
+    border = distance_at(patch, tilted)[patch.border[: patch.size[0].border]]
     # rounding of an interpolation between distances of up to 5 mm
     np.testing.assert_allclose(border, LIMITS.sealing, rtol=0.0, atol=1e-15)
 
@@ -385,7 +384,7 @@ def test_area_vectors_at_the_nodes_sum_to_the_vector_area_of_the_borders(pillar)
     patch = found(mesh, mesh.vertices[:, 1] + 0.01 * mesh.vertices[:, 0] + 1e-4).patches[0]
     total = areas_of(patch, mesh.vertices)[1].sum(axis=0)
     points, around = points_of(patch, mesh.vertices), np.zeros(3)
-    for k in range(patch.size[LOOPS]):
+    for k in range(patch.size[0].loops):
         loop = points[patch.border[patch.loops[k] : patch.loops[k + 1]]]
         around += 0.5 * np.cross(loop, np.roll(loop, -1, axis=0)).sum(axis=0)
     np.testing.assert_allclose(total, around, rtol=0.0, atol=1e-13 * wall_area(patch, points))
@@ -407,10 +406,10 @@ def test_without_refinement_the_border_runs_through_the_sealed_vertices_beside_t
     mesh = cup()
     detector = found(mesh, mesh.vertices[:, 1], exact=False)
     patch, cavity = detector.patches[0], detector.flood.cavity
-    assert (patch.weights[: patch.size[VERTICES], 0] == 1.0).all()
+    assert (patch.weights[: patch.size[0].vertices, 0] == 1.0).all()
     sides = cavity[mesh.edges]
     touched = mesh.edges[(sides == 0).any(axis=1) & (sides == RING).any(axis=1)]
-    border = patch.parents[patch.border[: patch.size[BORDER]], 0]
+    border = patch.parents[patch.border[: patch.size[0].border], 0]
     assert sorted(border) == sorted(set(touched[cavity[touched] == RING]))
 
 
@@ -427,8 +426,8 @@ def test_a_ring_pinched_to_a_vertex_has_simple_borders_all_the_same():
         distance = np.where((y == y.min()) & ~free, SEAL, OPEN)
         for exact, counts in loops.items():
             detector = found(mesh, distance, exact=exact)
-            assert detector.flood.size[CAVITIES] == 1
-            counts.append(int(detector.patches[0].size[LOOPS]))
+            assert detector.flood.size[0].cavities == 1
+            counts.append(int(detector.patches[0].size[0].loops))
     assert loops[True] == [2, 2]
     assert sorted(loops[False]) == [2, 3]
 
@@ -451,9 +450,9 @@ def test_the_parts_on_both_sides_of_the_border_make_up_the_surface(seed):
         total, vectors = total + area, vectors + part
         # orientation: no triangle turns against the surface, whose normals are the lattice's axes
         points = points_of(patch, mesh.vertices)
-        corners = points[patch.triangles[: patch.size[TRIANGLES]]]
+        corners = points[patch.triangles[: patch.size[0].triangles]]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        parents = patch.parents[patch.triangles[: patch.size[TRIANGLES]]].reshape(len(normals), -1)
+        parents = patch.parents[patch.triangles[: patch.size[0].triangles]].reshape(len(normals), -1)
         owner = {frozenset(t): n for t, n in zip(mesh.triangles.tolist(), mesh.triangle_normals, strict=True)}
         for n, p in zip(normals, parents.tolist(), strict=True):
             own = next(v for k, v in owner.items() if set(p) <= k)
@@ -474,8 +473,8 @@ def test_the_border_of_a_spherical_hollow_over_a_plane_is_a_circle_to_second_ord
         detector.wanted(height)
         patch = detector.patches[0]
         detector.cut((height > above).astype(np.int64), 1, height, patch)
-        assert patch.size[LOOPS] == 1
-        border = points_of(patch, hollow.vertices)[patch.border[: patch.size[BORDER]]]
+        assert patch.size[0].loops == 1
+        border = points_of(patch, hollow.vertices)[patch.border[: patch.size[0].border]]
         circle = np.sqrt(radius**2 - (0.01 - above) ** 2)
         errors.append(np.abs(np.hypot(border[:, 0], border[:, 2]) - circle).max())
     orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
@@ -528,9 +527,9 @@ def test_random_poses_of_cups_on_bumpy_ground_classify_every_vertex_and_close_ev
         assert_classified(mesh, detector, detector.label)
         for patch in detector.patches[:count]:
             assert_sound(patch)
-            assert patch.size[LOOPS] > 0
+            assert patch.size[0].loops > 0
             assert np.isfinite(points_of(patch, x)).all()
-        for number in range(min(detector.flood.size[FOOTPRINTS], 12)):
+        for number in range(min(detector.flood.size[0].footprints, 12)):
             detector.cut(detector.flood.footprint, number, distance, detector.patches[number])
             assert_sound(detector.patches[number])
     assert cavities > 100

@@ -9,9 +9,8 @@ from palpo.physics.mesh.generate import sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.ear_clipping import clip_ears
 from palpo.physics.suction.nearest import DEPTH, nearest, nearest_tree
-from palpo.physics.suction.pairing import AT_RIM, DETOURS, ESCAPED, FORCED, NONE, SEALED, WALLS
-from palpo.physics.suction.pairing import LOST as WALLS_LOST
-from palpo.physics.suction.patch import TRIANGLES, place_points
+from palpo.physics.suction.pairing import AT_RIM, ESCAPED, NONE, SEALED
+from palpo.physics.suction.patch import place_points
 from palpo.physics.suction.volume import volume_gradient
 from tests.verification.suction_shapes import (
     Pairer,
@@ -85,7 +84,7 @@ def tiles(pairer):
     patch = pairer.pairing.patch
     points = np.zeros((patch.parents.shape[0], 3))
     place_points(patch, pairer.x, points)
-    a, b, c = (points[patch.triangles[: patch.size[TRIANGLES], k]] for k in range(3))
+    a, b, c = (points[patch.triangles[: patch.size[0].triangles, k]] for k in range(3))
     return 0.5 * np.cross(b - a, c - a)[:, 1]
 
 
@@ -101,7 +100,7 @@ def paired(b, *surfaces):
 def test_the_patch_of_a_plane_tiles_the_projected_outline_without_overlap(outline, b):
     pairer, cavities = paired(b, lid(outline))
     assert pairer.pairing.outcome[0] == SEALED
-    assert cavities.count["lost"][0] == pairer.pairing.size[FORCED] == pairer.pairing.size[DETOURS] == 0
+    assert cavities.count["lost"][0] == pairer.pairing.size[0].forced == pairer.pairing.size[0].detours == 0
     areas = tiles(pairer)
     # points keep 1e-9 of a triangle's size from its edges
     assert areas.min() > -1e-9 * 0.06**2
@@ -113,7 +112,7 @@ def test_a_ring_within_one_triangle_is_tiled_around_its_hole():
     b = SurfaceMesh.from_triangles([[-0.1, 0, -0.1], [0, 0, 0.2], [0.1, 0, -0.1]], [[0, 1, 2]])
     pairer, cavities = paired(b, bowl(profile, 48))
     areas = tiles(pairer)
-    assert pairer.pairing.size[FORCED] == 0
+    assert pairer.pairing.size[0].forced == 0
     assert areas.min() > 0.0
     assert areas.sum() == pytest.approx(24 * np.sin(2 * np.pi / 48) * (0.015**2 - 0.005**2), rel=ROUNDING)
     assert cavities.volume[0] == pytest.approx(bowl_volume(profile, 48), rel=ROUNDING)
@@ -200,7 +199,7 @@ def test_random_poses_over_bumpy_ground_are_closed_or_counted(cells, height, bum
             == again.tolist()
         )
         outcomes.append(pairer.pairing.outcome[0])
-        detours += pairer.pairing.size[DETOURS]
+        detours += pairer.pairing.size[0].detours
         assert cavities.count["found"][0] == (outcomes[-1] == SEALED)
         assert cavities.count["lost"][0] == 0
         assert cavities.count["clamped"][0] == (again == 0.0).sum()
@@ -221,8 +220,8 @@ def test_walls_beyond_the_capacity_are_counted():
     b, a = ground(6), joined(*sheets)
     pairer = Pairer(a, b, walls=2)
     assert pairer.pair(walls(*sheets), a.vertices, b.vertices).count["found"][0] == 2
-    assert pairer.pairing.size[WALLS] == 2
-    assert pairer.pairing.size[WALLS_LOST] == 1
+    assert pairer.pairing.size[0].walls == 2
+    assert pairer.pairing.size[0].lost == 1
 
 
 def test_the_nearest_point_is_the_nearest_of_all_triangles():

@@ -5,23 +5,16 @@ import pytest
 
 from palpo.physics.mesh.generate import box_surface
 from palpo.physics.suction.detection import Detector
-from palpo.physics.suction.flood import CAVITIES, OUTSIDE, RING, renumber
+from palpo.physics.suction.flood import OUTSIDE, RING, renumber
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.patch import BORDER, LOOPS, place_points
+from palpo.physics.suction.patch import place_points
 from palpo.physics.suction.tracking import (
     ABSENT,
-    BORN,
     BORN_OPEN,
     BORN_SEALED,
     FLAT,
-    FLATTENED,
     LIVING,
-    LOST,
-    MERGED,
-    NEXT,
-    OPENED,
-    SPLIT,
-    SWEPT,
+    TRACKS_SIZE,
     Tracker,
 )
 
@@ -99,7 +92,7 @@ def test_a_cavity_keeps_its_air_and_name_while_its_ring_creeps_and_its_volume_ch
     for step, (shift, reach) in enumerate([(0, 2), (1, 2), (1, 3), (2, 2), (3, 1), (2, 1)]):
         now = contact.step(ring(shift, 0, reach, reach + 2), volume={0: 1e-5 * (step + 1)})
         assert (now.state[0], now.identity[0], now.air[0]) == (LIVING, name, air)
-        assert not now.size[:NEXT].any()
+        assert not any(now.size[0].item()[:-1])
 
 
 def walls(middle):
@@ -113,7 +106,7 @@ def test_a_merge_adds_the_air():
     contact.step(walls(True), volume={0: 1e-5, 1: 7e-5})
     before = contact.now.air.copy()
     now = contact.step(walls(False))
-    assert now.size[[MERGED, SPLIT, BORN, OPENED]].tolist() == [1, 0, 0, 0]
+    assert now.size[["merged", "split", "born", "opened"]].tolist() == [(1, 0, 0, 0)]
     assert now.air[contact.at(0, 0)] == before.sum()
     assert contact.vented == 0.0
 
@@ -122,7 +115,7 @@ def test_a_split_divides_the_air_by_volume_at_equal_pressure():
     contact = Contact()
     contact.step(walls(False))
     now = contact.step(walls(True), volume={0: 1e-5, 1: 3e-5})
-    assert now.size[[MERGED, SPLIT, BORN, OPENED]].tolist() == [0, 1, 0, 0]
+    assert now.size[["merged", "split", "born", "opened"]].tolist() == [(0, 1, 0, 0)]
     assert now.air[1] / 3e-5 == pytest.approx(now.air[0] / 1e-5, rel=1e-15)
     assert len(set(now.identity[:2])) == 2
 
@@ -153,7 +146,7 @@ def test_two_cavities_that_trade_a_row_of_vertices_over_a_thin_wall_do_not_trade
     contact.step(two_chambers(0), volume={0: 1e-5, 1: 9e-5})
     air = {side: contact.now.air[contact.at(side, 0)] for side in (-4, 4)}
     contact.step(two_chambers(2))
-    assert contact.now.size[[MERGED, SPLIT]].tolist() == [0, 0]
+    assert contact.now.size[["merged", "split"]].tolist() == [(0, 0)]
     assert {side: contact.now.air[contact.at(side, 0)] for side in (-4, 4)} == air
 
 
@@ -164,7 +157,7 @@ def test_a_merge_and_a_split_in_one_step_pass_on_the_air_of_what_went_over():
     assert contact.now.air[right] == air
     # two of the right chamber's six rows are now in the left one
     contact.step(two_chambers(2), volume={contact.at(-4, 0): 6e-5, right: 2e-5})
-    assert contact.now.size[[MERGED, SPLIT]].tolist() == [1, 1]
+    assert contact.now.size[["merged", "split"]].tolist() == [(1, 1)]
     assert contact.now.air[contact.at(4, 0)] == pytest.approx(0.25 * air, rel=1e-15)
     assert contact.now.air[contact.at(-4, 0)] == pytest.approx(1.75 * air, rel=1e-15)
 
@@ -172,7 +165,7 @@ def test_a_merge_and_a_split_in_one_step_pass_on_the_air_of_what_went_over():
 def test_air_is_conserved_but_for_births_and_openings_over_any_history():
     rng = np.random.default_rng(5)
     contact = Contact(capacity=40)
-    seen = np.zeros(NEXT, int)
+    seen = dict.fromkeys(TRACKS_SIZE.names, 0)
     field = rng.normal(size=len(px))
     air = 0.0
     for step in range(150):
@@ -190,9 +183,9 @@ def test_air_is_conserved_but_for_births_and_openings_over_any_history():
         present = now.identity[now.state != ABSENT]
         assert len(set(present)) == len(present)
         assert set(now.wall[now.wall >= 0]) == set(np.flatnonzero(now.state != ABSENT))
-        seen += now.size[:NEXT]
-    assert (seen[[BORN, MERGED, SPLIT, FLATTENED, OPENED]] > 0).all()
-    assert seen[LOST] == 0
+        seen = {name: count + int(now.size[0][name]) for name, count in seen.items()}
+    assert all(seen[name] > 0 for name in ("born", "merged", "split", "flattened", "opened"))
+    assert seen["lost"] == 0
 
 
 def test_a_flattened_cavity_keeps_its_air_and_becomes_all_that_is_inside_the_outermost_ring():
@@ -200,28 +193,28 @@ def test_a_flattened_cavity_keeps_its_air_and_becomes_all_that_is_inside_the_out
     air = contact.step(ring()).air[0]
     now = contact.step(square(0, 0, 4))
     slot = contact.at(0, 0)
-    assert (now.state[slot], now.air[slot], now.size[FLATTENED]) == (FLAT, air, 1)
+    assert (now.state[slot], now.air[slot], now.size[0].flattened) == (FLAT, air, 1)
     np.testing.assert_array_equal(now.region == slot, contact.detector.flood.footprint == 0)
     # its patch is bounded by the outer border: the iso-line on the edges to the vertices around
     patch = contact.detector.patches[0]
     contact.detector.cut(now.region, slot, contact.distance, patch)
-    assert patch.size[LOOPS] == 1
+    assert patch.size[0].loops == 1
     points = np.zeros((len(patch.parents), 3))
     place_points(patch, MESH.vertices, points)
-    border = points[patch.border[: patch.size[BORDER]]]
+    border = points[patch.border[: patch.size[0].border]]
     part = (LIMITS.sealing - SEAL) / (OPEN - SEAL)
     assert np.abs(border[:, [0, 2]]).max() == pytest.approx(0.02 * (4 + part), rel=1e-12)
     # it comes up again, elsewhere under the cup, with the same air
     now = contact.step(square(0, 0, 4) & ~square(2, 2, 0))
     assert now.air[contact.at(2, 2)] == air
-    assert now.size[BORN] == 0
+    assert now.size[0].born == 0
 
 
 def test_a_pocket_that_jumps_within_its_sealed_ring_takes_its_air_along():
     contact = Contact()
     air = contact.step(square(0, 0, 4) & ~square(-2, 0, 0)).air[0]
     now = contact.step(square(0, 0, 4) & ~square(2, 0, 0))
-    assert (now.air[0], now.size[BORN]) == (air, 0)
+    assert (now.air[0], now.size[0].born) == (air, 0)
 
 
 def test_a_flattened_cavity_lives_until_its_ring_is_peeled_off():
@@ -231,7 +224,7 @@ def test_a_flattened_cavity_lives_until_its_ring_is_peeled_off():
         now = contact.step(square(0, 0, reach))
         assert now.air[contact.at(0, 0)] == air
     now = contact.step(square(20, 20, 0))
-    assert (now.size[OPENED], contact.vented, now.air.sum()) == (1, air, 0.0)
+    assert (now.size[0].opened, contact.vented, now.air.sum()) == (1, air, 0.0)
 
 
 def test_a_body_that_rests_on_another_never_becomes_a_cavity():
@@ -259,7 +252,7 @@ def test_an_opened_cavity_loses_its_air_to_the_atmosphere():
     contact = Contact()
     air = contact.step(ring()).air[0]
     now = contact.step(ring() & ~((px > 0) & (pz == 0)))
-    assert (now.size[OPENED], contact.vented, now.air.sum()) == (1, air, 0.0)
+    assert (now.size[0].opened, contact.vented, now.air.sum()) == (1, air, 0.0)
 
 
 def test_what_stays_closed_of_an_opened_cavity_keeps_its_pressure():
@@ -279,11 +272,11 @@ def test_a_cavity_that_crosses_its_own_size_in_a_step_is_found_along_its_way():
     name = contact.now.identity[0]
     # three lattice steps on from where two would have taken it, with no vertex in common
     now = contact.step(ring(-1, 0, 1, 2))
-    assert now.size[[SWEPT, BORN, OPENED]].tolist() == [1, 0, 0]
+    assert now.size[["swept", "born", "opened"]].tolist() == [(1, 0, 0)]
     assert (now.air[0], now.identity[0]) == (air, name)
     # one that appears far off its way is another
     now = contact.step(ring(6, 7, 1, 2))
-    assert now.size[[SWEPT, BORN, OPENED]].tolist() == [0, 1, 1]
+    assert now.size[["swept", "born", "opened"]].tolist() == [(0, 1, 1)]
 
 
 def test_walls_that_the_other_body_joins_are_one_cavity_and_one_that_it_opens_is_none():
@@ -291,7 +284,7 @@ def test_walls_that_the_other_body_joins_are_one_cavity_and_one_that_it_opens_is
     flood, connectivity = contact.detector.flood, contact.detector.connectivity
     sealed = ring(-6, 0, 1, 2) | ring(0, 0, 1, 2) | ring(6, 0, 1, 2)
     contact.step(sealed)
-    assert flood.size[CAVITIES] == 3
+    assert flood.size[0].cavities == 3
     first, middle, last = (contact.at(x, 0) for x in (-6, 0, 6))
     air = contact.now.air.sum()
     contact.detector.find(MESH.vertices, contact.distance)
@@ -300,8 +293,8 @@ def test_walls_that_the_other_body_joins_are_one_cavity_and_one_that_it_opens_is
     renumber(connectivity, flood, number)
     contact.tracker.follow(MESH.vertices)
     contact.tracker.share(np.full(16, 1.8e-5), np.zeros(16), MOL)
-    assert flood.size[CAVITIES] == 1
-    assert contact.now.size[[MERGED, OPENED]].tolist() == [1, 1]
+    assert flood.size[0].cavities == 1
+    assert contact.now.size[["merged", "opened"]].tolist() == [(1, 1)]
     assert contact.now.air[0] == pytest.approx(2 / 3 * air, rel=1e-15)
     assert contact.vented == pytest.approx(air / 3, rel=1e-15)
     # the ring about the opened one holds nothing

@@ -6,7 +6,7 @@ from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.nearest import fit, nearest_tree
 from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from palpo.physics.suction.patch import TRIANGLES, Patch, add_loop, add_triangle, add_vertex, make_patch
+from palpo.physics.suction.patch import Patch, add_loop, add_triangle, add_vertex, make_patch
 
 
 def bowl(profile, n_around, centre=(0.0, 0.0)):
@@ -126,7 +126,7 @@ class Pairer:
 
 def wall_areas(patch, points, n):
     """Outward area vectors (n, 3) [m2] of a patch, shared out over the n vertices of its surface."""
-    triangles, out = patch.triangles[: patch.size[TRIANGLES]], np.zeros((n, 3))
+    triangles, out = patch.triangles[: patch.size[0].triangles], np.zeros((n, 3))
     a, b, c = (points[triangles[:, k]] for k in range(3))
     share = np.cross(b - a, c - a) / 6.0
     parts = patch.weights[triangles][..., None] * share[:, None, None, :]

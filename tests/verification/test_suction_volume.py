@@ -10,7 +10,7 @@ from palpo.physics.suction.cavity import make_cavities, place_cavity
 from palpo.physics.suction.detection import Detector
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pairing import SEALED
-from palpo.physics.suction.patch import VERTICES, place_points
+from palpo.physics.suction.patch import place_points
 from palpo.physics.suction.volume import (
     kept_volume,
     residual_gradient,
@@ -223,7 +223,7 @@ def test_a_flattened_wall_keeps_gap_and_roughness_and_its_gradient_is_exact():
     assert residual(flat, -3e-4)[0] == pytest.approx(polygon * (roughness + 3e-4), rel=ROUNDING)
 
     _, points = residual(a.vertices, 0.0)
-    up = np.tile([0.0, 1.0, 0.0], (patch.size[VERTICES], 1))
+    up = np.tile([0.0, 1.0, 0.0], (patch.size[0].vertices, 1))
     foot = np.tile(floor.triangles[0].astype(np.int64), (len(up), 1))
     weights = rng.dirichlet(np.ones(3), len(up))
     gradient_a, gradient_b = np.zeros((n, 3)), np.zeros_like(floor.vertices)
