@@ -49,7 +49,7 @@ def test_a_picture_shows_the_pointer_as_it_was_at_most_two_pictures_before(monke
     session = Session(Options("wire", device="mock", duration=1.0))
     session.visual, session.ticks = desk.visual, 10**9
     session.slow = type("Slow", (), {"failure": ""})()
-    session.rig = type("Rig", (), {"servo": None})()
+    session.rig = type("Rig", (), {"servo": None, "behind": 0})()
     session.album = type("Album", (), {"look": lambda self, state: None})()
     monkeypatch.setattr("palpo.app.runtime.session.tick_count", lambda servo: 0)
     session._look_on(desk, desk.watch)

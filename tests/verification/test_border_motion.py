@@ -117,11 +117,14 @@ def hanging(suction_pa, lift, seconds, speed=0.01):
 
 
 def test_a_rim_that_suction_all_but_loses_comes_to_rest():
-    """Close to the limit the rim hangs on the border's growth: a frozen border slams it to and fro."""
+    """Close to the limit the rim hangs on the border's growth: a frozen border slams it about, by 3 to 7%.
+
+    It is held where the pull was three steps before its peak: pulled at 10 mm/s it bears more than at rest,
+    where it lets go two steps before that."""
     pulled, system = hanging(10e3, 12e-3, 1.6)
     peak = pulled[: np.flatnonzero(pulled > 0.05 * pulled.max())[-1]].argmax()
     assert system.cavity_count == 0, "pulled off"
-    lift = 0.97 * 0.01 * (0.01 * peak - 0.2)
+    lift = 0.01 * (0.01 * (peak - 3) - 0.2)
     held, system = hanging(10e3, lift, 2.0)
     assert system.cavity_count == 1
     assert held[-20:].min() > 0.9 * pulled.max()
