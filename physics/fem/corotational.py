@@ -6,8 +6,6 @@ semidefinite (EQUATIONS.md, section 1). For the linear tetrahedron both follow f
 f_a = -V R sigma(R^T F - I) g_a, and R K0 R^T is K0 written with the turned gradients R g_a.
 """
 
-import math
-
 import numpy as np
 
 from palpo.physics.fem.element_rotations import (
@@ -22,20 +20,48 @@ from palpo.physics.fem.element_rotations import (
     matrix_of,
     nine,
     put_nine,
+    squared_chord,
+    turn_over,
 )
 from palpo.physics.kernels import inlined, kernel
 
 
 @inlined
-def _strain(f, r):
-    """Small strain of the unrotated element, sym(R^T F) - I, as (xx, yy, zz, xy, xz, yz)."""
-    xx = r[0] * f[0] + r[3] * f[3] + r[6] * f[6] - 1.0
-    yy = r[1] * f[1] + r[4] * f[4] + r[7] * f[7] - 1.0
-    zz = r[2] * f[2] + r[5] * f[5] + r[8] * f[8] - 1.0
+def _stretch(f, r):
+    """sym(R^T F) of a gradient F in the unrotated element's axes, as (xx, yy, zz, xy, xz, yz)."""
+    xx = r[0] * f[0] + r[3] * f[3] + r[6] * f[6]
+    yy = r[1] * f[1] + r[4] * f[4] + r[7] * f[7]
+    zz = r[2] * f[2] + r[5] * f[5] + r[8] * f[8]
     xy = 0.5 * (r[0] * f[1] + r[3] * f[4] + r[6] * f[7] + r[1] * f[0] + r[4] * f[3] + r[7] * f[6])
     xz = 0.5 * (r[0] * f[2] + r[3] * f[5] + r[6] * f[8] + r[2] * f[0] + r[5] * f[3] + r[8] * f[6])
     yz = 0.5 * (r[1] * f[2] + r[4] * f[5] + r[7] * f[8] + r[2] * f[1] + r[5] * f[4] + r[8] * f[7])
     return xx, yy, zz, xy, xz, yz
+
+
+@inlined
+def _strain(f, r):
+    """Small strain of the unrotated element, sym(R^T F) - I, as (xx, yy, zz, xy, xz, yz)."""
+    xx, yy, zz, xy, xz, yz = _stretch(f, r)
+    return xx - 1.0, yy - 1.0, zz - 1.0, xy, xz, yz
+
+
+@inlined
+def _turned_stress(strain, r, lam, mu, share):
+    """share R sigma of a strain in the unrotated element's axes, row by row."""
+    xx, yy, zz, xy, xz, yz = strain
+    s, p = 2.0 * mu * share, (lam * (xx + yy + zz)) * share
+    xx, yy, zz, xy, xz, yz = s * xx + p, s * yy + p, s * zz + p, s * xy, s * xz, s * yz
+    return (
+        r[0] * xx + r[1] * xy + r[2] * xz,
+        r[0] * xy + r[1] * yy + r[2] * yz,
+        r[0] * xz + r[1] * yz + r[2] * zz,
+        r[3] * xx + r[4] * xy + r[5] * xz,
+        r[3] * xy + r[4] * yy + r[5] * yz,
+        r[3] * xz + r[4] * yz + r[5] * zz,
+        r[6] * xx + r[7] * xy + r[8] * xz,
+        r[6] * xy + r[7] * yy + r[8] * yz,
+        r[6] * xz + r[7] * yz + r[8] * zz,
+    )
 
 
 @kernel
@@ -47,20 +73,7 @@ def _stresses(a, volumes, first, lam, mu):
         a[STATE * LANES + k] = volumes[min(first + k, last)]
     for k in range(LANES):
         r, volume = nine(a, ROTATION, k), a[STATE * LANES + k]
-        xx, yy, zz, xy, xz, yz = _strain(nine(a, GRADIENT, k), r)
-        s, p = -2.0 * mu * volume, -(lam * (xx + yy + zz)) * volume
-        xx, yy, zz, xy, xz, yz = s * xx + p, s * yy + p, s * zz + p, s * xy, s * xz, s * yz
-        stress = (
-            r[0] * xx + r[1] * xy + r[2] * xz,
-            r[0] * xy + r[1] * yy + r[2] * yz,
-            r[0] * xz + r[1] * yz + r[2] * zz,
-            r[3] * xx + r[4] * xy + r[5] * xz,
-            r[3] * xy + r[4] * yy + r[5] * yz,
-            r[3] * xz + r[4] * yz + r[5] * zz,
-            r[6] * xx + r[7] * xy + r[8] * xz,
-            r[6] * xy + r[7] * yy + r[8] * yz,
-            r[6] * xz + r[7] * yz + r[8] * zz,
-        )
+        stress = _turned_stress(_strain(nine(a, GRADIENT, k), r), r, lam, mu, -volume)
         put_nine(a, GRADIENT, k, stress)
 
 
@@ -73,17 +86,21 @@ def add_internal_forces(x, tets, g, volumes, lam, mu, quats, force):
         _stresses(a, volumes, first, lam, mu)
         for k in range(min(LANES, tets.shape[0] - first)):
             e = first + k
-            n0, n1, n2, n3 = tets[e, 0], tets[e, 1], tets[e, 2], tets[e, 3]
             for i in range(3):
                 row = 3 * i * LANES + k
-                p0, p1, p2 = a[row], a[row + LANES], a[row + 2 * LANES]
-                fa = p0 * g[e, 1, 0] + p1 * g[e, 1, 1] + p2 * g[e, 1, 2]
-                fb = p0 * g[e, 2, 0] + p1 * g[e, 2, 1] + p2 * g[e, 2, 2]
-                fc = p0 * g[e, 3, 0] + p1 * g[e, 3, 1] + p2 * g[e, 3, 2]
-                force[n0, i] -= fa + fb + fc
-                force[n1, i] += fa
-                force[n2, i] += fb
-                force[n3, i] += fc
+                _add_line(force, tets, g, e, i, a[row], a[row + LANES], a[row + 2 * LANES])
+
+
+@inlined
+def _add_line(force, tets, g, e, i, p0, p1, p2):
+    """force[:, i] += (p0, p1, p2) . g_a at each node of element e, with its gradients g_a."""
+    fa = p0 * g[e, 1, 0] + p1 * g[e, 1, 1] + p2 * g[e, 1, 2]
+    fb = p0 * g[e, 2, 0] + p1 * g[e, 2, 1] + p2 * g[e, 2, 2]
+    fc = p0 * g[e, 3, 0] + p1 * g[e, 3, 1] + p2 * g[e, 3, 2]
+    force[tets[e, 0], i] -= fa + fb + fc
+    force[tets[e, 1], i] += fa
+    force[tets[e, 2], i] += fb
+    force[tets[e, 3], i] += fc
 
 
 @kernel
@@ -93,12 +110,8 @@ def largest_turn(x, tets, g, since, quats):
     for e in range(tets.shape[0]):
         if e % LANES == 0:
             find_rotations(x, tets, g, quats, e, a)
-        near, far = 0.0, 0.0
-        for i in range(4):
-            near += (quats[e, i] - since[e, i]) ** 2
-            far += (quats[e, i] + since[e, i]) ** 2
-        chord = max(chord, min(near, far))
-    return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(chord)))
+        chord = max(chord, squared_chord(quats, since, e))
+    return turn_over(chord)
 
 
 @kernel
@@ -108,44 +121,15 @@ def add_turned_stiffness(v, tets, g, volumes, lam, mu, quats, since, scale, forc
     v (n_nodes, 3): any field; neither matrix is formed, and no rotation is found anew.
     """
     for e in range(tets.shape[0]):
-        n0, n1, n2, n3 = tets[e, 0], tets[e, 1], tets[e, 2], tets[e, 3]
         grown = deformation(v, tets, g, e)
-        now = _stress(grown, quats[e], lam, mu)
-        then = _stress(grown, since[e], lam, mu)
-        share = scale * volumes[e]
+        # a field's gradient has no rest state to take away
+        now = matrix_of(quats[e, 0], quats[e, 1], quats[e, 2], quats[e, 3])
+        then = matrix_of(since[e, 0], since[e, 1], since[e, 2], since[e, 3])
+        p = _turned_stress(_stretch(grown, now), now, lam, mu, scale * volumes[e])
+        o = _turned_stress(_stretch(grown, then), then, lam, mu, scale * volumes[e])
         for i in range(3):
-            p0 = share * (now[3 * i] - then[3 * i])
-            p1 = share * (now[3 * i + 1] - then[3 * i + 1])
-            p2 = share * (now[3 * i + 2] - then[3 * i + 2])
-            fa = p0 * g[e, 1, 0] + p1 * g[e, 1, 1] + p2 * g[e, 1, 2]
-            fb = p0 * g[e, 2, 0] + p1 * g[e, 2, 1] + p2 * g[e, 2, 2]
-            fc = p0 * g[e, 3, 0] + p1 * g[e, 3, 1] + p2 * g[e, 3, 2]
-            force[n0, i] -= fa + fb + fc
-            force[n1, i] += fa
-            force[n2, i] += fb
-            force[n3, i] += fc
-
-
-@inlined
-def _stress(grown, q, lam, mu):
-    """R sigma(sym(R^T G)), row by row, of a gradient G = `grown` (9 floats) and R of q (4,)."""
-    r = matrix_of(q[0], q[1], q[2], q[3])
-    xx, yy, zz, xy, xz, yz = _strain(grown, r)
-    # a velocity's gradient has no rest state to take away
-    p = lam * (xx + yy + zz + 3.0)
-    xx, yy, zz = 2.0 * mu * (xx + 1.0) + p, 2.0 * mu * (yy + 1.0) + p, 2.0 * mu * (zz + 1.0) + p
-    xy, xz, yz = 2.0 * mu * xy, 2.0 * mu * xz, 2.0 * mu * yz
-    return (
-        r[0] * xx + r[1] * xy + r[2] * xz,
-        r[0] * xy + r[1] * yy + r[2] * yz,
-        r[0] * xz + r[1] * yz + r[2] * zz,
-        r[3] * xx + r[4] * xy + r[5] * xz,
-        r[3] * xy + r[4] * yy + r[5] * yz,
-        r[3] * xz + r[4] * yz + r[5] * zz,
-        r[6] * xx + r[7] * xy + r[8] * xz,
-        r[6] * xy + r[7] * yy + r[8] * yz,
-        r[6] * xz + r[7] * yz + r[8] * zz,
-    )
+            p0, p1, p2 = p[3 * i] - o[3 * i], p[3 * i + 1] - o[3 * i + 1], p[3 * i + 2] - o[3 * i + 2]
+            _add_line(force, tets, g, e, i, p0, p1, p2)
 
 
 @kernel

@@ -13,11 +13,9 @@ Source: Felippa & Haugen, A unified formulation of small-strain corotational fin
 the moment's balance; Taylor, Beresford & Wilson (IJNME 1976) for K0, see `hex8`.
 """
 
-import math
-
 import numpy as np
 
-from palpo.physics.fem.element_rotations import DEGENERATE, extract_rotation
+from palpo.physics.fem.element_rotations import DEGENERATE, extract_rotation, squared_chord, turn_over
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import quat_to_matrix
 
@@ -133,12 +131,8 @@ def largest_hexahedral_turn(x, cells, gradients, since, quats):
     chord = 0.0
     for e in range(cells.shape[0]):
         _turn_element(x, cells, gradients, e, quats, f, r)
-        near, far = 0.0, 0.0
-        for i in range(4):
-            near += (quats[e, i] - since[e, i]) ** 2
-            far += (quats[e, i] + since[e, i]) ** 2
-        chord = max(chord, min(near, far))
-    return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(chord)))
+        chord = max(chord, squared_chord(quats, since, e))
+    return turn_over(chord)
 
 
 @kernel

@@ -233,3 +233,19 @@ def find_rotations(x, tets, g, quats, first, a):
     for k in range(LANES):
         w, x_, y_, z_ = _quaternion(a, k)
         put_nine(a, ROTATION, k, matrix_of(w, x_, y_, z_))
+
+
+@inlined
+def squared_chord(quats, since, e):
+    """|q - q_0|^2 of an element's unit quaternions in quats and since (m, 4); of the nearer of q and -q."""
+    near, far = 0.0, 0.0
+    for i in range(4):
+        near += (quats[e, i] - since[e, i]) ** 2
+        far += (quats[e, i] + since[e, i]) ** 2
+    return min(near, far)
+
+
+@inlined
+def turn_over(chord):
+    """The angle [rad] of the turn over a squared chord."""
+    return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(chord)))
