@@ -16,7 +16,6 @@ from scipy.optimize import curve_fit
 
 from palpo.physics.bodies.chain import add_elastic
 from palpo.physics.bodies.chain_body import ChainBody
-from palpo.physics.systems.multirate.hold import STIFFNESS, TURN_STIFFNESS
 from palpo.physics.systems.multirate.literal import Paper
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.runs import Drive, legs
@@ -204,9 +203,9 @@ def _system(run: Drive) -> tuple[Floats, Floats, Floats]:
     out = [
         join.T @ sl.block_diag(p, q) @ join for p, q in ((low.M, stiff.M), (low.C, stiff.C), (low.K, stiff.K))
     ]
-    gain = scene.hold.gain
-    springs = np.repeat([gain[STIFFNESS], gain[TURN_STIFFNESS]], 3)
-    dampers = np.repeat([gain[STIFFNESS + 1], gain[TURN_STIFFNESS + 1]], 3)
+    gains = scene.hold.gains[0]
+    springs = np.repeat([gains.stiffness, gains.turn_stiffness], 3)
+    dampers = np.repeat([gains.damping, gains.turn_damping], 3)
     end = np.arange(a + b - 12, a + b - 6)
     out[2][end, end] += springs
     out[1][end, end] += dampers

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 from palpo.physics.bodies.chain_body import ChainBody
-from palpo.physics.systems.multirate.hold import STIFFNESS, TURN_STIFFNESS
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, legs
@@ -288,10 +287,10 @@ def _taut_modes(run: Drive) -> Floats:
     scene = run.lock.scene
     wire = ChainBody("wire", scene.model, run.lock.high.held.tool)
     K, M = wire.tangent(), wire.M
-    gain = scene.hold.gain
+    gains = scene.hold.gains[0]
     end = np.arange(6) + 6 * int(scene.hold.frame[0])
     K = K.copy()
-    K[end, end] += np.repeat([gain[STIFFNESS], gain[TURN_STIFFNESS]], 3)
+    K[end, end] += np.repeat([gains.stiffness, gains.turn_stiffness], 3)
     free = np.arange(3, len(K))
     values = sl.eigh(K[np.ix_(free, free)], M[np.ix_(free, free)], eigvals_only=True, subset_by_index=[0, 7])
     return np.sqrt(np.maximum(values, 0.0)) / (2 * np.pi)

@@ -17,12 +17,14 @@ from palpo.config.schema.body import (
 )
 from palpo.config.schema.geometry import CupModel, Placement, Prong, RevolvedCup, TetGeometry, VolumeFile
 from palpo.config.schema.scene import BaseScene, SceneSpec
+from palpo.config.schema.tool import Grip
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape
 from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
+from palpo.physics.gains import Gains
 from palpo.physics.mesh import generate, io
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.connectors import registry as connectors
@@ -309,3 +311,8 @@ def make_part(spec: SceneSpec, body: TetBody | BeamBody | RigidBody | PlaneBody 
     if isinstance(body, RigidBody):
         return _rigid_part(spec, body, places_on(spec, body.name))
     return _static_part(spec, body, places_on(spec, body.name))
+
+
+def gains_of(hold: Grip) -> Gains:
+    """Of the coupling between the hand and what it holds."""
+    return Gains(hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping)

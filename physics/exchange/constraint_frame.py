@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.gains import GAINS
 
 HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 """How slots move between low steps."""
@@ -28,11 +29,11 @@ FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
 SETTINGS = np.dtype(
-    [("tolerance", np.float64), ("sweeps", np.int64), ("hold", np.float64, (4,)), ("force_scale", np.float64),
+    [("tolerance", np.float64), ("sweeps", np.int64), ("hold", GAINS), ("force_scale", np.float64),
      ("max_force", np.float64)]
 )  # fmt: skip
-"""What an operator may change while a scene runs: of the solver; the gains of the hold
-(palpo.physics.systems.multirate.hold.Hold.gain); of the device (palpo.physics.exchange.port.Port.live)."""
+"""What an operator may change while a scene runs: of the solver; of the hold; of the device
+(palpo.physics.exchange.port.Port.live)."""
 
 HEAD = np.dtype(
     [(name, np.int64) for name in ("id", "motion", "geometry", "base_tick", "patience", "stretch", "n_slots",

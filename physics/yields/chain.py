@@ -34,6 +34,7 @@ from palpo.physics.engine.contract import (
     unit,
 )
 from palpo.physics.exchange.atomics import view_square
+from palpo.physics.gains import Gains
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import cross3, quat_difference, quat_multiply, quat_rotate
 from palpo.physics.systems.multirate.hold import Hold, apply_hold, coupling_force, held_point, make_hold
@@ -73,7 +74,7 @@ def make_chain(
     reach = np.zeros(n)
     np.maximum.at(reach, carrier, np.linalg.norm(levers, axis=1))
     return Chain(
-        model, state, chain_work(n), hold or make_hold(0, False, False, (0.0, 0.0, 0.0, 0.0)),
+        model, state, chain_work(n), hold or make_hold(0, False, False, Gains(0.0, 0.0, 0.0, 0.0)),
         carrier, levers,
         np.zeros((6 * n, 6 * n)), np.zeros((n, 6)), np.zeros((n, 6)), np.zeros((n, 6)),
         np.zeros((capacity, 3, 3, 6)), reach, np.zeros((3, 6 * n)), np.zeros((6, 4)),

@@ -87,7 +87,7 @@ def _weigh(s, rotation):
 @kernel
 def begin(s, h):
     """How far the frame would move, and how much it yields, without contact from here on; the weight."""
-    frame, gain, turn = s.frame, s.frame.gain, s.vectors[0]
+    frame, gains, turn = s.frame, s.frame.gains[0], s.vectors[0]
     _weigh(s, frame.now.rotation)
     s.stale[0] = True
     frame.free[:] = 0.0
@@ -95,8 +95,8 @@ def begin(s, h):
     if frame.grip[0] != COUPLED:
         return
     quat_difference(frame.target_q, frame.now.orientation, turn)
-    stiff, damped = gain[0] + gain[1] / h, gain[1] / h
-    stiff_turn, damped_turn = gain[2] + gain[3] / h, gain[3] / h
+    damped, damped_turn = gains.damping / h, gains.turn_damping / h
+    stiff, stiff_turn = gains.stiffness + damped, gains.turn_stiffness + damped_turn
     for i in range(3):
         frame.give[i] = 1.0 / stiff
         frame.give[3 + i] = 1.0 / stiff_turn

@@ -12,6 +12,7 @@ from palpo.physics.bodies.boundary import (
 )
 from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.gains import COUPLING, Gains, gains_record
 
 STANDS, HELD, COUPLED = range(3)
 """What a frame does: stand still, be where the hand is, or follow through the coupling."""
@@ -29,7 +30,7 @@ class Frame(NamedTuple):
     """The clamped frame and its coupling; rotations as vectors."""
 
     grip: NDArray[np.int64]  # (1,) STANDS, HELD or COUPLED
-    gain: NDArray[np.float64]  # (4,) [N/m], [N s/m], [N m/rad], [N m s/rad]
+    gains: NDArray[np.void]  # (1,) of GAINS
     now: Pose
     then: Pose  # under the pushed forces; after END, the one at the step's start
     target: NDArray[np.float64]  # (3,) [m]
@@ -73,7 +74,7 @@ def make_surface(
     body: QuasistaticBody,
     capacity: int,
     grip: int = STANDS,
-    gain: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3),
+    gains: Gains = COUPLING,
     second: Boundary | None = None,
 ) -> Surface:
     """The body where it stands now; a frame that is not held stands there, too. It tells of no nodes.
@@ -88,7 +89,7 @@ def make_surface(
         Pose(body.position.copy(), _quaternion(body.rotation), np.array(body.rotation)) for _ in range(2)
     )
     frame = Frame(
-        np.array([grip], np.int64), np.array(gain, float), now, then, now.position.copy(),
+        np.array([grip], np.int64), gains_record(gains), now, then, now.position.copy(),
         now.orientation.copy(), np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6),
     )  # fmt: skip
     return Surface(

@@ -22,6 +22,7 @@ from palpo.physics.exchange.constraint_frame import (
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.fem.material import Material
+from palpo.physics.gains import Gains
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.generate import block, hex_block
@@ -137,7 +138,7 @@ def coupled(rng: np.random.Generator) -> Yielding:
     """A rigid body that a hand holds beside its centre, through a coupling."""
     model = rigid_model(0.02, 1e-6 * np.eye(3))
     state = rest_state(rng.uniform(-0.01, 0.01, (1, 3)), turned(rng)[None])
-    hold = make_hold(0, False, True, (800.0, 1.0, 0.5, 1e-3), rng.uniform(-0.01, 0.01, 3))
+    hold = make_hold(0, False, True, Gains(800.0, 1.0, 0.5, 1e-3), rng.uniform(-0.01, 0.01, 3))
     return _chain(model, state, [0] * 5, rng.uniform(-0.01, 0.01, (5, 3)), hold)
 
 
@@ -160,7 +161,7 @@ def surface(rng: np.random.Generator, grip: int = STANDS) -> Yielding:
     c = np.zeros((3 * n + 6, 3 * n + 6))
     c[: 3 * n, : 3 * n] = 0.7 * body.compliance(body.surface_nodes)
     if grip == COUPLED:
-        k, d, kt, dt = s.frame.gain
+        k, d, kt, dt = s.frame.gains[0]
         c[3 * n :, 3 * n :] = np.diag(np.repeat([1.0 / (k + d / STEP), 1.0 / (kt + dt / STEP)], 3))
     return Yielding(SURFACE.bind(s), c)
 

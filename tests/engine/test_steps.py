@@ -17,6 +17,7 @@ from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
+from palpo.physics.gains import Gains
 from palpo.physics.systems.multirate.hold import make_hold
 from palpo.physics.yields.chain import CHAIN, make_chain
 from palpo.physics.yields.fixed import FIXED, make_fixed
@@ -202,7 +203,7 @@ def test_restitution_gives_back_its_share_of_the_speed(restitution):
 
 def test_at_rest_the_hand_feels_its_coupling_pressed_against_the_ground():
     stiffness, depth, weight = 500.0, 2e-3, 0.01 * 9.81
-    hold, hand = make_hold(0, False, True, (stiffness, 2.0, 0.5, 2e-3)), make_hand()
+    hold, hand = make_hold(0, False, True, Gains(stiffness, 2.0, 0.5, 2e-3)), make_hand()
     body = block(x=[0.0, 0.01, 0.0], gravity=(0.0, -9.81, 0.0), hold=hold)
     hand.position[:] = 0.0, 0.01 - depth, 0.0
     built = on_plane(body, 0.5, (0.0, 1.0, 0.0), hand=hand)

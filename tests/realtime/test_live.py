@@ -161,7 +161,7 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
         (650, lambda: session.change("tool.hold.stiffness", 250.0)),
         (lambda: session.rig.servo.port.live["max_force"][0] == 0.1, lambda: None),
         (lambda: session.rig.spec.tool.hold.stiffness == 250.0, lambda: None),
-        (lambda: session.rig.high.held.hold.gain[0] == 250.0, session.end),
+        (lambda: session.rig.high.held.hold.gains[0].stiffness == 250.0, session.end),
     )
     assert done.status == FINISHED
     recording = read_recording(path)

@@ -12,6 +12,7 @@ from palpo.app.runtime.session import run
 from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import WAITING
+from palpo.physics.gains import Gains
 from palpo.physics.systems.hapco import tick as one_rate
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
@@ -26,7 +27,7 @@ REST = 200
 RATIOS = (20, 10, 5)
 TOLERANCE = 1e-10
 """Of the solver."""
-COUPLED = Hold(direct=False, gains=(400.0, 2.0, 0.5, 1e-3))
+COUPLED = Hold(direct=False, gains=Gains(400.0, 2.0, 0.5, 1e-3))
 
 
 def setup(mu, hold):

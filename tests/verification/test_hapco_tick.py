@@ -29,6 +29,7 @@ from palpo.physics.exchange.quasistatic_frame import (
     publish_settings,
 )
 from palpo.physics.fem.material import Material
+from palpo.physics.gains import Gains
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.physics.systems.hapco.servo import Hold, default_settings, hapco_tick, make_servo, tick_data
@@ -37,7 +38,7 @@ from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf
 DT = 1e-3
-GAINS = (400.0, 2.0, 0.5, 1e-3)
+GAINS = Gains(400.0, 2.0, 0.5, 1e-3)
 
 
 def servo(vertices=None, hold=None, tolerance=1e-12, sweeps=100000, mu=0.3, clock=0, two=None, live=None):
@@ -283,7 +284,7 @@ def test_one_frictionless_contact_loses_1_minus_rho_w_nn_of_its_error_a_sweep():
     tolerance, counts = 1e-8, []
     for times in (1.0, 2.0):
         state, handle = servo(
-            bottom()[4:5], Hold(direct=False, gains=(4000.0, 0.0, 0.01, 0.0)), tolerance, mu=0.0,
+            bottom()[4:5], Hold(direct=False, gains=Gains(4000.0, 0.0, 0.01, 0.0)), tolerance, mu=0.0,
             live={"solver": UZAWA_GLOBAL, "rho_factor": times},
         )  # fmt: skip
         lead(state, handle, start(state) - np.array([0.0, 1e-5, 0.0]))
@@ -524,5 +525,5 @@ def test_what_the_servo_cannot_do_is_refused_in_words():
     _, below = bodies(body=ConjugateGradientBody)
     with pytest.raises(InputError, match=r"needs K\^-1 on the boundary"):
         make_servo(above, below)
-    with pytest.raises(InputError, match=r"gain 0 is 0\.0 N/m; stiffnesses must be positive"):
-        Hold(gains=(0.0, 1.0, 1.0, 1.0))
+    with pytest.raises(InputError, match=r"stiffness is 0\.0; stiffnesses must be positive"):
+        Hold(gains=Gains(0.0, 1.0, 1.0, 1.0))

@@ -13,6 +13,7 @@ from palpo.physics.exchange.buffer import publish, writer_slot
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
+from palpo.physics.gains import Gains
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
@@ -28,7 +29,7 @@ from tests.contact.pressure_problem import PressureProblem, solve
 
 H, DT = 1e-2, 1e-3
 AIR = Air(largest=102e3)
-GAINS = (500.0, 2.0, 1.0, 2e-3)
+GAINS = Gains(500.0, 2.0, 1.0, 2e-3)
 
 
 def settings(sweeps=2000, tolerance=1e-12):

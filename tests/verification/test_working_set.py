@@ -9,6 +9,7 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.port import OK
+from palpo.physics.gains import Gains
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.interaction import Interaction
@@ -71,7 +72,7 @@ def test_the_tick_gives_the_forces_of_all_contacts_and_nothing_sinks_in_outside_
     assert largest > 0.05 and np.median(sizes) < 0.6 * bottom.size
 
 
-@pytest.mark.parametrize("hold", [Hold(), Hold(direct=False, gains=(400.0, 2.0, 0.5, 1e-3))])
+@pytest.mark.parametrize("hold", [Hold(), Hold(direct=False, gains=Gains(400.0, 2.0, 0.5, 1e-3))])
 def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
     """The natural map of the whole problem, W of the frame and all contacts, vanishes to the tolerance."""
     (above, below), bottom = blocks()

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.meshes import quasistatic_body
-from palpo.app.build.parts import chosen_nodes, key_of
+from palpo.app.build.parts import chosen_nodes, gains_of, key_of
 from palpo.app.cli.progress import Progress
 from palpo.app.runtime.live import device_values
 from palpo.config.schema.hapco import HapcoScene
@@ -19,6 +19,7 @@ from palpo.physics.exchange.quasistatic_frame import (
     UZAWA_LOCAL,
     VALUES,
 )
+from palpo.physics.gains import gains_record
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.servo import Hold
 
@@ -51,12 +52,7 @@ def detection_of(spec: HapcoScene, mobile: QuasistaticBody) -> Detection:
 def hold_of(spec: HapcoScene) -> Hold:
     """How the hand holds the mobile body."""
     hold = spec.hold
-    return Hold(hold.mode == "direct", hold.orientation, _gains(spec))
-
-
-def _gains(spec: HapcoScene) -> tuple[float, float, float, float]:
-    h = spec.hold
-    return h.stiffness, h.damping, h.rotational_stiffness, h.rotational_damping
+    return Hold(hold.mode == "direct", hold.orientation, gains_of(hold))
 
 
 def ratios_of(spec: HapcoScene) -> list[float | None]:
@@ -78,7 +74,7 @@ def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.void
     for i, body in enumerate((spec.mobile, spec.fixed)):
         material = body.material
         values["modulus"][0, i] = 1.0 if material is None else material.youngs_modulus / built[i]
-    values["hold"] = _gains(spec)
+    values["hold"] = gains_record(gains_of(spec.hold))
     values["force_scale"], values["max_force"] = device_values(spec)
     values["stylus_weight"], values["stylus_friction"] = spec.stylus.weight, spec.stylus.friction
     values["zoom_scale"], values["zoom_range"] = spec.zoom.scale, spec.zoom.range

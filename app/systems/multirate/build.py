@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.meshes import quasistatic_body
-from palpo.app.build.parts import NO_EDGES, Part, fields_of, key_of, make_part
+from palpo.app.build.parts import NO_EDGES, Part, fields_of, gains_of, key_of, make_part
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import QuasistaticBody
@@ -72,7 +72,7 @@ def _hold_place(hold: HoldSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
 def _hold(hold: HoldSpec, part: Part, state: ChainState) -> Hold:
     """A hand's hold of a tool in that state."""
     frame, lever = _hold_place(hold, part)
-    return make_hold(frame, hold.mode == "direct", hold.orientation, _gains(hold), lever, state.q[frame])
+    return make_hold(frame, hold.mode == "direct", hold.orientation, gains_of(hold), lever, state.q[frame])
 
 
 def _further(spec: SceneSpec, parts: Sequence[Part], names: list[str], first: NDArray) -> list[FurtherTool]:
@@ -140,15 +140,11 @@ def _surfaces(spec: SceneSpec) -> Surfaces:
     return found
 
 
-def _gains(hold: HoldSpec) -> tuple[float, float, float, float]:
-    return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
-
-
 def change_scene(scene: Scene, spec: SceneSpec) -> None:
     """Bring what may change while a scene runs to the values of `spec`, which is the same scene otherwise."""
     scene.numbers = _numbers(spec)
     scene.mu = _friction(spec, len(scene.mu) > len(spec.bodies))
-    scene.hold.gain[:] = _gains(spec.tool.hold)
+    scene.hold.gains[0] = tuple(gains_of(spec.tool.hold))
     scene.live[:] = device_values(spec)
 
 

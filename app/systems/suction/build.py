@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
 from palpo.app.build.meshes import cut_cup, rigid_surface, soft_partner_mesh
-from palpo.app.build.parts import chosen_nodes, key_of, placed
+from palpo.app.build.parts import chosen_nodes, gains_of, key_of, placed
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import material as schema
@@ -34,6 +34,7 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
+from palpo.physics.gains import Gains
 from palpo.physics.mesh import io, partners
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, require_opening
 from palpo.physics.mesh.hex import HexMesh
@@ -56,7 +57,7 @@ from palpo.physics.systems.suction.drives import (
     Scripted,
     cable_links,
 )
-from palpo.physics.systems.suction.loop import Gains, Hand
+from palpo.physics.systems.suction.loop import Hand
 from palpo.physics.systems.suction.step import Suction
 
 CAPACITY, FURTHER = 640, 160
@@ -136,7 +137,7 @@ def build(spec: SuctionScene) -> SuctionBuild:
     hand = None
     for i, (told, body, form) in enumerate(zip(spec.cups, bodies, soft, strict=True)):
         if spec.tool is not None and told.name == spec.tool.body:
-            hand = Hand(suction, i, gains_of(spec.tool.hold))
+            hand = Hand(suction, i, coupling_gains(spec.tool.hold))
         else:
             drives += _drive(spec, told, body, form, rigid)
     gauge = None
@@ -171,11 +172,9 @@ def _softness(youngs_modulus: float, poisson_ratio: float) -> float:
     return (1.0 - poisson_ratio**2) / youngs_modulus
 
 
-def gains_of(hold: Grip) -> Gains | None:
+def coupling_gains(hold: Grip) -> Gains | None:
     """Of the coupling; None where the hand's pose is imposed."""
-    if hold.mode == "direct":
-        return None
-    return hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping
+    return None if hold.mode == "direct" else gains_of(hold)
 
 
 def _soft(spec: SuctionScene, i: int) -> Soft:

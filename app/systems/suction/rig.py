@@ -18,7 +18,7 @@ from palpo.app.systems.suction.build import (
     SERVO_CONTACTS,
     air_of,
     build,
-    gains_of,
+    coupling_gains,
     rehearse,
     seal_on,
     settings_of,
@@ -133,7 +133,7 @@ class SuctionRig(PlainRig):
             if isinstance(side, SoftSide | RigidSide):
                 side.body.gravity[:] = spec.gravity
         if spec.tool is not None and self.built.hand is not None:
-            self.built.hand.gains = gains_of(spec.tool.hold)
+            self.built.hand.gains = coupling_gains(spec.tool.hold)
         self.low.settings = settings_of(spec)
 
     def warm_up(self, progress: Progress) -> None:

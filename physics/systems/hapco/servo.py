@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import typeof, types
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface
@@ -28,6 +28,7 @@ from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture, make_settings
 from palpo.physics.fem.material import Material
+from palpo.physics.gains import COUPLING, Gains, gains_record
 from palpo.physics.kernels import callback
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco.detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
@@ -51,17 +52,15 @@ class Hold:
     """The frame is where the hand is; otherwise the gains couple them."""
     turns: bool = True
     """Whether the frame turns with the hand."""
-    gains: tuple[float, float, float, float] = (1000.0, 1.0, 2.0, 2e-3)
-    """[N/m], [N s/m], [N m/rad], [N m s/rad]."""
+    gains: Gains = COUPLING
     rest: tuple[float, float, float, float] = UPRIGHT
     """Orientation of the frame when the device's is the identity (w, x, y, z)."""
 
     def __post_init__(self) -> None:
-        for i, unit in enumerate(("N/m", "N s/m", "N m/rad", "N m s/rad")):
-            if not (self.gains[i] > 0.0 or (i % 2 == 1 and self.gains[i] == 0.0)):
+        for name, value in self.gains._asdict().items():
+            if not (value > 0.0 or (value == 0.0 and name.endswith("damping"))):
                 raise InputError(
-                    f"the hold's gain {i} is {self.gains[i]} {unit}; stiffnesses must be positive and "
-                    "dampings not negative"
+                    f"the hold's {name} is {value}; stiffnesses must be positive and dampings not negative"
                 )
 
 
@@ -71,7 +70,7 @@ def default_settings(
     sweeps: int = 200,
     time_cap: float = 0.0,
     collision: float = 2e-3,
-    gains: ArrayLike = Hold.gains,
+    gains: Gains = COUPLING,
 ) -> NDArray[np.void]:
     """(1,) of palpo.physics.exchange.quasistatic_frame.VALUES, to change some of.
 
@@ -81,7 +80,7 @@ def default_settings(
     values = np.zeros(1, VALUES)
     values["friction"], values["tolerance"], values["sweeps"] = mu, tolerance, sweeps
     values["time_cap"], values["collision"] = time_cap, collision
-    values["modulus"], values["hold"] = 1.0, gains
+    values["modulus"], values["hold"] = 1.0, gains_record(gains)
     values["force_scale"] = values["max_force"] = math.nan
     values["zoom_scale"] = values["rho_factor"] = 1.0
     values["gauss_seidel_error"], values["uzawa_error"] = 1e-4, 1e-3

@@ -81,7 +81,7 @@ def put_settings(s):
     """The settings in force, to those that they are of."""
     live, solver, detection = s.live[0], s.engine.solver.settings[0], s.tracked.settings[0]
     s.port.live[0].force_scale, s.port.live[0].max_force = live.force_scale, live.max_force
-    copy(live.hold, s.mobile.frame.gain)
+    s.mobile.frame.gains[0] = live.hold
     s.mobile.softness[0], s.fixed.softness[0] = 1.0 / live.modulus[0], 1.0 / live.modulus[1]
     s.mobile.share[0], s.fixed.share[0] = live.renewed[0], live.renewed[1]
     detection.tolerance, detection.mu = live.collision, live.friction

@@ -12,6 +12,7 @@ from palpo.physics.collision.topology import TOOL, Shape, join_shapes
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
+from palpo.physics.gains import Gains
 from palpo.physics.kernels import callback
 from palpo.physics.systems.multirate.assembly import make_servo_side
 from palpo.physics.systems.multirate.high_rate import tick
@@ -35,7 +36,7 @@ def smallest_scene() -> Scene:
         members=[],
         model=rigid_model(0.03, 1e-6 * np.eye(3)),
         tool=rest_state(np.zeros((1, 3)), np.array([[1.0, 0.0, 0.0, 0.0]])),
-        hold=make_hold(0, False, True, (500.0, 1.0, 1.0, 1e-3)),
+        hold=make_hold(0, False, True, Gains(500.0, 1.0, 1.0, 1e-3)),
         tool_points=ToolPoints(np.array([0, 1]), np.zeros(1, np.int32), np.zeros((1, 3))),
         moving=moving,
         script=Ahead(lambda first, stop: (), 1, (), moving.known),

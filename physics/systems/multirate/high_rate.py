@@ -64,8 +64,7 @@ def _take_settings(s, f):
     frame = s.link.frame
     settings, solver = frame.settings[f], s.engine.solver.settings[0]
     solver.tolerance, solver.sweeps = settings.tolerance, settings.sweeps
-    for k in range(4):
-        s.held.hold.gain[k] = settings.hold[k]
+    s.held.hold.gains[0] = settings.hold
     s.port.live[0].force_scale = settings.force_scale
     s.port.live[0].max_force = settings.max_force
     for t in range(s.helds.shape[0]):

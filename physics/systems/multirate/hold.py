@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import chain_hold_direct
+from palpo.physics.gains import Gains, gains_record
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import cross3, dot3, quat_difference, quat_rotate
-
-# Entries of Hold.gain
-STIFFNESS, DAMPING, TURN_STIFFNESS, TURN_DAMPING = range(4)
 
 
 class Hold(NamedTuple):
@@ -24,7 +22,7 @@ class Hold(NamedTuple):
     frame: NDArray[np.int64]  # (1,) frame of the tool
     direct: NDArray[np.int64]  # (1,) 1 imposes the pose, 0 couples it
     turns: NDArray[np.int64]  # (1,) 1 where the orientation is held too
-    gain: NDArray[np.float64]  # (4,) [N/m], [N s/m], [N m/rad], [N m s/rad]
+    gains: NDArray[np.void]  # (1,) of GAINS
     lever: NDArray[np.float64]  # (3,) held point in the frame's axes [m]
     rest: NDArray[np.float64]  # (4,) orientation of the frame when the device's is the identity
     target: NDArray[np.float64]  # (3,) [m]
@@ -41,16 +39,16 @@ def make_hold(
     frame: int,
     direct: bool,
     turns: bool,
-    gain: tuple[float, float, float, float],
+    gains: Gains,
     lever: NDArray[np.float64] | None = None,
     rest: NDArray[np.float64] | None = None,
 ) -> Hold:
-    """A hold of one frame with the four gains of `Hold.gain`, at a point `lever` (3,) off its origin."""
+    """A hold of one frame through these gains, at a point `lever` (3,) off its origin."""
     return Hold(
         np.array([frame], np.int64),
         np.array([direct], np.int64),
         np.array([turns], np.int64),
-        np.array(gain, float),
+        gains_record(gains),
         np.zeros(3) if lever is None else np.array(lever, float),
         np.array([1.0, 0.0, 0.0, 0.0]) if rest is None else np.array(rest, float),
         np.zeros(3),
@@ -94,7 +92,8 @@ def apply_hold(hold, state, h, work):
         chain_hold_direct(work, state, i, hold.mask, hold.twist)
         return
     _arm(hold, state, arm, velocity)
-    k, b = hold.gain[STIFFNESS], hold.gain[DAMPING]
+    gains = hold.gains[0]
+    k, b = gains.stiffness, gains.damping
     weight = h * b + h * h * k
     d = work.D[i]
     for c in range(3):
@@ -118,7 +117,7 @@ def apply_hold(hold, state, h, work):
     for c in range(3):
         work.rhs[i, 3 + c] += moment[c]
     if hold.turns[0] == 1:
-        k, b = hold.gain[TURN_STIFFNESS], hold.gain[TURN_DAMPING]
+        k, b = gains.turn_stiffness, gains.turn_damping
         for c in range(3):
             d[3 + c, 3 + c] += h * b + h * h * k
             work.rhs[i, 3 + c] += h * (
@@ -130,19 +129,17 @@ def apply_hold(hold, state, h, work):
 def coupling_force(hold, state):
     """hold.force = force on the tool at the held point, and moment of the orientation's coupling, now."""
     i = hold.frame[0]
-    turn = hold.twist[3:6]
+    turn, gains = hold.twist[3:6], hold.gains[0]
     arm, velocity = hold.scratch[0], hold.scratch[1]
     _arm(hold, state, arm, velocity)
     quat_difference(hold.target_q, state.q[i], turn)
     for c in range(3):
-        hold.force[c] = hold.gain[STIFFNESS] * (hold.target[c] - state.x[i, c] - arm[c]) + hold.gain[
-            DAMPING
-        ] * (hold.target_v[c] - velocity[c])
+        way = hold.target[c] - state.x[i, c] - arm[c]
+        hold.force[c] = gains.stiffness * way + gains.damping * (hold.target_v[c] - velocity[c])
         hold.force[3 + c] = 0.0
         if hold.turns[0] == 1:
-            hold.force[3 + c] = hold.gain[TURN_STIFFNESS] * turn[c] + hold.gain[TURN_DAMPING] * (
-                hold.target_w[c] - state.w[i, c]
-            )
+            slower = hold.target_w[c] - state.w[i, c]
+            hold.force[3 + c] = gains.turn_stiffness * turn[c] + gains.turn_damping * slower
 
 
 @kernel

@@ -54,7 +54,7 @@ def held_surface(
     from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
 
     surface = make_surface(tool.body, capacity, HELD if hold.direct[0] == 1 else COUPLED)
-    frame = surface.frame._replace(gain=hold.gain, target=hold.target, target_q=hold.target_q)
+    frame = surface.frame._replace(gains=hold.gains, target=hold.target, target_q=hold.target_q)
     model = tool.model._replace(gravity=gravity)
     chain = make_chain(model, state, [0], np.zeros((1, 3)), 1, hold)
     return surface._replace(frame=frame, gravity=gravity, told=state), chain

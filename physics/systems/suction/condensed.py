@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.suction_frame import SuctionFrame
+from palpo.physics.gains import Gains
 
 Floats = NDArray[np.float64]
 
@@ -56,18 +57,15 @@ class Coupling:
     drift: Floats  # (6,) -(S + C)^-1 (b / h) e_0
 
 
-def couple(
-    stiffness: Floats, gains: tuple[float, float, float, float] | None, step: float, error: Floats
-) -> Coupling:
-    """The hold of `gains` [N/m], [N s/m], [N m/rad], [N m s/rad] in a step [s]; None imposes the pose.
+def couple(stiffness: Floats, gains: Gains | None, step: float, error: Floats) -> Coupling:
+    """The hold of `gains` in a step [s]; None imposes the pose.
 
     error: e_0 (6,) [m], [rad].
     """
     if gains is None:
         return Coupling(np.zeros((6, 6)), np.eye(6), np.zeros(6))
-    k, b, turn_k, turn_b = gains
-    damping = np.repeat([b / step, turn_b / step], 3)
-    spring = np.repeat([k, turn_k], 3) + damping
+    damping = np.repeat([gains.damping / step, gains.turn_damping / step], 3)
+    spring = np.repeat([gains.stiffness, gains.turn_stiffness], 3) + damping
     give = np.linalg.inv(stiffness + np.diag(spring))
     return Coupling(0.5 * (give + give.T), give * spring, -give @ (damping * error))
 

@@ -20,13 +20,12 @@ from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.patience import patience_of
+from palpo.physics.gains import Gains
 from palpo.physics.math3 import quat_difference
 from palpo.physics.systems.suction.condensed import Floats, HeldProblem, couple, fill_frame, grouped
 from palpo.physics.systems.suction.drives import Drive
 from palpo.physics.systems.suction.servo import SuctionServo
 from palpo.physics.systems.suction.step import HISTORY, STAGES, Suction
-
-Gains = tuple[float, float, float, float]
 
 SLOWEST_HZ = 20.0
 """To which a slow machine lowers the rate: a gripper lifts its plate in steps of up to 80 ms, and leaves it
@@ -36,7 +35,7 @@ in steps of 100 ms."""
 class Hand:
     """The step of a suction scene whose cup number `cup` a hand holds.
 
-    gains [N/m], [N s/m], [N m/rad], [N m s/rad] of the coupling; None imposes the hand's pose.
+    gains: of the coupling; None imposes the hand's pose.
     """
 
     def __init__(self, suction: Suction, cup: int, gains: Gains | None) -> None:
@@ -116,7 +115,8 @@ class Hand:
 
     def _couple(self, target: Floats, target_q: Floats, gains: Gains) -> None:
         handle = self.handle
-        spring, damper = np.repeat([gains[0], gains[2]], 3), np.repeat([gains[1], gains[3]], 3)
+        spring = np.repeat([gains.stiffness, gains.turn_stiffness], 3)
+        damper = np.repeat([gains.damping, gains.turn_damping], 3)
         way = self.reach(target, target_q)
         handle.release()
         handle.stiffness, handle.damping = np.diag(spring), np.diag(damper)
