@@ -61,27 +61,32 @@ class BorderSprings:
     def __init__(self, fields: Sequence[Field], give: Array) -> None:
         self.fields, self._give = fields, give
         self._factor: Array = np.zeros((0, 0))
+        self._half_rows: Array = np.zeros((0, 0))
         self._half: Array = np.zeros((0, 0))
         self._offset: Array = np.zeros(0)
 
-    def take_out(self, w: Array, b: Array, lines: Array, grown: Array, span: NDArray[np.int64]) -> None:
-        """Change w (n + k, n + k), of contacts its lower triangles, and b (n + k,) as the module says.
+    def take_out(self, w: Array, b: Array, lines: Array, grown: Array, n: int) -> None:
+        """Change b (n + k,), and of w (n + k, n + k) what is of the k cavities, as the module says.
 
         lines (s, n + k + s): how all rows yield to the springs'; grown (s,): by how much the borders grow in
-        the bodies' free motion [m2]. span (m + 1,): of the blocks of contacts between which w holds nothing.
+        the bodies' free motion [m2].
         """
-        s, n = len(lines), 3 * int(span[-1])
-        if not s:
+        if not len(lines):
             return
         mutual = lines[:, len(b) :]
         self._factor = np.asarray(np.linalg.cholesky(0.5 * (mutual + mutual.T) + np.diag(self._give)), float)
-        self._half = self._weighed(lines[:, : len(b)]).T
+        self._half_rows = np.ascontiguousarray(self._weighed(lines[:, : len(b)]))
+        self._half = self._half_rows.T
         self._offset = self._weighed(grown)
-        add_lower_products(w, 3 * span, np.ascontiguousarray(self._half.T), -1.0)
         w[n:, :n] -= self._half[n:] @ self._half[:n].T
         w[:n, n:] = w[n:, :n].T
         w[n:, n:] -= self._half[n:] @ self._half[n:].T
         b -= self._half @ self._offset
+
+    def take_out_of(self, w: Array, span: NDArray[np.int64]) -> None:
+        """After `take_out`, the lower triangles of blocks of w, whose rows begin at span (m + 1,)."""
+        if self.fields:
+            add_lower_products(w, span, self._half_rows, -1.0)
 
     def between_blocks(self, own: Array, half: Array) -> Springs:
         """What the springs do between blocks of contacts, after `take_out`.

@@ -1,7 +1,8 @@
 """Which points of cups, partner and ground may touch in a step (000, 3.2.1): a detector of contacts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +10,14 @@ from numpy.typing import NDArray
 from palpo.physics.engine.contacts import make_contacts
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.contacts import Pair, add_bulges, add_ground, add_vertices
-from palpo.physics.suction.gaps import Gaps, choose_points, make_gaps, measure, move_target
+from palpo.physics.suction.gaps import Gaps, farthest, fastest, look, look_at_moved, make_gaps
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.sides import Side, SoftSide, partner_of
 from palpo.physics.yields.full import Motion
 
 Array = NDArray[np.float64]
+Each = Callable[[Callable[[int], Any], int], list[Any]]
+"""Calls a function with each of the first numbers, and gives back what it returns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,21 +32,24 @@ class Ground:
 class ContactSearch:
     """Gaps of all surfaces, and the contacts that could be.
 
-    gaps: of each cup's vertices from the partner, shared with who finds its cavities. Read after `find`:
+    each: how cups are looked at, perhaps side by side. gaps: of each cup's vertices from the partner, shared with who finds its cavities. Read after `find`:
     contacts, at most `capacity`, each with a lasting number, and their handle; local, each cup's vertices
     (n, 3) [m] in the partner's axes.
     """
 
     def __init__(
         self, cups: Sequence[SoftSide], partner: Side, limits: Thresholds, ground: Ground | None,
-        gaps: Sequence[Gaps], capacity: int,
+        gaps: Sequence[Gaps], capacity: int, each: Each,
     ) -> None:  # fmt: skip
         self._cups, self._partner, self._limits, self._ground = cups, partner, limits, ground
         m = len(partner.local)
         self._gaps, self._partner_gaps = gaps, [make_gaps(m) for _ in cups]
+        self._known = [tuple(map(Handle, known)) for known in zip(gaps, self._partner_gaps, strict=True)]
+        self._target, self._targets = Handle(partner.target), [Handle(cup.target) for cup in cups]
         self._start = np.cumsum([0, *(len(cup.local) + m for cup in cups)])
         self._seen = [cup.local.copy() for cup in cups]
-        self._way = [0.0 for _ in cups]
+        self._way, self._alarm = np.zeros((2, len(cups)))
+        self._each = each
         self.contacts = make_contacts(capacity)
         self.handle = Handle(self.contacts)
         self.local: list[Array] = []
@@ -55,28 +61,25 @@ class ContactSearch:
         found, however far apart it is: else a body ends it behind what it should have hit.
         """
         partner, kept = self._partner, self._limits.contact
-        for side in (*self._cups, partner):
-            side.place_surface()
+        partner.place_surface()
+        partner.fit_target()
         origin, turn = partner.axes
-        self.local, world = [], origin + partner.local @ turn.T
+        world, as_one = origin + partner.local @ turn.T, partner.as_one(free, h)
+        # where the partner moves as one and a cup with it they come no nearer: what differs from that counts
+        bulging = fastest(partner.onward(free, h), world, as_one)
+        self.local = self._each(lambda i: self._look(i, as_one, bulging, h), len(self._cups))
         contacts, met = self.handle, partner_of(partner, len(self._cups), origin)
         self.contacts.count[0] = 0, 0
         for i, cup in enumerate(self._cups):
-            alarm = max(self._limits.alarm, kept + h * _nearing(cup, partner, free, h))
-            x = np.ascontiguousarray((cup.local - origin) @ turn)
-            self.local.append(x)
-            gaps, other = self._gaps[i], self._partner_gaps[i]
-            near = choose_points(x, alarm, partner.odometer, gaps)
-            measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
-            self._ask_partner(i, x, other, alarm)
-            pair = Pair(i, mu[i], alarm, kept, turn)
+            gaps, other = self._known[i]
+            pair = Pair(i, mu[i], self._alarm[i], kept, turn)
             add_vertices(
                 gaps, pair, cup.local, cup.nodes, cup.place, met, partner.target.surface.triangles,
                 self._start[i], contacts,
             )  # fmt: skip
             add_bulges(
                 other, gaps, pair, world, cup.nodes, cup.place, met, cup.target.surface.triangles,
-                self._start[i] + len(x), contacts,
+                self._start[i] + len(cup.local), contacts,
             )  # fmt: skip
         if self._ground is not None:
             down = -float(partner.onward(free, h)[:, 1].min())
@@ -86,27 +89,19 @@ class ContactSearch:
                 self._start[-1], contacts,
             )  # fmt: skip
 
-    def _ask_partner(self, i: int, x: Array, gaps: Gaps, alarm: float) -> None:
-        """Gaps of the partner's vertices from cup i at x, both in the partner's axes."""
-        partner, cup = self._partner, self._cups[i]
-        self._way[i] += float(np.sqrt(((x - self._seen[i]) ** 2).sum(axis=1).max()))
+    def _look(self, i: int, as_one: Array, bulging: float, h: float) -> Array:
+        """Gaps between cup i and its partner; where the cup is (n, 3) [m], in the partner's axes.
+
+        as_one (3, 3): of the partner; bulging [m/s]: how fast its points move against that.
+        """
+        partner, cup, (gaps, other) = self._partner, self._cups[i], self._known[i]
+        cup.place_surface()
+        nearing = fastest(cup.onward(None, h), cup.local, as_one) + cup.urge(h) + bulging
+        alarm = self._alarm[i] = max(self._limits.alarm, self._limits.contact + h * nearing)
+        origin, turn = partner.axes
+        x = np.ascontiguousarray((cup.local - origin) @ turn)
+        look(self._target, partner.local, x, alarm, partner.odometer, gaps)
+        self._way[i] += farthest(x, self._seen[i])
         self._seen[i] = x
-        near = choose_points(partner.local, alarm, self._way[i], gaps)
-        if near:
-            move_target(cup.target, x)
-            measure(cup.target, x, partner.local, gaps.asked[:near], self._way[i], gaps)
-
-
-def _nearing(cup: SoftSide, partner: Side, free: Motion, h: float) -> float:
-    """How fast [m/s] points of both surfaces may come nearer each other; free: of the partner.
-
-    Where the partner moves as one and the cup with it they do not: only what differs from that counts.
-    """
-    origin, turn = partner.axes
-    bulging = partner.onward(free, h) - partner.carried(origin + partner.local @ turn.T, free, h)
-    own = cup.onward(None, h) - partner.carried(cup.local, free, h)
-    return _fastest(own) + cup.urge(h) + _fastest(bulging)
-
-
-def _fastest(velocities: Array) -> float:
-    return float(np.sqrt((velocities**2).sum(axis=1).max()))
+        look_at_moved(self._targets[i], x, partner.local, alarm, self._way[i], other)
+        return x

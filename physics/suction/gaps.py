@@ -121,3 +121,44 @@ def orient(surface, x, p, t, weights, distance, normal, scratch):
     for i in range(3):
         normal[i] = outward[i] if distance <= TOUCHING else sign * normal[i] / distance
     return sign * distance
+
+
+@kernel
+def look(target, x, points, alarm, odometer, gaps):
+    """Ask about those of the points (n, 3) [m] that may be within `alarm` [m] of the target at x (m, 3)."""
+    near = choose_points(points, alarm, odometer, gaps)
+    measure(target, x, points, gaps.asked[:near], odometer, gaps)
+
+
+@kernel
+def look_at_moved(target, x, points, alarm, odometer, gaps):
+    """As `look`, at a target whose boxes are still to be fitted to x, if there is something to ask."""
+    near = choose_points(points, alarm, odometer, gaps)
+    if near > 0:
+        move_target(target, x)
+        measure(target, x, points, gaps.asked[:near], odometer, gaps)
+
+
+@kernel
+def farthest(x, y):
+    """The largest distance [m] between the points x and y (n, 3)."""
+    d2 = 0.0
+    for k in range(x.shape[0]):
+        d2 = max(d2, (x[k, 0] - y[k, 0]) ** 2 + (x[k, 1] - y[k, 1]) ** 2 + (x[k, 2] - y[k, 2]) ** 2)
+    return d2**0.5
+
+
+@kernel
+def fastest(velocities, points, as_one):
+    """The largest speed [m/s] against a body that moves as one, of points (n, 3) [m] at velocities (n, 3).
+
+    as_one (3, 3): a place of it [m], the velocity there [m/s] and its angular velocity [rad/s].
+    """
+    a, v, w, v2 = as_one[0], as_one[1], as_one[2], 0.0
+    for k in range(points.shape[0]):
+        x, y, z = points[k, 0] - a[0], points[k, 1] - a[1], points[k, 2] - a[2]
+        p = velocities[k, 0] - (v[0] + w[1] * z - w[2] * y)
+        q = velocities[k, 1] - (v[1] + w[2] * x - w[0] * z)
+        r = velocities[k, 2] - (v[2] + w[0] * y - w[1] * x)
+        v2 = max(v2, p * p + q * q + r * r)
+    return v2**0.5

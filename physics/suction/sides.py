@@ -14,7 +14,7 @@ from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.contacts import Partner
-from palpo.physics.suction.gaps import Target, move_target, target
+from palpo.physics.suction.gaps import Target, farthest, move_target, target
 from palpo.physics.yields.full import FullFixed, FullOrder, FullRigid, FullSoft, Motion
 
 
@@ -42,7 +42,11 @@ class Side(Wall, FullOrder, Protocol):
         ...
 
     def place_surface(self) -> None:
-        """Bring `local` and the target up to date with the body."""
+        """Bring `local` up to date with the body."""
+        ...
+
+    def fit_target(self) -> None:
+        """Bring the target up to date with `local`."""
         ...
 
     def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
@@ -53,8 +57,8 @@ class Side(Wall, FullOrder, Protocol):
         """
         ...
 
-    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
-        """Velocities (k, 3) [m/s] of points (k, 3) [m] that move with the body as one; see `onward`."""
+    def as_one(self, free: Motion, h: float) -> NDArray[np.float64]:
+        """How the body moves as one, as palpo.physics.suction.gaps.fastest has it (3, 3); see `onward`."""
         ...
 
     def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
@@ -92,16 +96,20 @@ class SoftSide(FullSoft):
         """See Side."""
         before = self.local
         self.local = np.ascontiguousarray(self.body.x[self.nodes])
-        self.odometer += float(np.sqrt(((self.local - before) ** 2).sum(axis=1).max()))
+        self.odometer += farthest(self.local, before)
+
+    def fit_target(self) -> None:
+        """See Side."""
         move_target(self.target, self.local)
 
     def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
         return self._velocities(h)[self.nodes]
 
-    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
+    def as_one(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side; by the mean velocity."""
-        return np.broadcast_to(self.body.node_mass @ self._velocities(h) / self.body.mass, points.shape)
+        mean = self.body.node_mass @ self._velocities(h) / self.body.mass
+        return np.array([np.zeros(3), mean, np.zeros(3)])
 
     def _velocities(self, h: float) -> NDArray[np.float64]:
         body, handle = self.body, self.body.handle
@@ -152,17 +160,20 @@ class RigidSide(FullRigid):
     def place_surface(self) -> None:
         """Nothing moves in its axes."""
 
+    def fit_target(self) -> None:
+        """Nothing moves in its axes."""
+
     def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
-        origin, turn = self.axes
-        return self.carried(origin + self.local @ turn.T, free, h)
-
-    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
-        """See Side."""
+        turn = self.axes[1]
         wx, wy, wz = free[3:]
         # a product with a matrix takes a tenth of the time of np.cross
         spin = np.array([[0.0, wz, -wy], [-wz, 0.0, wx], [wy, -wx, 0.0]])
-        return np.asarray(free[:3] + (points - self.body.x[0]) @ spin)
+        return np.asarray(free[:3] + self.local @ turn.T @ spin)
+
+    def as_one(self, free: Motion, h: float) -> NDArray[np.float64]:
+        """See Side."""
+        return np.array([self.body.x[0], free[:3], free[3:]])
 
     def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
         """See Side."""
@@ -193,13 +204,16 @@ class FixedSide(FullFixed):
     def place_surface(self) -> None:
         """Nothing moves."""
 
+    def fit_target(self) -> None:
+        """Nothing moves."""
+
     def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
         return np.zeros_like(self.local)
 
-    def carried(self, points: NDArray[np.float64], free: Motion, h: float) -> NDArray[np.float64]:
+    def as_one(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""
-        return np.zeros_like(points)
+        return np.zeros((3, 3))
 
     def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
         """It takes none."""

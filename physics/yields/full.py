@@ -5,7 +5,8 @@ They answer the engine's stages (palpo.physics.engine.contract) as methods, on t
     BEGIN        free_motion               the motion of the step without contact
     PLACE        places                    where contacts touch
     FREE, MOVED  displacement              how far the rows' points go in a motion
-    DELASSUS     find_yields, add_yields   how they yield
+    DELASSUS     find_yields, add_yields,  how they yield
+                 add_lines
     PUSH         push, respond             the change of motion by the rows' forces
     END          finish                    the step is made
 
@@ -99,14 +100,15 @@ class FullOrder(Protocol):
         ...
 
     def find_yields(self, h: float) -> None:
-        """What `add_yields` adds, for the part solved; two bodies may find theirs at once."""
+        """What the next two add, for the part solved; two bodies may find theirs, and add it, at once."""
         ...
 
-    def add_yields(self, w: Array, lines: Array, span: NDArray[np.int64]) -> None:
-        """w (3 m, 3 m) += h^2 H A^-1 H^T [m/N], at least each span (b + 1,) of contacts, lower triangle.
+    def add_yields(self, w: Array, span: NDArray[np.int64]) -> None:
+        """w (3 m, 3 m) += h^2 H A^-1 H^T [m/N], at least each span (b + 1,) of contacts, lower triangle."""
+        ...
 
-        lines (f, 3 m + f) +=, whole, how all rows yield to each field.
-        """
+    def add_lines(self, lines: Array) -> None:
+        """lines (f, 3 m + f) += how all rows yield to each field."""
         ...
 
     def push(self, x: Array) -> Motion:
@@ -169,8 +171,8 @@ class FullSoft:
         needed = least < last
         self._compliance = self.body.compliance(last - least, h) if needed else np.zeros((0, 0))
 
-    def add_yields(self, w: Array, lines: Array, span: NDArray[np.int64]) -> None:
-        """See FullOrder."""
+    def add_yields(self, w: Array, span: NDArray[np.int64]) -> None:
+        """See FullOrder; all of its contacts."""
         count, part = self.part.count, self.part.batch
         if self._compliance.size:
             skipped = np.int32(self.body.last.size - len(self._compliance) // 3)
@@ -178,6 +180,9 @@ class FullSoft:
             add_lower_delassus(
                 self._compliance, count, part.block, slots, self._weights, part.axes, self._scratch, w
             )
+
+    def add_lines(self, lines: Array) -> None:
+        """See FullOrder."""
         for row, way in zip(self._rows, self._ways, strict=True):
             self._go(self.part, way, lines[row])
 
@@ -273,9 +278,12 @@ class FullRigid:
         self._half_rows = h * half
         self.half = np.ascontiguousarray(self._half_rows.T)
 
-    def add_yields(self, w: Array, lines: Array, span: NDArray[np.int64]) -> None:
+    def add_yields(self, w: Array, span: NDArray[np.int64]) -> None:
         """See FullOrder; no more than that."""
         add_lower_products(w, 3 * span, self._half_rows, 1.0)
+
+    def add_lines(self, lines: Array) -> None:
+        """See FullOrder."""
         if len(lines):
             lines += self.half[3 * self.part.blocks :] @ self.half.T
 
@@ -339,7 +347,10 @@ class FullFixed:
     def find_yields(self, h: float) -> None:
         """It yields nothing."""
 
-    def add_yields(self, w: Array, lines: Array, span: NDArray[np.int64]) -> None:
+    def add_yields(self, w: Array, span: NDArray[np.int64]) -> None:
+        """It yields nothing."""
+
+    def add_lines(self, lines: Array) -> None:
         """It yields nothing."""
 
     def push(self, x: Array) -> Motion:

@@ -11,8 +11,7 @@ and each body supplies its part of both (palpo.physics.yields.full). W is made o
 *solved* for alone.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from palpo.physics.contact.lower_triangle import clear_lower, fill_upper
 from palpo.physics.engine.memory import make_memory
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
-from palpo.physics.suction.contact_search import ContactSearch
+from palpo.physics.suction.contact_search import ContactSearch, Each
 from palpo.physics.suction.contacts import (
     add_pressing,
     forces_in_frames,
@@ -42,9 +41,6 @@ PARTING = 0.05
 a speed of it over h in a short one, at the expense of nothing: this one lifts a body by 0.13 mm."""
 
 Array = NDArray[np.float64]
-Each = Callable[[Callable[[int], Any]], list[Any]]
-"""Calls a function with the number of each side, and gives back what it returns."""
-
 
 class StepRows:
     """Rows of up to `capacity` contacts and `cavities` of cups and, the last of the sides, their partner.
@@ -82,17 +78,23 @@ class StepRows:
         k = len(walls)
         self.springs, self.fields = springs, [*walls, *springs.fields]
 
+        out = np.zeros(3 * n + len(self.fields))
+
         def take(i: int) -> None:
             side, cup = self._sides[i], i < len(self._cups)
             side.points.take(self._found, self._every[:n], i)
             shares = [(f.own if f.cup == i else None) if cup else f.other for f in self.fields]
             side.take_fields(shares, h)
+            if cup:
+                # in rows that no other cup has
+                side.displacement(side.points, free[i], h, out)
 
-        self._each(take)
+        self._each(take, len(self._sides))
+        self._partner.displacement(self._partner.points, free[-1], h, out)
         recall_all(self._memory, self._found, UPRIGHT, h)
-        self.b_all = self.moved_all(free, h)
-        self.b_all[: 3 * n : 3] += np.maximum(self._contacts.gap[:n], -PARTING * h)
-        self.b_all[3 * n : 3 * n + k] += volume
+        out[: 3 * n : 3] += np.maximum(self._contacts.gap[:n], -PARTING * h)
+        out[3 * n : 3 * n + k] += volume
+        self.b_all = out
 
     def choose(self, near: float) -> None:
         """Solve for the contacts that free motion brings nearer than that [m], or that carried a force."""
@@ -133,30 +135,47 @@ class StepRows:
         k = f - len(self.springs.fields)
         self.solved = np.flatnonzero(self.inside[:found])
         n, span = 3 * len(self.solved), self.spans()
-        size = n + k
+        size, blocks = n + k, len(span) - 1
         w = self._room[: size * size].reshape(size, size)
-        clear_lower(w, 3 * span)
         b = np.concatenate(
             [self.b_all[: 3 * found].reshape(-1, 3)[self.solved].ravel(), self.b_all[3 * found :]]
         )
-        for number, side in enumerate(self._sides):
+        lines = np.zeros((f, n + f))
+        if blocks == 1:
+            clear_lower(w, 3 * span)
+
+        def own(i: int) -> None:
+            """What a cup adds, to rows that no other has; a block of its own is cleared before."""
+            if blocks > 1:
+                clear_lower(w, 3 * span[i : i + 2])
+            side = self._sides[i]
             side.part = side.points
             if len(self.solved) < found:
                 side.part = side.fewer
-                side.part.take(self._found, self.solved, number)
-        self._each(lambda i: self._sides[i].find_yields(h))
-        lines = np.zeros((f, n + f))
-        for cup in self._cups:
-            cup.add_yields(w, lines, span)
-        own = lines[k:, :n].copy()
-        self._partner.add_yields(w, lines, span)
+                side.part.take(self._found, self.solved, i)
+            side.find_yields(h)
+            if i < len(self._cups):
+                side.add_yields(w, span)
+                side.add_lines(lines)
+
+        self._each(own, len(self._sides))
+        alone = lines[k:, :n].copy()
+        self._partner.add_lines(lines)
         # the last bits of a product depend on its order
         lines[:, n:] = 0.5 * (lines[:, n:] + lines[:, n:].T)
         w[n:], w[:n, n:] = lines[:k, :size], lines[:k, :n].T
         self.w, self.b = w, b[:size]
-        self.springs.take_out(w, self.b, lines[k:], b[size:], span)
-        fill_upper(w, 3 * span)
-        self.blocks = joined_blocks(span, self._partner, self.springs, own) if len(span) > 2 and n else None
+        self.springs.take_out(w, self.b, lines[k:], b[size:], n)
+
+        def mutual(i: int) -> None:
+            """What a block has by the partner and by springs."""
+            part = span[i : i + 2]
+            self._partner.add_yields(w, part)
+            self.springs.take_out_of(w, 3 * part)
+            fill_upper(w, 3 * part)
+
+        self._each(mutual, blocks)
+        self.blocks = joined_blocks(span, self._partner, self.springs, alone) if blocks > 1 and n else None
 
     def spans(self) -> NDArray[np.int64]:
         """Where the contacts of each cup begin, and of the ground: blocks that only a partner's motions join.
@@ -189,7 +208,7 @@ class StepRows:
     def push(self, x: Array, h: float) -> list[Motion]:
         """The motions of the sides by a solution x (3 m + k,) [N], [Pa]."""
         pushed = np.concatenate([x, self.springs.forces(x)])
-        return self._each(lambda i: self._sides[i].respond(self._sides[i].push(pushed), h))
+        return self._each(lambda i: self._sides[i].respond(self._sides[i].push(pushed), h), len(self._sides))
 
     def pressing(self, r: Array, cup: int) -> Array:
         """How hard each node of a cup presses on the partner (n,) [N] under forces r (3 m,) [N]."""

@@ -19,7 +19,6 @@ problem is solved again.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import TypeVar
 
@@ -45,6 +44,7 @@ from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import make_gas
 from palpo.physics.suction.sides import Side, SoftSide
 from palpo.physics.systems.suction.rows import StepRows
+from palpo.physics.systems.suction.side_by_side import SideBySide
 from palpo.physics.yields.full import Motion
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
@@ -103,7 +103,7 @@ class Suction:
             raise InputError("the partner's surface is open, and air would pass through it: close it.")
         self.cups = [SoftSide(spec.body, capacity) for spec in cups]
         self.partner = partner
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-suction")
+        self._two = SideBySide()
         self.sides: list[Side] = [*self.cups, partner]
         self.limits, self.air, self.h, self.gauge = limits, air, h, gauge
         self.pumped: PumpedCups | None = None
@@ -112,7 +112,9 @@ class Suction:
             enclosure_of(cup, spec, partner, limits, exact) for cup, spec in zip(self.cups, cups, strict=True)
         ]
         gaps = [enclosure.gaps for enclosure in self.enclosures]
-        self._search = ContactSearch(self.cups, partner, limits, ground, gaps, capacity)
+        self._search = ContactSearch(
+            self.cups, partner, limits, ground, gaps, capacity, self._side_by_side
+        )
         self.contacts = self._search.contacts
         cavities = sum(len(e.volume) for e in self.enclosures)
         self.rows = StepRows(self.sides, self._search, capacity, cavities, self._side_by_side)
@@ -131,8 +133,8 @@ class Suction:
         self._forget_cavities()
 
     def close(self) -> None:
-        """End the worker threads."""
-        self._pool.shutdown()
+        """End the worker thread."""
+        self._two.close()
 
     def take_stop(self, stop: Stop) -> None:
         """The next solutions end at this residual, or after so many sweeps."""
@@ -200,10 +202,10 @@ class Suction:
 
     def _side_by_side(self, work: Callable[[int], T], count: int | None = None) -> list[T]:
         """work(i) of the first `count` sides, or of all, on two threads where two have much to do."""
-        sides = range(len(self.sides) if count is None else count)
-        if sum(isinstance(self.sides[i], SoftSide) for i in sides) < 2:
-            return [work(i) for i in sides]
-        return list(self._pool.map(work, sides))
+        count = len(self.sides) if count is None else count
+        if sum(isinstance(side, SoftSide) for side in self.sides[:count]) < 2:
+            return [work(i) for i in range(count)]
+        return self._two(work, count)
 
     def _find_cavities(self) -> None:
         """Cavities of all cups, their volumes and gradients as forces of a unit pressure."""
@@ -304,21 +306,24 @@ class Suction:
         self.pressure, self.volume, self.amount = self._gas.pressure, self._gas.volume, self._gas.amount
         self._keep_air()
         self.rows.remember(self._u)
-        for i, cup in enumerate(self.cups):
-            self._pressing[i][:] = self.rows.pressing(self.r, i)[cup.nodes]
         if self.pumped is not None and self._lines is not None:
             gained = (self.amount - before) * self.air.rt
             lost = seeped(self.enclosures, self.pressure, self.air.atmosphere, h)
             self.pumped.settle(float((gained + lost)[self._lines.mouths].sum()), h)
-        for number, side in enumerate(self.sides):
-            motion = self.free[number] + self._motion[number]
-            if not np.isfinite(motion).all():
-                raise FloatingPointError("the state of a body is no longer finite.")
-            if number < len(self.cups):
-                body = self.cups[number].body
-                if body.handle is not None and body.handle.driven:
-                    self.hold[number] = body.holding_wrench(motion, h)
-            side.finish(motion, h)
+        self._side_by_side(self._end)
+
+    def _end(self, number: int) -> None:
+        """The step of one side."""
+        side, h = self.sides[number], self.h
+        motion = self.free[number] + self._motion[number]
+        if not np.isfinite(motion).all():
+            raise FloatingPointError("the state of a body is no longer finite.")
+        if number < len(self.cups):
+            body = self.cups[number].body
+            self._pressing[number][:] = self.rows.pressing(self.r, number)[self.cups[number].nodes]
+            if body.handle is not None and body.handle.driven:
+                self.hold[number] = body.holding_wrench(motion, h)
+        side.finish(motion, h)
 
     def _keep_air(self) -> None:
         """Amounts and volumes become those with which the next step begins."""
