@@ -32,9 +32,9 @@ class Ground:
 class ContactSearch:
     """Gaps of all surfaces, and the contacts that could be.
 
-    each: how cups are looked at, perhaps side by side. gaps: of each cup's vertices from the partner, shared with who finds its cavities. Read after `find`:
-    contacts, at most `capacity`, each with a lasting number, and their handle; local, each cup's vertices
-    (n, 3) [m] in the partner's axes.
+    each: how cups are looked at, perhaps side by side. gaps: of each cup's vertices from the partner, shared
+    with who finds its cavities. Read after `find`: contacts, at most `capacity`, each with a lasting number,
+    and their handle; local, each cup's vertices (n, 3) [m] in the partner's axes.
     """
 
     def __init__(
