@@ -42,6 +42,7 @@ a speed of it over h in a short one, at the expense of nothing: this one lifts a
 
 Array = NDArray[np.float64]
 
+
 class StepRows:
     """Rows of up to `capacity` contacts and `cavities` of cups and, the last of the sides, their partner.
 

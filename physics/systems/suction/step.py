@@ -112,9 +112,7 @@ class Suction:
             enclosure_of(cup, spec, partner, limits, exact) for cup, spec in zip(self.cups, cups, strict=True)
         ]
         gaps = [enclosure.gaps for enclosure in self.enclosures]
-        self._search = ContactSearch(
-            self.cups, partner, limits, ground, gaps, capacity, self._side_by_side
-        )
+        self._search = ContactSearch(self.cups, partner, limits, ground, gaps, capacity, self._side_by_side)
         self.contacts = self._search.contacts
         cavities = sum(len(e.volume) for e in self.enclosures)
         self.rows = StepRows(self.sides, self._search, capacity, cavities, self._side_by_side)
