@@ -17,33 +17,24 @@ taken at the velocity v_0 of the step's start,
 so a kept factor changes a step by A^-1 (A' - A) of its *change* of velocity alone, and a steady motion not at
 all: elements may then turn further, as far as what it misses is as small a part of the motion. It is stable,
 as without that term, while no motion is more than twice as stiff as in the kept matrix.
-
-Nodes that may come into contact end the factor (physics/fem/trailing.py), those likeliest to touch last of
-all: a step inverts only as much of its end as touches. The dense end costs even while nothing touches it, so
-the factor ends with only a part of them until more do.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.corotational_body import CorotationalBody
+from palpo.physics.bodies.held_factor import HeldFactor, Orders
 from palpo.physics.bodies.rigid_handle import Handle, cross_matrix
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
-from palpo.physics.fem.cholesky import CholeskyFactor
-from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.kernels import kernel
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
 
-BATCH = 16
-"""Contact nodes are inverted in steps of so many: their number may waver without a new inverse."""
-
-LEVELS = (4 / 9, 2 / 3, 1.0)
-"""Parts of the nodes that may touch with which a factor may end: the fewer end it, the less it fills."""
-
+Floats = NDArray[np.float64]
 
 STEADIEST = 2.5
 """Most by which a steady motion lets elements turn further than `turn` before the factor is made anew."""
@@ -69,7 +60,8 @@ class HeldBody(CorotationalBody):
     [N]: on the nodes besides weight; written by whoever pulls cables.
     links (k, 2): nodes that something joins, and link_stiffness (k, 3, 3) [N/m]: how the load between them
     falls off as they part during a step, written like it; a held one's motion does not count.
-    A step is `free_motion`, any number of `respond`, `finish`. Velocities (n, 3) of all nodes go in and out.
+    A step is `free_motion`, any number of `respond`, `finish`, or it is begun by `begin` and `motions` finds
+    several of the first two at once. Velocities (n, 3) of all nodes go in and out.
     Raises InputError for fewer than three held nodes, about which it could turn, and as
     CorotationalBody.
     """
@@ -96,22 +88,16 @@ class HeldBody(CorotationalBody):
             )
         self.last = np.asarray(touchable, dtype=np.int32)
         self.last = self.last[~np.isin(self.last, self.fixed)]
-        self._sizes = sorted({int(np.ceil(part * self.last.size)) for part in LEVELS})
-        pattern = self._pattern
-        self._levels: list[tuple[Symbolic, dict[float, CholeskyFactor]]] = [
-            (analyse(self.free.size, pattern.rows, pattern.cols, pattern.slots[self._tail(size)]), {})
-            for size in self._sizes
-        ]
-        self._use_level(0)
+        self._orders = Orders(self._pattern, self.last)
         n = len(self.x)
         self.place_of = np.full(n, -1, dtype=np.int32)
         self.place_of[self.last] = np.arange(self.last.size)
         self.turn = turn
         self.load = np.zeros((n, 3))
         self._force = np.zeros((n, 3))
-        self._needed = self._before = 0
-        """Most nodes whose compliance was asked for since the present factor was made, and before that."""
-        self._factor: CholeskyFactor | None = None
+        self._factor: HeldFactor | None = None
+        self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
+        """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities."""
         self._steadiness = 1.0
         self._carried: NDArray[np.float64] | None = None
         self.handle: Handle | None = None
@@ -136,16 +122,21 @@ class HeldBody(CorotationalBody):
 
     def free_motion(self, h: float) -> NDArray[np.float64]:
         """Velocities (n, 3) [m/s] at the end of a step of h without contact and pressure."""
-        factor = self.reused_factor(h, self.turn * self._steadiness)
+        self.begin(h)
+        return self.motions((), h)[0]
+
+    def begin(self, h: float) -> None:
+        """Begin a step of h under the present loads."""
+        self.reused_factor(h, self.turn * self._steadiness)
         self._force[:] = self.load
         self._force += self._weight
         self._elements.add_forces(self.x, self._quats, self._force)
         self._add_what_the_factor_lacks(h)
-        b = h * self._force[self.free].ravel()
-        b += self.M @ self.v
+        self._right = h * self._force[self.free].ravel()
+        self._right += self.M @ self.v
         handle = self.handle
         if handle is None:
-            return self._spread(factor.solve(b), None)
+            return
         levers = self.x[self.fixed] - handle.position
         mass = handle.spatial_mass(self.node_mass[self.fixed], levers)
         weight = np.concatenate([handle.mass * self.gravity, np.zeros(3)])
@@ -155,11 +146,27 @@ class HeldBody(CorotationalBody):
         self._own = self._held_coupling + (1.0 + h * self.material.alpha) * mass
         self._own += h * handle.damping + h * h * handle.stiffness
         if handle.driven:
-            w = handle.imposed_velocity(h)
-            b.reshape(-1, 3)[self._ring_slots] -= self._coupling[self._ring] @ w
-            return self._spread(factor.solve(b), w)
-        y = factor.solve(b)
-        self._effective_inverse = np.linalg.inv(self.handle_mass)
+            self._imposed = handle.imposed_velocity(h)
+            self._right.reshape(-1, 3)[self._ring_slots] -= self._coupling[self._ring] @ self._imposed
+        else:
+            self._effective_inverse = np.linalg.inv(self.handle_mass)
+
+    def motions(self, forces: Sequence[Floats], h: float) -> tuple[Floats, list[Floats]]:
+        """What `free_motion` gives of the step begun, and `respond` for each force (n, 3) [N].
+
+        Found together, since the factor is read as often for one as for three.
+        """
+        assert self._factor is not None
+        right = [self._right, *(h * force[self.free].ravel() for force in forces)]
+        y = self._factor.solve_few(np.array(right))
+        return self._freely(y[0]), [self._driven(a, f, h) for a, f in zip(y[1:], forces, strict=True)]
+
+    def _freely(self, y: Floats) -> Floats:
+        """The motion without contact, of A_ff y = the right side of the step begun."""
+        if self.handle is None:
+            return self._spread(y, None)
+        if self.handle.driven:
+            return self._spread(y, self._imposed)
         w = self._effective_inverse @ (self._impulse - self._pull(y.reshape(-1, 3)[self._ring_slots]))
         return self._spread(y + self.carried[self.free].reshape(-1, 6) @ w, w)
 
@@ -174,7 +181,18 @@ class HeldBody(CorotationalBody):
     def respond(self, force: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Change of the velocities (n, 3) [m/s] in a step of h by forces (n, 3) [N] on the nodes."""
         assert self._factor is not None
-        y = self._factor.solve(h * force[self.free].ravel())
+        return self._driven(self._factor.solve(h * force[self.free].ravel()), force, h)
+
+    def responses(self, forces: Sequence[Floats], h: float) -> list[Floats]:
+        """As `respond`, of several forces at once."""
+        assert self._factor is not None
+        if not len(forces):
+            return []
+        y = self._factor.solve_few(np.array([h * force[self.free].ravel() for force in forces]))
+        return [self._driven(a, f, h) for a, f in zip(y, forces, strict=True)]
+
+    def _driven(self, y: Floats, force: Floats, h: float) -> Floats:
+        """The response to forces (n, 3), of A_ff y = h f_f."""
         if self.handle is None:
             return self._spread(y, None)
         if self.handle.driven:
@@ -185,15 +203,8 @@ class HeldBody(CorotationalBody):
 
     def compliance(self, count: int, h: float) -> NDArray[np.float64]:
         """h^2 A^-1 [m/N] of at least `count` nodes, those at the end of `last`, shape (3 c, 3 c)."""
-        self._needed = max(self._needed, count)
-        if count > self._sizes[self._level]:
-            # the same matrix once more, in another order: what was solved with it stays valid
-            self._use_level(self._level_of(count))
-            self._factor = super().factor(h)
-        assert isinstance(self._factor, TrailingFactor)
-        size = self._sizes[self._level]
-        c = min(size, -(-max(count, min(self._before, size)) // BATCH) * BATCH)
-        compliance = self._factor.compliance(h * h, c)
+        assert self._factor is not None
+        compliance = self._factor.compliance(h * h, count)
         if self.handle is None or self.handle.driven:
             return compliance
         carried = self.carried[self.last[self.last.size - len(compliance) // 3 :]].reshape(-1, 6)
@@ -250,17 +261,6 @@ class HeldBody(CorotationalBody):
         """G^T v (6, ...) of the velocities (k, 3, ...) of the nodes beside held ones."""
         return _transposed(self._coupling[self._ring]) @ motion.reshape(3 * len(motion), *motion.shape[2:])
 
-    def _tail(self, size: int) -> NDArray[np.int32]:
-        return self.last[self.last.size - size :]
-
-    def _level_of(self, count: int) -> int:
-        """The least level that ends with `count` nodes."""
-        return int(np.searchsorted(self._sizes, min(count, self.last.size)))
-
-    def _use_level(self, level: int) -> None:
-        self._level = level
-        self._symbolic, self._factors = self._levels[level]
-
     def _handle_velocity(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
         """w (6,) of the velocities (n, 3), of which the held nodes' are T w."""
         return self._untwist @ velocities[self.fixed].ravel()
@@ -272,16 +272,11 @@ class HeldBody(CorotationalBody):
             out[self.fixed] = self._twist[self.fixed] @ w
         return out
 
-    def _make_factor(self) -> CholeskyFactor:
-        if self.last.size:
-            return TrailingFactor(self._symbolic, self._sizes[self._level])
-        return CholeskyFactor(self._symbolic)
+    def _make_factor(self) -> HeldFactor:
+        return HeldFactor(self._orders)
 
-    def factor(self, h: float) -> CholeskyFactor:
+    def factor(self, h: float) -> HeldFactor:
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
-        # a step asks more than once, and not for as many each time
-        self._use_level(self._level_of(max(self._needed, self._before)))
-        self._needed, self._before = 0, self._needed
         self._factor = super().factor(h)
         self._carried = None
         if self.handle is not None:

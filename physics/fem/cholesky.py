@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
 from palpo.physics.fem.elimination import Symbolic
-from palpo.physics.fem.substitution import solve_many, solve_one
+from palpo.physics.fem.substitution import FEW, solve_few, solve_many, solve_one
 from palpo.physics.kernels import fast_kernel, kernel
 from palpo.physics.lapack import factor_columns, multiply_rows
 
@@ -205,6 +205,17 @@ class CholeskyFactor:
         out = np.empty(self.n)
         solve_one(self.symbolic, self.panels, b, out, np.empty(self.n), np.empty(self.height))
         return out
+
+    def solve_few(self, b: NDArray) -> NDArray:
+        """A_h^-1 b of each line of b, shape (k, n), that many lines at the cost of k / FEW solves."""
+        if len(b) == 1:
+            return self.solve(b[0])[None]
+        out = np.zeros((-(-len(b) // FEW) * FEW, self.n))
+        out[: len(b)] = b
+        y, t = np.empty((FEW, self.n)), np.empty((FEW, self.height))
+        for first in range(0, len(b), FEW):
+            solve_few(self.symbolic, self.panels, out[first : first + FEW], y, t)
+        return out[: len(b)]
 
     def solve_many(self, b: NDArray, out: NDArray | None = None) -> NDArray:
         """A_h^-1 b for b (n, k), C-contiguous; written to out (which may be b) and returned."""

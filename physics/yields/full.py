@@ -2,7 +2,8 @@
 
 They answer the engine's stages (palpo.physics.engine.contract) as methods, on the engine's batches of points:
 
-    BEGIN        free_motion               the motion of the step without contact
+    BEGIN        begin                     the step begins
+                 free_motion, take_fields  its motion without contact
     PLACE        places                    where contacts touch
     FREE, MOVED  displacement              how far the rows' points go in a motion
     DELASSUS     find_yields, add_yields,  how they yield
@@ -83,12 +84,19 @@ class FullOrder(Protocol):
     part: Points
     """In those that are solved for: either of these."""
 
-    def free_motion(self, h: float) -> Motion:
-        """The motion at the end of a step without contact and pressure."""
+    def begin(self, h: float) -> Motion | None:
+        """Begin a step; None of a soft body, whose free motion takes a solve."""
         ...
 
-    def take_fields(self, forces: Sequence[Motion | None], h: float) -> None:
-        """After `free_motion`: the step's f fields, and what the body yields to them; None if not its own."""
+    def free_motion(self, h: float) -> Motion:
+        """The motion at the end of the step begun without contact and pressure."""
+        ...
+
+    def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
+        """The step's f fields, and what the body yields to them; None if not its own.
+
+        free: the free motion, which is given back; where it is None it is found with them, in one solve.
+        """
         ...
 
     def places(self, slots: NDArray[np.int32], weights: Array, arm: Array) -> Array:
@@ -138,16 +146,26 @@ class FullSoft:
         self._rows, self._fields = np.zeros(0, np.int64), np.zeros((0, body.x.size))
         self._ways: list[Array] = []
 
+    def begin(self, h: float) -> Motion | None:
+        """See FullOrder."""
+        self.body.begin(h)
+        return None
+
     def free_motion(self, h: float) -> Motion:
         """See FullOrder."""
-        return self.body.free_motion(h)
+        return self.body.motions((), h)[0]
 
-    def take_fields(self, forces: Sequence[Motion | None], h: float) -> None:
+    def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
         """See FullOrder."""
         own = [force for force in forces if force is not None]
         self._rows = np.array([row for row, force in enumerate(forces) if force is not None], np.int64)
         self._fields = np.array(own).reshape(len(own), self.body.x.size)
-        self._ways = [h * self.body.respond(force, h) for force in own]
+        if free is None:
+            free, answers = self.body.motions(own, h)
+        else:
+            answers = self.body.responses(own, h)
+        self._ways = [h * answer for answer in answers]
+        return free
 
     def places(self, slots: NDArray[np.int32], weights: Array, arm: Array) -> Array:
         """See FullOrder."""
@@ -244,16 +262,21 @@ class FullRigid:
         self.half, self._half_rows = np.zeros((0, 6)), np.zeros((6, 0))
         """Y (3 m + f, 6) of palpo.physics.suction.cup_blocks, of the part solved and all fields."""
 
-    def free_motion(self, h: float) -> Motion:
+    def begin(self, h: float) -> Motion | None:
         """See FullOrder."""
         self.body.linearise()
         self._factor = self.body.factor(h)
+        return self.free_motion(h)
+
+    def free_motion(self, h: float) -> Motion:
+        """See FullOrder."""
         return self.body.free_velocity(self._factor, h)
 
-    def take_fields(self, forces: Sequence[Motion | None], h: float) -> None:
+    def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
         """See FullOrder."""
         own = [np.zeros(6) if force is None else force for force in forces]
         self._fields = np.array(own).reshape(len(own), 6)
+        return free
 
     def places(self, slots: NDArray[np.int32], weights: Array, arm: Array) -> Array:
         """See FullOrder."""
@@ -330,12 +353,17 @@ class FullFixed:
         self.fewer: Points = self.points
         self.part: Points = self.points
 
-    def free_motion(self, h: float) -> Motion:
+    def begin(self, h: float) -> Motion | None:
         """It has no motion."""
         return np.zeros(0)
 
-    def take_fields(self, forces: Sequence[Motion | None], h: float) -> None:
+    def free_motion(self, h: float) -> Motion:
+        """It has none."""
+        return np.zeros(0)
+
+    def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
         """It yields to none."""
+        return np.zeros(0)
 
     def places(self, slots: NDArray[np.int32], weights: Array, arm: Array) -> Array:
         """See FullOrder."""

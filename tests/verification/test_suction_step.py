@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from palpo.physics.bodies import held_factor
 from palpo.physics.bodies.chain_body import RigidBody
-from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import SOLVE_DIVERGED
+from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, Cup, cup
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
@@ -55,8 +56,8 @@ def on_plane(body, h=H, air=AIR, **options) -> Suction:
 def test_a_held_body_makes_one_factor_for_all_that_a_step_asks_of_it(monkeypatch):
     """Each step asks for few nodes, then for more, and moves on; no step but the first makes two."""
     body, made = small_cup(turn=0.0), []
-    make = CorotationalBody.factor
-    monkeypatch.setattr(CorotationalBody, "factor", lambda *args: made.append(1) or make(*args))
+    make = CholeskyFactor.refactor
+    monkeypatch.setattr(CholeskyFactor, "refactor", lambda *args: made.append(1) or make(*args))
     few, many = body.last.size // 4, body.last.size
     counts = []
     for _ in range(5):
@@ -69,6 +70,45 @@ def test_a_held_body_makes_one_factor_for_all_that_a_step_asks_of_it(monkeypatch
         counts.append(len(made) - before)
     assert counts[0] == 2, "or the test shows nothing"
     assert counts[1:] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["driven", "free handle"])
+def test_a_large_body_that_solves_with_a_factor_of_its_own_moves_and_yields_as_one_with_a_single_one(
+    monkeypatch, free
+):
+    found = []
+    for least in (0, held_factor.LARGE):
+        monkeypatch.setattr(held_factor, "LARGE", least)
+        body = small_cup(turn=0.0)
+        assert (body._orders.open is None) == (least > 0), "or the test shows nothing"
+        if free:
+            body.handle.release()
+        body.load[body.last[-5:]] = 0.0, 0.1, 0.02
+        for _ in range(3):
+            motion = body.free_motion(H)
+            few = body.compliance(8, H)[-24:, -24:].copy()
+            many = body.compliance(body.last.size, H).copy()
+            body.finish(motion + body.respond(body.load, H), H)
+        found.append((body.x, motion, few, many))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["driven", "free handle"])
+def test_what_is_found_together_is_what_is_found_one_by_one(free):
+    body = small_cup()
+    if free:
+        body.handle.release()
+    rng = np.random.default_rng(1)
+    forces = [rng.standard_normal(body.x.shape) for _ in range(4)]
+    alone = [body.free_motion(H), *(body.respond(force, H) for force in forces)]
+    for count in (0, 2, 4):
+        motion, answers = body.motions(forces[:count], H)
+        # the same sums, which a compiler may round in another order
+        for one, other in zip([motion, *answers], alone, strict=False):
+            np.testing.assert_allclose(one, other, atol=1e-12 * np.abs(other).max())
+        for one, other in zip(body.responses(forces[:count], H), answers, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-12 * np.abs(other).max())
 
 
 def cube(mass, gravity=G) -> RigidSide:

@@ -58,16 +58,17 @@ class Hand:
             _set_velocity(side, None)
         self.handle.velocity = np.zeros(6)
         suction.move_freely()
-        rest = suction.free
+        rest = suction.free_motions()
         load = -self.body.holding_wrench(rest[self.cup], h)
         for side, velocity in zip(suction.sides, velocities[0], strict=True):
             _set_velocity(side, velocity)
         self.handle.velocity = velocities[1]
         suction.move_freely()
-        way = [moving - still for moving, still in zip(suction.free, rest, strict=True)]
-        moving = -self.body.holding_wrench(suction.free[self.cup], h)
+        motions = suction.free_motions()
+        way = [moving - still for moving, still in zip(motions, rest, strict=True)]
+        moving = -self.body.holding_wrench(motions[self.cup], h)
         suction.detect()
-        suction.free = rest
+        suction.free = [*rest]
         w, b = suction.assemble()
         k, contacts, rows = suction.cavity_count, suction.contacts, suction.rows
         added = np.sum([rows.moved(motion, i, h) for i, motion in enumerate(way)], axis=0)

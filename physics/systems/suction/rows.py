@@ -69,11 +69,17 @@ class StepRows:
         self.blocks: CupBlocks | None = None
 
     def set(
-        self, walls: Sequence[Field], volume: Array, springs: BorderSprings, free: Sequence[Motion], h: float
-    ) -> None:
+        self,
+        walls: Sequence[Field],
+        volume: Array,
+        springs: BorderSprings,
+        free: Sequence[Motion | None],
+        h: float,
+    ) -> list[Motion]:
         """The rows of all contacts and fields, and what the free motion of the sides makes of them.
 
-        walls, volume (k,): of the cavities, [m3] at the step's start.
+        walls, volume (k,): of the cavities, [m3] at the step's start. Returns the free motions, with those
+        that were None found.
         """
         self.count = n = int(self._contacts.count["found"][0])
         k = len(walls)
@@ -81,21 +87,23 @@ class StepRows:
 
         out = np.zeros(3 * n + len(self.fields))
 
-        def take(i: int) -> None:
+        def take(i: int) -> Motion:
             side, cup = self._sides[i], i < len(self._cups)
             side.points.take(self._found, self._every[:n], i)
             shares = [(f.own if f.cup == i else None) if cup else f.other for f in self.fields]
-            side.take_fields(shares, h)
+            motion = side.take_fields(shares, free[i], h)
             if cup:
                 # in rows that no other cup has
-                side.displacement(side.points, free[i], h, out)
+                side.displacement(side.points, motion, h, out)
+            return motion
 
-        self._each(take, len(self._sides))
-        self._partner.displacement(self._partner.points, free[-1], h, out)
+        motions = self._each(take, len(self._sides))
+        self._partner.displacement(self._partner.points, motions[-1], h, out)
         recall_all(self._memory, self._found, UPRIGHT, h)
         out[: 3 * n : 3] += np.maximum(self._contacts.gap[:n], -PARTING * h)
         out[3 * n : 3 * n + k] += volume
         self.b_all = out
+        return motions
 
     def choose(self, near: float) -> None:
         """Solve for the contacts that free motion brings nearer than that [m], or that carried a force."""

@@ -126,7 +126,7 @@ class Suction:
         self.steps, self.time, self.diverged = 0, 0.0, 0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
         self._since = 0.0
-        self.r, self.hold, self.free = np.zeros(0), np.zeros((len(cups), 6)), list[Motion]()
+        self.r, self.hold, self.free = np.zeros(0), np.zeros((len(cups), 6)), list[Motion | None]()
         self._lines: Lines | None = None
         self._forget_cavities()
 
@@ -155,10 +155,17 @@ class Suction:
         self.settle()
 
     def move_freely(self) -> None:
-        """The motion of all bodies without contact and pressure, `free`, under their present loads."""
+        """Begin the motion of all bodies without contact and pressure under their present loads.
+
+        In `free` those of soft ones are None until `settle` finds them, with all that it solves for.
+        """
         self._since = perf_counter()
-        self.free = self._side_by_side(lambda i: self.sides[i].free_motion(self.h))
+        self.free = self._side_by_side(lambda i: self.sides[i].begin(self.h))
         self._note(FREE_MOTION)
+
+    def free_motions(self) -> list[Motion]:
+        """Those of all bodies, after `move_freely`."""
+        return self._side_by_side(lambda i: self.sides[i].free_motion(self.h))
 
     def detect(self) -> None:
         """Collision and cavities at the present state, after `move_freely`: how far gaps are looked for."""
@@ -240,7 +247,7 @@ class Suction:
         """The rows of all contacts and cavities, and which contacts to solve for at first."""
         gauge = self.pressure - self.air.atmosphere
         springs = springs_under_suction(self.enclosures, gauge, self.cups, self.partner)
-        self.rows.set(self.walls, self.start_volume, springs, self.free, self.h)
+        self.free = self.rows.set(self.walls, self.start_volume, springs, self.free, self.h)
         self.rows.choose(self.limits.sealing)
 
     def assemble(self) -> tuple[Array, Array]:
