@@ -20,6 +20,7 @@ as without that term, while no motion is more than twice as stiff as in the kept
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -272,12 +273,12 @@ class HeldBody(CorotationalBody):
             out[self.fixed] = self._twist[self.fixed] @ w
         return out
 
-    def _make_factor(self) -> HeldFactor:
+    def _make_factor(self) -> HeldFactor:  # type: ignore[override]  # it has the methods that steps ask for
         return HeldFactor(self._orders)
 
-    def factor(self, h: float) -> HeldFactor:
+    def factor(self, h: float) -> HeldFactor:  # type: ignore[override]
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
-        self._factor = super().factor(h)
+        self._factor = cast(HeldFactor, super().factor(h))
         self._carried = None
         if self.handle is not None:
             levers = self.x[self.fixed] - self.handle.position
