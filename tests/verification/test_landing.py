@@ -8,7 +8,14 @@ from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.reduced.energy_law import keep_energy
 from palpo.physics.systems.multirate.reduced.members import TetMember
-from tests.verification.small_scenes import BOX_ON_PLANE, resting, small_scene
+from tests.verification.small_scenes import (
+    BALL_ON_BLOCK,
+    BOX_ON_PLANE,
+    lock_step,
+    resting,
+    small_scene,
+    straight,
+)
 
 FAR = (2.0, 0.5, 0.0)
 CYLINDER = """
@@ -117,18 +124,47 @@ def test_a_body_keeps_what_energy_allows_and_all_of_its_momentum(share: float) -
     least = 0.5 * body.mass * velocity @ velocity - body.mass * body.gravity @ centre
     least += 0.5 * momentum @ np.linalg.solve(inertia, momentum)
     allowed = least + share * (body.energy() - least)
+    before = body.energy()
     assert 0.0 < keep_energy(member, rest, allowed) < 1.0
-    # the share of the energy is met but for what the last trial of the line search falls short by
-    assert least + 0.5 * (allowed - least) < body.energy() <= allowed * (1.0 + 1e-9)
+    assert body.energy() <= allowed * (1.0 + 1e-9)
+    assert before - body.energy() < 2.0 * (before - allowed)
     assert body.momentum()[0] == pytest.approx(linear, rel=1e-9)
     assert body.momentum()[1] == pytest.approx(angular, rel=1e-9, abs=1e-12)
     assert body.node_mass @ body.x / body.mass == pytest.approx(centre, abs=1e-12)
     # what is within its bound stays as it is
-    before = body.x.copy(), body.v.copy()
+    shape = body.x.copy(), body.v.copy()
     assert keep_energy(member, rest, body.energy()) == 1.0
-    assert np.array_equal(before[0], body.x)
-    assert np.array_equal(before[1], body.v)
+    assert np.array_equal(shape[0], body.x)
+    assert np.array_equal(shape[1], body.v)
 
 
 def inertia_of(mass: np.ndarray, r: np.ndarray) -> np.ndarray:
     return np.eye(3) * (mass * (r * r).sum(axis=1)).sum() - (mass[:, None] * r).T @ r
+
+
+@pytest.mark.parametrize("excess", [1e-8, 1e-5, 1e-2])
+def test_of_a_body_with_a_little_too_much_energy_a_little_is_taken(excess: float) -> None:
+    """In proportion to what is too much, however little that is: here of a cylinder that is pressed unevenly,
+    whose energy falls more slowly than the share's square, so that one trial is not enough.
+    """
+    member, rest = wild()
+    body = member.body
+    body.x[:] = [0.7, 1.0, 1.0] * rest + 1e-3 * np.random.default_rng(1).standard_normal(rest.shape)
+    body.v[:] = 0.0
+    before = body.energy()
+    keep_energy(member, rest, (1.0 - excess) * before)
+    assert 0.9 * excess < 1.0 - body.energy() / before < 1.5 * excess
+
+
+@pytest.mark.parametrize("rate", [100, 1000])
+def test_a_ball_that_rests_on_a_lightly_damped_block_is_felt_as_if_all_were_at_1_khz(rate: int) -> None:
+    """Nothing of a low step is felt where nothing moves."""
+    above, pressed = (0.003, 0.0088, -0.002), (0.003, 0.0068, -0.002)
+    felt = []
+    for kind in ("krylov", "monolithic"):
+        run = lock_step(BALL_ON_BLOCK, f"rates.low_hz={rate}", latency="none", kind=kind)
+        trace = run.run(np.vstack([straight(above, pressed, 60), resting(pressed, 700)]))
+        run.close()
+        felt.append(trace["force"][-200:])
+        assert np.ptp(felt[-1], axis=0) == pytest.approx(0.0, abs=1e-6)
+    assert felt[0][-1] == pytest.approx(felt[1][-1], abs=1e-4 * np.linalg.norm(felt[1][-1]))
