@@ -10,13 +10,19 @@ so that no contact is lost between two low steps, whatever the hand does within 
 one distance for all pairs (`within`), when its gap is below that: then the list holds until any two points
 may have come closer by as much, however long that takes.
 
+Of edges only those meet each other that stand out of their faces, so that those of a rigid body that never do
+are left out: half of a plug's, with the flat faces that its mesh divides.
+
 The room for candidates is limited. When it is full the last ones go, and with `within` nothing beyond them is
 looked at any more: nearer boxes come first, so that the search costs what is near, however far it may reach.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.collision.blunt_edges import blunt_edges
 from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
 from palpo.physics.collision.pair_search import COUNT, SETTINGS, Search, search
 from palpo.physics.collision.proximity_contacts import Pairs
@@ -47,7 +53,7 @@ class BroadPhase:
     """Candidate pairs of a scene. Trees are built from the positions given at construction.
 
     `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
-    the features of such a point meet nothing of that body. `capacity` bounds the pairs; when it is exceeded
+    the features of such a point meet nothing of that body. `rigid` holds bodies that never change their shape. `capacity` bounds the pairs; when it is exceeded
     the pairs that can touch last are dropped and counted in `dropped`, with `within` the farthest, of which
     those that were not looked at do not count.
     `complete`: gap [m] below which the last `find` with `within` left none out. `looked_at`: pairs whose
@@ -63,6 +69,7 @@ class BroadPhase:
         acceleration: float,
         ignored: frozenset[tuple[int, int]] = frozenset(),
         joints: ArrayLike = (),
+        rigid: Sequence[int] = (),
     ) -> None:
         self.alarm = alarm
         self.dropped = self.looked_at = 0
@@ -101,6 +108,7 @@ class BroadPhase:
             bodies=np.array(meeting, np.int32).reshape(-1, 2),
             planes=np.array(landing, np.int32).reshape(-1, 2),
             joints=np.array(joints, np.int32).reshape(-1, 2),
+            blunt=blunt_edges(topology, x, rigid),
             settings=np.zeros(1, SETTINGS),
             speed=np.zeros(len(bodies)),
             limit=np.zeros(1),

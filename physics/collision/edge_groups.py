@@ -77,7 +77,7 @@ def edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, w
     line_1 = topology.edge_opposite[e, 0] < 0
     found = 0
     for k in range(start, stop):
-        if work.due[k] > odometer or found == GROUP_CAPACITY:
+        if work.due[k] > odometer + reach or found == GROUP_CAPACITY:
             continue
         f = second[k]
         c, g = topology.edges[f, 0], topology.edges[f, 1]
@@ -87,9 +87,9 @@ def edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, w
             d[i] = x[a, i] + st[0] * (x[b, i] - x[a, i]) - x[c, i] - st[1] * (x[g, i] - x[c, i])
         distance = norm3(d)
         thickness = topology.body_radius[body_1] + topology.body_radius[topology.point_body[c]] + skin
-        slack = distance - thickness - reach
-        work.due[k] = odometer + slack if slack > 0.0 else odometer
-        if slack > 0.0 or distance < 1e-12:
+        gap = distance - thickness
+        work.due[k] = odometer + gap
+        if gap > reach or distance < 1e-12:
             continue
         # an end of edge 1 is a point of its body: point-triangle pairs have it where body 2 has faces
         if end_1 != INTERIOR and not (line_1 and line_2):

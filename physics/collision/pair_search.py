@@ -39,6 +39,7 @@ class Search(NamedTuple):
     bodies: NDArray[np.int32]  # (k, 2) bodies that may meet
     planes: NDArray[np.int32]  # (m, 2) bodies and half spaces that may meet
     joints: NDArray[np.int32]  # (j, 2) points and bodies that are joined
+    blunt: NDArray[np.bool_]  # (edges,) those that never meet an edge of a surface
     settings: NDArray[np.void]  # (1,) of SETTINGS
     speed: NDArray[np.float64]  # (n_bodies,) [m/s] of each body's fastest point
     limit: NDArray[np.float64]  # (1,) rank of the first candidate that found no room
@@ -210,6 +211,8 @@ def _leaf_pairs(s, i, j, touch):
             if edges[e, 0] == edges[e, 1] and t2 >= 0:
                 continue
             if edges[f, 0] == edges[f, 1] and t1 >= 0:
+                continue
+            if (s.blunt[e] and t2 >= 0) or (s.blunt[f] and t1 >= 0):
                 continue
             if t1 >= 0 and t2 < 0:
                 _try_edges(s, f, e, touch)

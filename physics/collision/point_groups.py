@@ -96,7 +96,7 @@ def point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu, 
     found = 0
     nearest, nearest_distance = -1, 1e300
     for k in range(start, stop):
-        if work.due[k] > odometer or found == GROUP_CAPACITY:
+        if work.due[k] > odometer + reach or found == GROUP_CAPACITY:
             continue
         t = second[k]
         a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
@@ -106,9 +106,9 @@ def point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu, 
             d[i] = x[p, i] - q[i]
         distance = norm3(d)
         thickness = radius_1 + topology.body_radius[topology.point_body[a]] + skin
-        slack = distance - thickness - reach
-        work.due[k] = odometer + slack if slack > 0.0 else odometer
-        if slack > 0.0:
+        gap = distance - thickness
+        work.due[k] = odometer + gap
+        if gap > reach:
             continue
         work.index[found] = t
         work.distance[found] = distance

@@ -34,9 +34,9 @@ def _point_plane(topology, x, p, k, plane, odometer, reach, skin, mu, work, cont
     o, n = topology.planes[plane, 0:3], topology.planes[plane, 3:6]
     body_1, body_2 = topology.point_body[p], topology.plane_body[plane]
     distance = (x[p, 0] - o[0]) * n[0] + (x[p, 1] - o[1]) * n[1] + (x[p, 2] - o[2]) * n[2]
-    slack = distance - topology.body_radius[body_1] - skin - reach
-    work.due[k] = odometer + slack if slack > 0.0 else odometer
-    if slack > 0.0:
+    gap = distance - topology.body_radius[body_1] - skin
+    work.due[k] = odometer + gap
+    if gap > reach:
         return
     slot = append(contacts)
     if slot < 0:
@@ -59,27 +59,46 @@ def _body_2(topology, pairs, k):
 
 
 @kernel
-def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, contacts):
-    """Contacts of all due pairs whose surfaces are nearer than `skin + reach` [m].
+def group_pairs(topology, pairs, n_pairs, work):
+    """Find the runs of pairs that belong together, whose due are known: those of one feature with one body.
 
-    `x` (n_points, 3) holds the present position of every point of a due pair. `odometer` [m] is a bound
-    on the relative travel of any two points so far: a pair found `slack` too far away is not looked at
-    again before the odometer has advanced by that much. Pairs are sorted by kind, first and second, so that
-    those of one point with one body stand together: whether it is inside is asked of each body by itself.
+    Pairs are sorted by kind, first and second, so that they stand together. Whether a point is inside is asked
+    of each body by itself.
     """
-    contacts.count[0].found = 0
-    contacts.count[0].lost = 0
-    start = 0
+    g, start = 0, 0
     while start < n_pairs:
-        kind, first = pairs.kind[start], pairs.first[start]
-        stop = start + 1
+        kind, first, body = pairs.kind[start], pairs.first[start], _body_2(topology, pairs, start)
+        soonest, stop = work.due[start], start + 1
         while (
             stop < n_pairs
             and pairs.kind[stop] == kind
             and pairs.first[stop] == first
-            and _body_2(topology, pairs, stop) == _body_2(topology, pairs, start)
+            and _body_2(topology, pairs, stop) == body
         ):
+            soonest = min(soonest, work.due[stop])
             stop += 1
+        work.start[g], work.soonest[g] = start, soonest
+        start, g = stop, g + 1
+    work.start[g], work.groups[0] = n_pairs, g
+
+
+@kernel
+def find_contacts(topology, pairs, x, odometer, reach, skin, mu, work, contacts):
+    """Contacts of all pairs whose surfaces are nearer than `skin + reach` [m]; the pairs have been grouped.
+
+    `x` (n_points, 3) holds the present position of every point of a pair that is looked at. `odometer` [m] is
+    a bound on the relative travel of any two points so far: a pair found at a gap is not looked at again
+    before the odometer has advanced by as much but for the reach. So a group costs nothing until one of its
+    pairs may be in reach, however many there are.
+    """
+    contacts.count[0].found = 0
+    contacts.count[0].lost = 0
+    limit = odometer + reach
+    for g in range(work.groups[0]):
+        if work.soonest[g] > limit:
+            continue
+        start, stop = work.start[g], work.start[g + 1]
+        kind, first = pairs.kind[start], pairs.first[start]
         if kind == POINT_TRIANGLE:
             point_group(
                 topology, x, first, pairs.second, start, stop, odometer, reach, skin, mu, work, contacts
@@ -90,8 +109,11 @@ def find_contacts(topology, pairs, n_pairs, x, odometer, reach, skin, mu, work, 
             )
         else:
             for k in range(start, stop):
-                if work.due[k] <= odometer:
+                if work.due[k] <= limit:
                     _point_plane(
                         topology, x, first, k, pairs.second[k], odometer, reach, skin, mu, work, contacts
                     )
-        start = stop
+        soonest = work.due[start]
+        for k in range(start + 1, stop):
+            soonest = min(soonest, work.due[k])
+        work.soonest[g] = soonest

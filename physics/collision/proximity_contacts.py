@@ -40,9 +40,12 @@ class Contacts(NamedTuple):
 
 
 class ProximityWork(NamedTuple):
-    """Scratch of `find_contacts`."""
+    """What `find_contacts` knows of the pairs, and scratch."""
 
-    due: NDArray[np.float64]  # (pairs capacity,) [m] odometer reading at which a pair must be looked at again
+    due: NDArray[np.float64]  # (pairs capacity,) [m] reading of the odometer at which a pair may touch
+    groups: NDArray[np.int64]  # (1,) how many runs of pairs there are that belong together
+    start: NDArray[np.int32]  # (pairs capacity + 1,) first pair of each group, and the end of the last
+    soonest: NDArray[np.float64]  # (pairs capacity,) [m] least due of a group's pairs
     index: NDArray[np.int32]  # type: ignore[assignment]  # (GROUP_CAPACITY,)
     feature: NDArray[np.int32]  # (GROUP_CAPACITY, 3)
     weights: NDArray[np.float64]  # (GROUP_CAPACITY, 3)
@@ -70,6 +73,9 @@ def make_proximity_work(pairs_capacity: int) -> ProximityWork:
     """Scratch for pairs of that capacity."""
     return ProximityWork(
         due=np.zeros(pairs_capacity),
+        groups=np.zeros(1, np.int64),
+        start=np.zeros(pairs_capacity + 1, np.int32),
+        soonest=np.zeros(pairs_capacity),
         index=np.zeros(GROUP_CAPACITY, np.int32),
         feature=np.zeros((GROUP_CAPACITY, 3), np.int32),
         weights=np.zeros((GROUP_CAPACITY, 3)),

@@ -28,6 +28,10 @@ are 0: [m3], [m3] and [Pa], so that a force f pushes every point with f dV/dx.
     ADOPT     the newest frame of a body with a low loop, if one waits; told in batch.frame. d is the jump of
               the points
 
+A kind that has a bound for the speed of its points keeps it in batch.speed: BEGIN tells the speed that is
+expected, that of the step before where a body has inertia, PUSH that under the forces pushed, and by END it
+is that of the step.
+
 MOVED, d of FREE and W are of what the law of contact sees: of a body under passive midpoint integration that
 is T v+, and what END tells is T vh (palpo.physics.contact.midpoint).
 """
@@ -100,7 +104,7 @@ class Batch(NamedTuple):
     rows: NDArray[np.float64]  # (3 c, 6) scratch of kinds whose compliance is of low rank
     give: NDArray[np.float64]  # (3 c, 6) scratch, too
     wants: NDArray[Any]  # (1,) of WANTS, the engine's own
-    speed: NDArray[np.float64]  # (1,) [m/s] bound of all points' speed in this step, if the kind has one
+    speed: NDArray[np.float64]  # (1,) [m/s] bound of all points' speed, see below, if the kind has one
     hand: Hand
     frame: NDArray[Any]  # (1,) of FRAME
 

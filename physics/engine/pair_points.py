@@ -58,7 +58,8 @@ class PairSearch(NamedTuple):
     owner: NDArray[np.int32]  # (p,) body of the engine
     owner_of: NDArray[np.int32]  # (topology's bodies,) the same
     skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
-    reach: NDArray[np.float64]  # (1,) gap below which a contact is a row [m]
+    bounds: NDArray[np.float64]  # (2,) least and most gap [m] up to which a contact is a row
+    reach: NDArray[np.float64]  # (1,) that gap in this step [m]
     odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
     x: NDArray[np.float64]  # (p, 3) [m]
     stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
@@ -73,6 +74,7 @@ class PairSearch(NamedTuple):
     last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
     count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them
     due: NDArray[np.float64]  # (pairs capacity,) scratch
+    aside: NDArray[np.int32]  # (pairs capacity, 2) pairs that wait for a frame, and their groups
 
 
 def make_pair_search(
@@ -83,7 +85,7 @@ def make_pair_search(
     control: NDArray[np.int64],
     capacity: Capacity,
     skin: float,
-    reach: float,
+    reach: tuple[float, float],
     asked: Asked,
     owner: NDArray[np.int32],
     owner_of: NDArray[np.int32],
@@ -91,6 +93,7 @@ def make_pair_search(
 ) -> PairSearch:
     """A search that has found nothing yet, on surfaces without grooves and films (`PairSearch.surfaces`).
 
+    reach: least and most gap [m] up to which a contact is a row, however little or much bodies move.
     rest (p, 3): places of points that never move, or at rest [m].
     partial: whether pairs may name points of bodies of other low loops, whose frames may lack them.
     """
@@ -98,12 +101,12 @@ def make_pair_search(
     x = np.zeros((p, 3))
     x[: len(rest)] = rest
     return PairSearch(
-        topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array([reach]),
-        np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]), np.zeros(1),
-        make_surfaces(), x.copy(), np.zeros(3),
+        topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array(reach),
+        np.zeros(1), np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]),
+        np.zeros(1), make_surfaces(), x.copy(), np.zeros(3),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
         Pairs(*(np.zeros(capacity.pairs, np.int32) for _ in range(3))), np.zeros(1, np.int64),
-        np.zeros(capacity.pairs),
+        np.zeros(capacity.pairs), np.zeros((capacity.pairs, 2), np.int32),
     )  # fmt: skip
 
 

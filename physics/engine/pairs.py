@@ -4,14 +4,17 @@ All points of a scene have one numbering here (palpo.physics.collision.topology)
 the engine, whose unit places those that are looked at. A pair of bodies of two low loops, of which one's
 frame lacks a point, waits until that has it. With a frame whose geometry is FROZEN, its own
 contacts are taken instead, with their gaps at the present places.
+
+A contact is looked for as far as the bodies may come in a step at the speeds that they have; where the forces
+found move them faster, once more and farther.
 """
 
 import numpy as np
 
-from palpo.physics.collision.proximity import find_contacts
+from palpo.physics.collision.proximity import find_contacts, group_pairs
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.surface_feel import surface_at
-from palpo.physics.engine.contacts import FIND, append, detector
+from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
 from palpo.physics.engine.contract import DONE, NOT_FINITE, make_problem
 from palpo.physics.engine.pair_points import (
     Asked,
@@ -29,6 +32,10 @@ from palpo.physics.exchange.handle import handle_like
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import dot3
 
+MARGIN = 1e-4
+"""Gap [m] up to which a contact is a row beside what the bodies may move by in the step. The speeds that they
+have are not those that they will have: half of it is for that, or the contacts are looked for once more."""
+
 JUMP = 0.5
 """Share of the reach of contacts by which the models of two frames may differ in where a point is: far more
 than they do."""
@@ -38,30 +45,36 @@ PUSH_SPEED = 0.5
 
 
 @kernel
-def _set_aside(s, pairs, n_pairs, odometer):
+def _set_aside(s, pairs, limit):
     """Pairs with a point that has no place are not due in this step."""
-    for k in range(n_pairs):
-        if s.work.due[k] <= odometer and lacks_a_point(s, pairs.kind[k], pairs.first[k], pairs.second[k]):
-            s.work.due[k] = np.inf
+    work, aside, n = s.work, s.aside, 0
+    for g in range(work.groups[0]):
+        if work.soonest[g] > limit:
+            continue
+        for k in range(work.start[g], work.start[g + 1]):
+            if work.due[k] <= limit and lacks_a_point(s, pairs.kind[k], pairs.first[k], pairs.second[k]):
+                work.due[k] = np.inf
+                aside[n, 0], aside[n, 1] = k, g
+                n += 1
+    return n
 
 
 @kernel
-def _take_back(s, n_pairs):
+def _take_back(s, n):
     """They are again in the next one."""
-    for k in range(n_pairs):
-        if s.work.due[k] == np.inf:
-            s.work.due[k] = -np.inf
+    for k in range(n):
+        s.work.due[s.aside[k, 0]] = s.work.soonest[s.aside[k, 1]] = -np.inf
 
 
 @kernel
-def _travel(s, h):
-    """The odometer goes on by what any two points may have moved in this step."""
+def travel(s, h):
+    """What any two points may have moved by in this step [m], as far as the bodies know."""
     first, second = 0.0, 0.0
     for b in range(s.asked.rows.shape[0]):
         speed = handle_like(s.asked.batch, s.asked.rows[b]).speed[0]
         second = max(second, min(first, speed))
         first = max(first, speed)
-    s.odometer[0] += h * (first + second)
+    return h * (first + second)
 
 
 @inlined
@@ -95,38 +108,68 @@ def keep_due(last, count, due, pairs, told, jump, out):
 
 
 @kernel
+def _take_pairs(s, f, pairs):
+    """The pairs of a frame that has not been searched yet."""
+    n = s.frame.head[f].n_pairs
+    s.stamp[1] = s.frame.head[f].id
+    told, jump = s.frame.pair_due[f, :n], JUMP * s.bounds[1]
+    keep_due(s.last, s.count, s.work.due, pairs, told, jump, s.due)
+    group_pairs(s.topology, pairs, n, s.work)
+
+
+@kernel
+def _want_due(s, pairs, limit):
+    """The points of all pairs that may be in reach are to be placed."""
+    work, topology = s.work, s.topology
+    for g in range(work.groups[0]):
+        if work.soonest[g] > limit:
+            continue
+        for k in range(work.start[g], work.start[g + 1]):
+            if work.due[k] > limit:
+                continue
+            kind = pairs.kind[k]
+            if kind == EDGE_EDGE:
+                for edge in (pairs.first[k], pairs.second[k]):
+                    for c in range(2):
+                        want(s, topology.edges[edge, c])
+                        if topology.edge_opposite[edge, c] >= 0:
+                            want(s, topology.edge_opposite[edge, c])
+            else:
+                want(s, pairs.first[k])
+                if kind == POINT_TRIANGLE:
+                    for c in range(3):
+                        want(s, topology.triangles[pairs.second[k], c])
+
+
+@kernel
 def fresh_contacts(s, f, h):
     """Contacts from the present geometry of the frame's candidate pairs."""
-    _travel(s, h)
-    n_pairs, odometer, topology = s.frame.head[f].n_pairs, s.odometer[0], s.topology
-    pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
+    pairs, odometer = (
+        Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f]),
+        s.odometer[0],
+    )
     if s.stamp[1] != s.frame.head[f].id:
-        s.stamp[1] = s.frame.head[f].id
-        told, jump = s.frame.pair_due[f, :n_pairs], JUMP * s.reach[0]
-        keep_due(s.last, s.count, s.work.due, pairs, told, jump, s.due)
-    for k in range(n_pairs):
-        if s.work.due[k] > odometer:
-            continue
-        kind = pairs.kind[k]
-        if kind == EDGE_EDGE:
-            for edge in (pairs.first[k], pairs.second[k]):
-                for c in range(2):
-                    want(s, topology.edges[edge, c])
-                    if topology.edge_opposite[edge, c] >= 0:
-                        want(s, topology.edge_opposite[edge, c])
-        else:
-            want(s, pairs.first[k])
-            if kind == POINT_TRIANGLE:
-                for c in range(3):
-                    want(s, topology.triangles[pairs.second[k], c])
+        _take_pairs(s, f, pairs)
+    s.reach[0] = min(s.bounds[1], max(s.bounds[0], MARGIN + travel(s, h)))
+    odometer = s.odometer[0]
+    limit, aside = odometer + s.reach[0], 0
+    _want_due(s, pairs, limit)
     if not place_wanted(s, h):
         return False
     if s.partial[0]:
-        _set_aside(s, pairs, n_pairs, odometer)
-    find_contacts(topology, pairs, n_pairs, s.x, odometer, s.reach[0], s.skin[0], s.mu, s.work, s.found)
-    if s.partial[0]:
-        _take_back(s, n_pairs)
+        aside = _set_aside(s, pairs, limit)
+    find_contacts(s.topology, pairs, s.x, odometer, s.reach[0], s.skin[0], s.mu, s.work, s.found)
+    _take_back(s, aside)
     return True
+
+
+@kernel
+def missed(s, h):
+    """Whether the forces found move the bodies farther than contacts were looked for."""
+    f = reader_slot(s.control)
+    if s.frame.head[f].geometry == FROZEN or s.reach[0] >= s.bounds[1]:
+        return False
+    return travel(s, h) > s.reach[0] - 0.5 * MARGIN
 
 
 @kernel
@@ -246,7 +289,7 @@ def _smallest() -> PairSearch:
     )  # fmt: skip
     return make_pair_search(
         join_shapes([point])[0], np.zeros((1, 3)), np.zeros((1, 1)), make_frame(capacity), make_control(),
-        capacity, 0.0, 0.0, asked, np.zeros(1, np.int32), np.zeros(1, np.int32),
+        capacity, 0.0, (0.0, 0.0), asked, np.zeros(1, np.int32), np.zeros(1, np.int32),
     )  # fmt: skip
 
 
@@ -255,4 +298,8 @@ def pair_detector(stage, s, contacts, h):
     """The stages of palpo.physics.engine.contacts."""
     if stage == FIND:
         return DONE if search(s, contacts, h) else NOT_FINITE
+    if stage == MISSED:
+        return AGAIN if missed(s, h) else DONE
+    if stage == KEEP:
+        s.odometer[0] += travel(s, h)
     return DONE

@@ -84,7 +84,7 @@ def find(e):
 
 
 @kernel
-def _missed(e):
+def _misses(e):
     """Whether a detector wants to look again."""
     for k in range(e.detector.shape[0]):
         code = call_detector(e.detector[k], MISSED, e.detector_state[k], address_of(e.contacts), e.step[0])
@@ -131,7 +131,7 @@ MOST_ROUNDS = 3
 def looks(e):
     """Whether there is another round of detection in this step: the first, or where a detector wants it."""
     rounds = e.count[0].rounds
-    return rounds == 0 or (rounds < MOST_ROUNDS and _missed(e))
+    return rounds == 0 or (rounds < MOST_ROUNDS and _misses(e))
 
 
 @kernel

@@ -117,16 +117,19 @@ def begin(s, h):
 
 
 @kernel
-def fastest(s):
-    """Bound on the speed of the points in this step [m/s], before and after the free motion."""
-    worst, n = 0.0, s.change.shape[0]
-    for k in range(n):
-        for moved in range(2):
-            linear, turning = 0.0, 0.0
-            for i in range(3):
-                linear += (s.now.v[k, i] + moved * s.change[k, i]) ** 2
-                turning += (s.now.w[k, i] + moved * s.change[k, 3 + i]) ** 2
-            worst = max(worst, linear**0.5 + s.reach[k] * turning**0.5)
+def fastest(s, pushed):
+    """Bound on the speed of the points [m/s]: at the step's start, or at its end under the pushed forces."""
+    worst = 0.0
+    for k in range(s.change.shape[0]):
+        linear, turning = 0.0, 0.0
+        for i in range(3):
+            v, w = s.now.v[k, i], s.now.w[k, i]
+            if pushed:
+                v += s.change[k, i] + s.gave[k, i]
+                w += s.change[k, 3 + i] + s.gave[k, 3 + i]
+            linear += v * v
+            turning += w * w
+        worst = max(worst, linear**0.5 + s.reach[k] * turning**0.5)
     return worst
 
 
@@ -340,7 +343,7 @@ def chain_unit(stage, s, batch, problem, h):
     elif stage == BEGIN:
         if not begin(s, h):
             return NOT_FINITE
-        batch.speed[0] = fastest(s)
+        batch.speed[0] = fastest(s, False)
     elif stage == SHAPE:
         shape(s, batch)
     elif stage == PLACE:
@@ -355,6 +358,7 @@ def chain_unit(stage, s, batch, problem, h):
         clear(s)
     elif stage == PUSH:
         push(s, batch, h)
+        batch.speed[0] = fastest(s, True)
     elif stage == END:
         return DONE if end(s, batch, h) else NOT_FINITE
     elif stage == FEEL:

@@ -246,8 +246,8 @@ def _load(s, slot, force):
 
 
 @kernel
-def gained_speed(frame, f, state):
-    """How much a floating body's velocity [m/s] has changed at most since the frame, which does not know it.
+def gained_speed(frame, f, velocity):
+    """How much a floating body's velocity (bodies, 3) [m/s] differs at most from the frame's.
 
     A body that is let go falls ever faster until the next frame comes.
     """
@@ -256,7 +256,7 @@ def gained_speed(frame, f, state):
         for b in range(frame.mass.shape[1]):
             square = 0.0
             for i in range(3):
-                square += frame.floating[f, b] * (state.free_velocity[b, i] - frame.velocity[f, b, i]) ** 2
+                square += frame.floating[f, b] * (velocity[b, i] - frame.velocity[f, b, i]) ** 2
             most = max(most, square)
     return most**0.5
 
@@ -295,7 +295,7 @@ def modal_unit(stage, s, batch, problem, h):
     elif stage == BEGIN:
         free_motion(s.frame, f, s.now, h)
         s.looked.stamp[1] += 1
-        batch.speed[0] = s.frame.soft_speed[f] + gained_speed(s.frame, f, s.now)
+        batch.speed[0] = s.frame.soft_speed[f] + gained_speed(s.frame, f, s.now.velocity)
     elif stage == PLACE:
         place(s, batch)
     elif stage == FREE:
@@ -308,6 +308,8 @@ def modal_unit(stage, s, batch, problem, h):
         clear(s, f)
     elif stage == PUSH:
         push(s, batch)
+        pushed_motion(s.frame, f, s.now, h)
+        batch.speed[0] = s.frame.soft_speed[f] + gained_speed(s.frame, f, s.now.end_velocity)
     elif stage == END:
         return DONE if end(s, batch, h) else NOT_FINITE
     else:

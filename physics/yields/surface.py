@@ -55,6 +55,7 @@ from palpo.physics.math3 import (
 )
 from palpo.physics.yields.points import add_low_rank
 from palpo.physics.yields.surface_points import free_arm, placed, sag
+from palpo.physics.yields.surface_told import fastest, fastest_told, tell
 from palpo.physics.yields.surface_state import COUPLED, HELD, STANDS, Surface, make_surface
 
 
@@ -102,40 +103,6 @@ def begin(s, h):
         frame.give[3 + i] = 1.0 / stiff_turn
         frame.free[i] = (1.0 - damped / stiff) * frame.error[i]
         frame.free[3 + i] = turn[i] - damped_turn / stiff_turn * frame.error[3 + i]
-
-
-@kernel
-def fastest(s, h):
-    """Bound on the speed of the nodes in this step [m/s]: the last step's, and the frame's own motion."""
-    told, frame, turn = s.told, s.frame, s.vectors[0]
-    n = told.x.shape[0] - 1
-    if n < 0:
-        return 0.0
-    worst, way, angle, own_turn = 0.0, 0.0, 0.0, 0.0
-    quat_difference(frame.now.orientation, told.q[n], turn)
-    for k in range(n):
-        worst = max(worst, norm3(told.v[k]))
-    for i in range(3):
-        way += (abs(frame.now.position[i] - told.x[n, i]) + abs(frame.free[i])) ** 2
-        angle += frame.free[3 + i] ** 2
-        own_turn += turn[i] ** 2
-    return worst + (way**0.5 + s.reach[0] * (angle**0.5 + own_turn**0.5)) / h
-
-
-@kernel
-def tell(s, h):
-    """Where the nodes and the frame now are, and how fast they came there, for who looks from outside."""
-    told, pose = s.told, s.frame.now
-    n = told.x.shape[0] - 1
-    if n < 0:
-        return
-    copy_rows(told.x, told.v)
-    place_surface(s.boundary.rest, s.u, pose.position, pose.rotation, told.x[:n])
-    copy(pose.position, told.x[n])
-    for k in range(n + 1):
-        copy(pose.orientation, told.q[k])
-        for i in range(3):
-            told.v[k, i] = (told.x[k, i] - told.v[k, i]) / h
 
 
 @kernel
@@ -382,6 +349,7 @@ def surface_unit(stage, s, batch, problem, h):
         if not end(s, batch):
             return NOT_FINITE
         tell(s, h)
+        batch.speed[0] = fastest_told(s)
     elif stage == FEEL:
         feel(s, batch)
     else:

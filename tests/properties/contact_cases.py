@@ -3,7 +3,7 @@
 import numpy as np
 
 from palpo.physics.collision.closest import point_triangle, segment_segment
-from palpo.physics.collision.proximity import find_contacts
+from palpo.physics.collision.proximity import find_contacts, group_pairs
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
@@ -52,7 +52,8 @@ def everything(topology: Topology) -> Pairs:
 def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN) -> Contacts:
     contacts, work = make_contacts(256), make_proximity_work(len(pairs.kind))
     n = len(topology.body_role)
-    find_contacts(topology, pairs, len(pairs.kind), x, 0.0, reach, skin, np.full((n, n), 0.3), work, contacts)
+    group_pairs(topology, pairs, len(pairs.kind), work)
+    find_contacts(topology, pairs, x, 0.0, reach, skin, np.full((n, n), 0.3), work, contacts)
     assert contacts.count[0]["lost"] == 0
     return contacts
 

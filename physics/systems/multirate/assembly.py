@@ -37,7 +37,7 @@ from palpo.physics.yields.modal import MODAL
 from palpo.physics.yields.modal_state import Modal, make_modal
 from palpo.physics.yields.scripted import SCRIPTED, make_scripted
 
-AT_ONCE = 64
+AT_ONCE = 32
 """Up to so many contacts all are solved for, the open ones too; more have a working set."""
 
 AT_ONCE_ON_AIR = 16
@@ -274,6 +274,8 @@ def _searches(
     """For each low loop the search among the pairs that its frames name, and what that keeps alive."""
     numbers, capacity, (of_body, of_point) = scene.numbers, scene.capacity, owners
     mu, n = scene.mu.copy(), len(placed)
+    # around a cavity contacts that do not bear count, too: they tell whether its border is close
+    least = 0.0 if scene.air is None else scene.air.limits.sealing - scene.air.limits.contact
     detectors, kept = [], []
     for modal in modals:
         looks = [Handle(look_batch(one.looks)) if one.looks else None for one in placed]
@@ -285,7 +287,7 @@ def _searches(
         )  # fmt: skip
         search = make_pair_search(
             scene.topology, scene.rest, mu, modal.frame, modal.control, capacity, numbers.skin,
-            numbers.reach, asked, of_point, of_body, partial=len(modals) > 1,
+            (least, numbers.reach), asked, of_point, of_body, partial=len(modals) > 1,
         )._replace(surfaces=scene.surfaces)  # fmt: skip
         detectors.append(Detector.bind(pair_detector, search))
         kept += [look for look in looks if look]

@@ -8,12 +8,12 @@ device's own scheduler.
 
 from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import SLIP
-from palpo.physics.engine.contract import AIM, BEGIN, DONE, POINT
+from palpo.physics.engine.contract import BEGIN, DONE, POINT
 from palpo.physics.engine.equilibrium import equilibrium
 from palpo.physics.engine.frames import adopt, keep_yield, log_forces, see_yield
 from palpo.physics.engine.rows import free_motion
-from palpo.physics.engine.table import ask_all, ask_held
-from palpo.physics.engine.tick import end, feel, find
+from palpo.physics.engine.table import ask_all
+from palpo.physics.engine.tick import aim, end, feel, find, looks
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.handle import handle_like
@@ -31,7 +31,7 @@ def h1_pose(s):
         held = held_of(s, t)
         copy(held.port.position, held.hand.position)
         copy(held.port.orientation, held.hand.orientation)
-    return OK if ask_held(s.engine, AIM) == DONE else NOT_FINITE
+    return OK if aim(s.engine) == DONE else NOT_FINITE
 
 
 @kernel
@@ -218,7 +218,10 @@ def _steps(s):
     """H1 to H6 and the force; OK, or NOT_FINITE from the first step on that fails."""
     if h1_pose(s) != OK or take_frame(s) != OK or h2_free_motion(s) != OK:
         return NOT_FINITE
-    if h3_violation(s) != OK or h4_h5_solve(s) != OK or h6_correct(s) != OK:
+    while looks(s.engine):
+        if h3_violation(s) != OK or h4_h5_solve(s) != OK:
+            return NOT_FINITE
+    if h6_correct(s) != OK:
         return NOT_FINITE
     return feedback(s)
 

@@ -96,6 +96,7 @@ class LowRate:
             numbers.acceleration,
             not_searched(scene, self.whose),
             joined_points(scene),
+            scene.rigid(),
         )
         self.topology = Handle(scene.topology)
         self.times = StepTimes()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
 from palpo.physics.collision.surface_feel import Surfaces, make_surfaces
-from palpo.physics.collision.topology import Topology
+from palpo.physics.collision.topology import STATIC, Topology
 from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
@@ -183,6 +183,17 @@ class Scene:
         order = sorted(range(len(ratios)), key=ratios.__getitem__)
         own = self.capacity._replace(bodies=1)
         return [Loop(i, (self.members[k],), ratios[k], own) for i, k in enumerate(order)]
+
+    def rigid(self) -> list[int]:
+        """Numbers of the bodies that never change their shape."""
+        tools = [(int(self.topology.point_body[self.tool_points.span[0]]), self.model)]
+        tools += [(tool.number, tool.model) for tool in self.further]
+        bodies = [b for b, model in tools if b not in self.quasistatic and model.mass.size == 1]
+        bodies += [m.number for m in self.members if m.rigid]
+        anyhow = {number for body in self.servo_bodies for number in body.numbers}
+        return bodies + [
+            int(b) for b in np.flatnonzero(self.topology.body_role == STATIC) if b not in anyhow
+        ]
 
     def tool_spans(self) -> list[tuple[int, int]]:
         """First and past-the-last global point of each tool."""

@@ -46,6 +46,8 @@ class Member(Protocol):
     """Points and rotations."""
     floating: bool
     """Moves as a whole: its reduced model has rigid motions of its own."""
+    rigid: bool
+    """Never changes its shape."""
 
     def positions(self) -> NDArray[np.float64]:
         """World positions [m] of the points, zeros for rotations, (count, 3)."""
@@ -83,6 +85,8 @@ class Member(Protocol):
 
 class TetMember:
     """Tetrahedra: every node is a point; free bodies float."""
+
+    rigid = False
 
     def __init__(self, body: TetBody, number: int, first: int) -> None:
         self.body, self.number, self.first = body, number, first
@@ -129,7 +133,7 @@ class TetMember:
 class BeamMember:
     """A beam: a point and a rotation for each frame. It never floats: its modes carry all of its motion."""
 
-    floating = False
+    floating = rigid = False
 
     def __init__(self, body: BeamBody, number: int, first: int) -> None:
         self.body, self.number, self.first = body, number, first
@@ -175,7 +179,7 @@ class BeamMember:
 class RigidMember:
     """A rigid body: its surface points, then the one rotation."""
 
-    floating = True
+    floating = rigid = True
 
     def __init__(self, body: RigidBody, number: int, first: int) -> None:
         self.body, self.number, self.first = body, number, first
