@@ -1,8 +1,8 @@
 """Edges of rigid bodies that never touch another surface's edge, since they do not stand out of their faces.
 
-Two edges touch where each leads out of both of its faces (palpo.physics.collision.edge_groups). An edge inside
-a flat face, which the mesh has since faces are triangles, does so nowhere, nor does the bottom of a valley; on
-a body that never changes its shape that is so for ever.
+Two edges touch where each leads out of both of its faces (palpo.physics.collision.edge_groups). An edge
+inside a flat face, which the mesh has since faces are triangles, does so nowhere, nor does the bottom of a
+valley; on a body that never changes its shape that is so for ever.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,7 @@ from palpo.physics.collision.edge_groups import CONVEX
 from palpo.physics.collision.topology import Topology
 
 
-def blunt_edges(
-    topology: Topology, x: NDArray[np.float64], rigid: Sequence[int]
-) -> NDArray[np.bool_]:
+def blunt_edges(topology: Topology, x: NDArray[np.float64], rigid: Sequence[int]) -> NDArray[np.bool_]:
     """Which edges of the bodies `rigid` do not stand out of their two faces by CONVEX, (edges,).
 
     x (n_points, 3) [m]: where the points are, in any pose of the bodies.

@@ -53,9 +53,9 @@ class BroadPhase:
     """Candidate pairs of a scene. Trees are built from the positions given at construction.
 
     `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
-    the features of such a point meet nothing of that body. `rigid` holds bodies that never change their shape. `capacity` bounds the pairs; when it is exceeded
-    the pairs that can touch last are dropped and counted in `dropped`, with `within` the farthest, of which
-    those that were not looked at do not count.
+    the features of such a point meet nothing of that body. `rigid` holds bodies that never change shape.
+    `capacity` bounds the pairs; when it is exceeded the pairs that can touch last are dropped and counted in
+    `dropped`, with `within` the farthest, of which those that were not looked at do not count.
     `complete`: gap [m] below which the last `find` with `within` left none out. `looked_at`: pairs whose
     distance it computed.
     """

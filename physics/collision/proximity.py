@@ -62,8 +62,8 @@ def _body_2(topology, pairs, k):
 def group_pairs(topology, pairs, n_pairs, work):
     """Find the runs of pairs that belong together, whose due are known: those of one feature with one body.
 
-    Pairs are sorted by kind, first and second, so that they stand together. Whether a point is inside is asked
-    of each body by itself.
+    Pairs are sorted by kind, first and second, so that they stand together. Whether a point is inside is
+    asked of each body by itself.
     """
     g, start = 0, 0
     while start < n_pairs:

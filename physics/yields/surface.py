@@ -48,15 +48,14 @@ from palpo.physics.math3 import (
     cross3,
     matvec3,
     matvec3_transposed,
-    norm3,
     quat_difference,
     quat_to_matrix,
     rotate_by,
 )
 from palpo.physics.yields.points import add_low_rank
 from palpo.physics.yields.surface_points import free_arm, placed, sag
-from palpo.physics.yields.surface_told import fastest, fastest_told, tell
 from palpo.physics.yields.surface_state import COUPLED, HELD, STANDS, Surface, make_surface
+from palpo.physics.yields.surface_told import fastest, fastest_told, tell
 
 
 @kernel

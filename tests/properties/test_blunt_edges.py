@@ -1,4 +1,4 @@
-"""Edges of a rigid body that do not stand out of their faces: leaving them out leaves every contact as it is."""
+"""Edges of a rigid body that do not stand out of their faces: left out, they leave every contact as it is."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,8 @@ def test_an_edge_is_blunt_where_its_faces_do_not_fall_away_from_it() -> None:
 def test_a_search_leaves_them_out_but_against_a_line() -> None:
     mesh = RIGID["box"]
     topology, _ = join_shapes([surface(mesh, TOOL), surface(BALL), capsule(1e-3)])
-    x = np.vstack([mesh.vertices, BALL.vertices + [0.04, 0.0, 0.0], [[-0.03, 0, 0], [-0.03, 0.01, 0]]])
+    line, beside = np.array([[-0.03, 0.0, 0.0], [-0.03, 0.01, 0.0]]), np.array([0.04, 0.0, 0.0])
+    x = np.vstack([mesh.vertices, BALL.vertices + beside, line])
     blunt, body = blunt_edges(topology, x, [0]), topology.point_body[topology.edges[:, 0]]
     pairs = BroadPhase(topology, x, 100_000, 1.0, 0.0, rigid=[0]).find(x, np.zeros_like(x), 0.0, SKIN, 1.0)[0]
     edges = [(body[a], body[b], blunt[a] or blunt[b]) for k, a, b in zip(*pairs, strict=True) if k == 1]

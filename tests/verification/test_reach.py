@@ -1,5 +1,4 @@
-"""How far a step looks for contacts: as far as bodies come in it, which changes no force, however many it saves.
-"""
+"""How far a step looks for contacts: as far as bodies come in it, which changes no force."""
 
 import numpy as np
 import pytest

@@ -191,9 +191,7 @@ class Scene:
         bodies = [b for b, model in tools if b not in self.quasistatic and model.mass.size == 1]
         bodies += [m.number for m in self.members if m.rigid]
         anyhow = {number for body in self.servo_bodies for number in body.numbers}
-        return bodies + [
-            int(b) for b in np.flatnonzero(self.topology.body_role == STATIC) if b not in anyhow
-        ]
+        return bodies + [int(b) for b in np.flatnonzero(self.topology.body_role == STATIC) if b not in anyhow]
 
     def tool_spans(self) -> list[tuple[int, int]]:
         """First and past-the-last global point of each tool."""
