@@ -24,6 +24,7 @@ from palpo.haptics.workspace import Workspace, make_workspace
 from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.resident import resident
 from palpo.physics.exchange.ring import make_ring
 
 
@@ -125,7 +126,7 @@ def make_servo(
         sent=np.zeros(3),
         turned=np.zeros(3),
         ring=ring,
-        rows=np.zeros((ring_capacity, len(COLUMNS))),
+        rows=resident((ring_capacity, len(COLUMNS))),
         recording=int(recording),
         statistics=make_statistics(),
         control=np.zeros(2 * CACHE_LINE, dtype=np.int64),

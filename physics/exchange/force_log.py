@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.resident import resident
 from palpo.physics.exchange.ring import make_ring, ring_commit, ring_push_slot
 from palpo.physics.kernels import inlined
 
@@ -32,11 +33,11 @@ def make_force_log(ticks: int, width: int) -> ForceLog:
     return ForceLog(
         ring=make_ring(ticks),
         tick=np.full(ticks, -1, np.int64),
-        used=np.zeros(ticks, np.int64),
-        point=np.zeros((ticks, width), np.int32),
-        force=np.zeros((ticks, width, 3)),
-        led=np.zeros((ticks, width), np.bool_),
-        place=np.zeros((ticks, width, 3)),
+        used=resident(ticks, np.int64),
+        point=resident((ticks, width), np.int32),
+        force=resident((ticks, width, 3)),
+        led=resident((ticks, width), np.bool_),
+        place=resident((ticks, width, 3)),
         dropped=np.zeros(1, np.int64),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.exchange.resident import resident
 
 
 class ModelLog(NamedTuple):
@@ -32,7 +33,7 @@ def make_model_log(ticks: int, capacity: Capacity) -> ModelLog:
     """No tick is known so far."""
     n, m, bodies = ticks, capacity.modes, capacity.bodies
     return ModelLog(
-        np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros((n, m)), np.zeros((n, m)),
-        np.zeros((n, bodies, 3)), np.zeros((n, bodies, 4)), np.zeros((n, bodies, 3)),
-        np.zeros((n, bodies, 3)), np.zeros((n, bodies)), np.zeros(bodies),
+        np.full(n, -1, np.int64), resident(n, np.int64), resident((n, m)), resident((n, m)),
+        resident((n, bodies, 3)), resident((n, bodies, 4)), resident((n, bodies, 3)),
+        resident((n, bodies, 3)), resident((n, bodies)), np.zeros(bodies),
     )  # fmt: skip
