@@ -1,8 +1,8 @@
 """Memory that is there before the servo first writes to it.
 
 What np.zeros gives is a promise: a page comes when it is first written, by way of the system, which takes a
-microsecond a page where nothing else asks for memory, and milliseconds where other threads do. The servo writes
-to rings of megabytes a page at a time, and would meet one in every tick of its first seconds.
+microsecond a page where nothing else asks for memory, and milliseconds where other threads do. The servo
+writes to rings of megabytes a page at a time, and would meet one in every tick of its first seconds.
 """
 
 from collections.abc import Sequence
