@@ -44,6 +44,8 @@ MILLED, FRICTION = 2e-6, 0.6
 """The scenes' own roughness [m] and mu."""
 FRICTIONS = (0.2, 2.0, 10.0)
 """Others, on the scenes' own roughness; the last holds all that presses."""
+RESOLUTION = 576
+"""Mesh of the cups: coarser ones have too few cells around to follow a curved partner."""
 
 
 class Surfaces(NamedTuple):
@@ -117,7 +119,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     ]
     columns = [Surfaces(rms) for rms in ROUGHNESSES] + [Surfaces(MILLED, mu) for mu in FRICTIONS]
     cases = list(product([Surfaces(MILLED)] if quick else columns, chosen))
-    work = partial(tried, 76 if quick else 203, quick)
+    work = partial(tried, 76 if quick else RESOLUTION, quick)
     found = dict(zip(cases, spread(work, cases, "lifts", quick), strict=True))
     write_csv(
         out / "lifts.csv",
