@@ -69,3 +69,16 @@ def place_cavity(cavities, c, x_a, x_b):
                 v = cavities.parents[k, j]
                 total += cavities.weights[k, j] * (x_b[v, i] if cavities.body[k] else x_a[v, i])
             cavities.points[k, i] = total
+
+
+@kernel
+def area_of_wall(cavities, c):
+    """Area [m2] of cavity c's wall on body A."""
+    points, total = cavities.points, 0.0
+    for t in range(cavities.span[c, WALL_A], cavities.span[c, WALL_B]):
+        corners = cavities.triangles[t]
+        a, b, d = points[corners[0]], points[corners[1]], points[corners[2]]
+        u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+        v0, v1, v2 = d[0] - a[0], d[1] - a[1], d[2] - a[2]
+        total += 0.5 * ((u1 * v2 - u2 * v1) ** 2 + (u2 * v0 - u0 * v2) ** 2 + (u0 * v1 - u1 * v0) ** 2) ** 0.5
+    return total

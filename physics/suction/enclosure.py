@@ -8,27 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.kernels import kernel
-from palpo.physics.suction.border import whole_patch
-from palpo.physics.suction.border_growth import border_growth
-from palpo.physics.suction.cavity import WALL_A, WALL_B
+from palpo.physics.suction.border import make_border_work, whole_patch
+from palpo.physics.suction.cavity import area_of_wall
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.detection import Detector
-from palpo.physics.suction.flood import OUTSIDE, renumber
+from palpo.physics.suction.enclosed import Enclosed, find_air, find_rim_flow
 from palpo.physics.suction.flow import slot_conductance
-from palpo.physics.suction.gaps import make_gaps, measure
+from palpo.physics.suction.gaps import make_gaps
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import Thresholds
-from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
+from palpo.physics.suction.pairing import make_pairing
 from palpo.physics.suction.patch import loop_length, place_points, wall_area
-from palpo.physics.suction.pockets import Pockets
-from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
+from palpo.physics.suction.pockets import make_pockets
 from palpo.physics.suction.roughness import Seal
 from palpo.physics.suction.sides import SoftSide, Wall
-from palpo.physics.suction.tracking import ABSENT, BORN_SEALED, LIVING, Tracker, Tracks
-from palpo.physics.suction.volume import kept_volume, volume_gradient
-from palpo.physics.suction.winding import NONE
+from palpo.physics.suction.tracking import ABSENT, LIVING, Tracker, Tracks
 
 
 def enclosure_of(cup: SoftSide, spec: CupSpec, partner: Wall, limits: Thresholds, exact: bool) -> "Enclosure":
@@ -57,27 +54,32 @@ class Enclosure:
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity
         self.detector = Detector(body.surface, limits, capacity, seed, exact)
-        self.limits = limits
+        self.limits, self.roughness = limits, roughness
         self.gaps = make_gaps(n)
-        self._partner = partner
-        self._partner_connectivity = connectivity(partner.surface)
-        self.pairing, self.cavities = make_pairing(
-            self.detector.connectivity, self._partner_connectivity, 2 * capacity
-        )
-        self.tracker = Tracker(self.detector.connectivity, self.detector.flood)
+        self._partner, self._target = partner, Handle(partner.target)
+        surface, other = self.detector.connectivity, connectivity(partner.surface)
+        self.pairing, self.cavities = make_pairing(surface, other, c)
+        self.tracker = Tracker(surface, self.detector.flood)
         self.volume, self.gradient = np.zeros(c), np.zeros((c, n, 3))
         self.partner_gradient = np.zeros((c, m, 3))
         self.lift, self.growth, self.partner_growth = np.zeros(c), np.zeros((c, n, 3)), np.zeros((c, m, 3))
         self.active = np.zeros(0, np.int64)
-        self._exact = exact
-        self._number = np.full(capacity, OUTSIDE, np.int64)
-        self.pockets = Pockets(self.detector.connectivity, partner, limits, roughness)
-        self._region = whole_patch(self.detector.connectivity)
+        self.pockets = make_pockets(surface, m, c)
+        self._region = whole_patch(surface)
         self._points = np.zeros((len(self._region.parents), 3))
         self.seal, self.conductance = seal, np.zeros((c + 1, c + 1))
         joints = n + c + 1
-        self._flow = np.zeros(joints**2), np.zeros((3, joints), np.int64)
-        self._holder, self._pressing, self._sheet = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+        self._known = Handle(
+            Enclosed(
+                surface, other, limits, -1 if seed is None else seed, int(exact), self.gaps,
+                self.detector.label, np.zeros(n, np.int64), self.detector.flood, self.detector.patches[0],
+                make_border_work(surface), self.pairing, np.zeros(capacity, np.int64),
+                np.zeros(capacity, np.int64), self.cavities, self.tracker.links, self.pockets, self.volume,
+                self.gradient, self.partner_gradient, self.lift, self.growth, self.partner_growth,
+                np.zeros(c), np.zeros(joints**2), np.zeros((3, joints), np.int64), np.zeros(n, np.int64),
+                np.zeros(n), np.zeros(n),
+            )
+        )  # fmt: skip
 
     @property
     def tracks(self) -> Tracks:
@@ -89,57 +91,13 @@ class Enclosure:
 
         gaps.distance has to hold the vertices within the alarm distance. Hands on the air.
         """
-        detector, partner, flood = self.detector, self._partner, self.detector.flood
-        wanted = detector.wanted(self.gaps.distance)
-        measure(partner.target, partner.local, x, wanted, partner.odometer, self.gaps)
-        count = detector.find(x, self.gaps.distance)
-        clear_walls(self.pairing)
-        walls = [add_wall(self.pairing, patch) for patch in detector.patches[:count]]
-        pair_walls(
-            self.pairing, self._partner_connectivity, partner.target.boxes, x, partner.local, self.cavities
-        )
-        if count:
-            self._number[:] = OUTSIDE
-            for k, wall in enumerate(walls):
-                if wall != NONE and self.pairing.cavity[wall] != NONE:
-                    self._number[k] = self.pairing.cavity[wall]
-            renumber(detector.connectivity, flood, self._number)
-        self.tracker.follow(x)
-        self._measure(x)
-        self.tracker.share(self.volume, self._room(), air.atmosphere / air.rt)
-
-    def _measure(self, x: NDArray[np.float64]) -> None:
-        """Volumes and gradients of the cavities, with their pockets."""
-        tracks, flood, partner = self.tracks, self.detector.flood, self._partner
-        self.volume[:] = 0.0
-        self.lift[:] = 0.0
-        for i in np.flatnonzero(tracks.state != ABSENT).tolist():
-            if tracks.state[i] == LIVING:
-                volume_gradient(self.cavities, i, self.gradient[i], self.partner_gradient[i])
-                # surfaces that touch are the contact distance apart, and hold the air of their valleys
-                kept = kept_volume(
-                    self.cavities, i, self.limits.contact - self.pockets.roughness, self.partner_gradient[i]
-                )
-                self.volume[i] = max(self.cavities.volume[i] - kept, 0.0)
-                self.lift[i] = 0.0 if not self._exact else border_growth(
-                    self.detector.connectivity, flood.cavity, i, self.detector.label, self.gaps,
-                    self.limits, x, partner.target.surface.triangles, partner.local, self.growth[i],
-                    self.partner_growth[i],
-                )  # fmt: skip
-            else:
-                self.gradient[i], self.partner_gradient[i] = 0.0, 0.0
-        for i in self.pockets.mark(flood.cavity, tracks).tolist():
-            self.volume[i] += self.pockets.add(
-                i, x, self.detector.label, self.gaps.distance, self.gradient[i], self.partner_gradient[i]
-            )
-        self.active = np.flatnonzero((tracks.state != ABSENT) & (self.volume > 0.0))
-
-    def _room(self) -> NDArray[np.float64]:
-        """What a sealed contact holds (c,) [m3] in the place of cavities that came up in it."""
-        room = np.zeros_like(self.volume)
-        for i in np.flatnonzero(self.tracker.links.origin == BORN_SEALED):
-            room[i] = self.pockets.roughness * _area_of(self.cavities, i)
-        return room
+        partner = self._partner
+        before, now = self.tracker.turn_over()
+        find_air(
+            self._known, before, now, self._target, x, partner.local, partner.odometer, self.roughness,
+            air.atmosphere / air.rt,
+        )  # fmt: skip
+        self.active = np.flatnonzero((self.tracks.state != ABSENT) & (self.volume > 0.0))
 
     def commit(self, amount: NDArray[np.float64], volume: NDArray[np.float64]) -> None:
         """Keep air [mol] and volumes [m3] (k,) of the active cavities at the end of a step."""
@@ -159,16 +117,9 @@ class Enclosure:
             if air.leak > 0.0:
                 self._find_slots(x, air)
             return
-        flood, tracks, pockets = self.detector.flood, self.tracks, self.pockets.of
-        self._holder[:] = np.where(pockets >= 0, pockets, flood.cavity)
-        within = tracks.air[active] * air.rt / self.volume[active]
+        within = self.tracks.air[active] * air.rt / self.volume[active]
         thin = 0.5 * (air.atmosphere + float(within.mean()))
-        triangles = self.detector.connectivity.triangles
-        contact_pressures(triangles, x, force, self._pressing)
-        sheets_of(
-            self.gaps.distance, self.limits.contact, self._pressing, self.seal, thin, air.rt, self._sheet
-        )
-        rim_conductances(triangles, x, self._holder, self._sheet, self._flow, self.conductance)
+        find_rim_flow(self._known, x, force, self.seal, thin, air.rt, self.conductance)
 
     def _find_slots(self, x: NDArray[np.float64], air: Air) -> None:
         """The conductance of a slot of the given height under the rims of all cavities.
@@ -178,7 +129,7 @@ class Enclosure:
         tracks = self.tracks
         for i in self.active.tolist():
             if tracks.state[i] == LIVING:
-                area, length = _area_of(self.cavities, i), _border_length(self.pairing, i)
+                area, length = area_of_wall(self.cavities, i), _border_length(self.pairing, i)
             else:
                 area, length = self.pockets.extent[i]
             self.detector.cut(tracks.region, i, self.gaps.distance, self._region)
@@ -203,19 +154,6 @@ class Enclosure:
                 "a cavity starts with a negative volume, its walls having passed each other; place the cup "
                 "and its partner apart."
             )
-
-
-@kernel
-def _area_of(cavities, c):
-    """Area [m2] of cavity c's wall on body A."""
-    points, total = cavities.points, 0.0
-    for t in range(cavities.span[c, WALL_A], cavities.span[c, WALL_B]):
-        corners = cavities.triangles[t]
-        a, b, d = points[corners[0]], points[corners[1]], points[corners[2]]
-        u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-        v0, v1, v2 = d[0] - a[0], d[1] - a[1], d[2] - a[2]
-        total += 0.5 * ((u1 * v2 - u2 * v1) ** 2 + (u2 * v0 - u0 * v2) ** 2 + (u0 * v1 - u1 * v0) ** 2) ** 0.5
-    return total
 
 
 @kernel

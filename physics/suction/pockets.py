@@ -10,87 +10,118 @@ of. So volume and pressure area go on without a jump while the sealing line move
 begin where the wall ends, and end at the vertices that never were wall.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.kernels import kernel
-from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
+from palpo.physics.suction.border import BorderWork, cut_patch, make_border_work, whole_patch
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.flood import OUTSIDE, RING
-from palpo.physics.suction.gaps import make_gaps, measure
-from palpo.physics.suction.labels import FAR, Thresholds
-from palpo.physics.suction.patch import border_length, place_points, wall_area
-from palpo.physics.suction.sides import Wall
-from palpo.physics.suction.tracking import Tracks
+from palpo.physics.suction.gaps import Gaps, make_gaps, measure
+from palpo.physics.suction.labels import FAR
+from palpo.physics.suction.patch import Patch, border_length, place_points, wall_area
 from palpo.physics.suction.volume import residual_gradient, residual_volume
 
 BEYOND = 1.0
 """Gap [m] that stands for a rim in the cut: the pockets' border falls on their own vertices."""
 
 
-class Pockets:
-    """The pockets of one surface of n vertices, step by step. roughness [m]: depth of the valleys of both.
+class Pockets(NamedTuple):
+    """The pockets of c cavities on one surface of n vertices, step by step, and scratch.
 
-    of (n,): number of the cavity whose pocket has the vertex, -1 for none. walls: the pockets of each cavity
-    that has some, as triangles (t, 3) over points with parents (k, 3) and weights (k, 3), as in a Patch.
-    extent: area [m2] and border length [m] of each cavity's.
+    A cavity's are triangles over points with parents and weights, as in a Patch: see `walls_of`.
     """
 
-    def __init__(
-        self, connectivity: Connectivity, partner: Wall, limits: Thresholds, roughness: float
-    ) -> None:
-        n, m = len(connectivity.rim), len(partner.local)
-        self._connectivity, self._partner, self._limits = connectivity, partner, limits
-        self.roughness = roughness
-        self.of = np.full(n, -1, np.int64)
-        self._once = np.zeros(n, np.bool_)
-        self._label, self._distance = np.zeros(n, np.int64), np.zeros(n)
-        self._patch, self._work = whole_patch(connectivity), make_border_work(connectivity)
-        k = len(self._patch.parents)
-        self._points, self._gaps = np.zeros((k, 3)), make_gaps(k)
-        self._gradient, self._partner_gradient = np.zeros((n, 3)), np.zeros((m, 3))
-        self.walls: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = {}
-        self.extent: dict[int, tuple[float, float]] = {}
+    of: NDArray[np.int64]  # (n,) number of the cavity whose pocket has the vertex, -1 for none
+    once: NDArray[np.bool_]  # (n,) kept from step to step: wall since it was last outside
+    has: NDArray[np.bool_]  # (c,) which cavities have some
+    size: NDArray[np.int64]  # (c, 2) points and triangles
+    triangles: NDArray[np.int64]  # (c, t, 3)
+    parents: NDArray[np.int64]  # (c, k, 3)
+    weights: NDArray[np.float64]  # (c, k, 3)
+    extent: NDArray[np.float64]  # (c, 2) area [m2] and border length [m]
+    label: NDArray[np.int64]  # (n,)
+    distance: NDArray[np.float64]  # (n,)
+    patch: Patch
+    work: BorderWork
+    points: NDArray[np.float64]  # (k, 3)
+    gaps: Gaps  # of the points
+    gap: NDArray[np.float64]  # (k,)
+    feet: NDArray[np.int64]  # (k, 3)
+    gradient: NDArray[np.float64]  # (n, 3)
+    partner_gradient: NDArray[np.float64]  # (m, 3)
 
-    def mark(self, cavity: NDArray[np.int64], tracks: Tracks) -> NDArray[np.int64]:
-        """Find the pockets; cavity (n,): of the flood. Returns the numbers of the cavities that have some."""
-        self.walls.clear()
-        self.extent.clear()
-        mark_pockets(cavity, tracks.region, self._once, self.of)
-        return np.unique(self.of[self.of >= 0])
 
-    def add(
-        self, number: int, x: NDArray[np.float64], label: NDArray[np.int64], distance: NDArray[np.float64],
-        gradient: NDArray[np.float64], partner_gradient: NDArray[np.float64],
-    ) -> float:  # fmt: skip
-        """Volume [m3] of a cavity's pockets at x (n, 3) [m], in the partner's axes.
+def make_pockets(connectivity: Connectivity, m: int, c: int) -> Pockets:
+    """Those of a surface against one of m vertices, of up to c cavities."""
+    n, patch = len(connectivity.rim), whole_patch(connectivity)
+    k, t = len(patch.parents), len(patch.triangles)
+    return Pockets(
+        np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(c, np.bool_), np.zeros((c, 2), np.int64),
+        np.zeros((c, t, 3), np.int64), np.zeros((c, k, 3), np.int64), np.zeros((c, k, 3)), np.zeros((c, 2)),
+        np.zeros(n, np.int64), np.zeros(n), patch, make_border_work(connectivity), np.zeros((k, 3)),
+        make_gaps(k), np.zeros(k), np.zeros((k, 3), np.int64), np.zeros((n, 3)), np.zeros((m, 3)),
+    )  # fmt: skip
 
-        label, distance (n,): of the vertices. gradient (n, 3), partner_gradient (m, 3) [m2]: added to.
-        """
-        partner, patch, gaps = self._partner, self._patch, self._gaps
-        own = self.of == number
-        rim = (label > FAR) & ~own & np.isfinite(distance) & (distance <= self._limits.sealing)
-        self._label[:] = np.where(rim, FAR, label)
-        self._distance[:] = np.where(rim, BEYOND, distance)
-        cut_patch(
-            self._connectivity, self.of, number, self._label, self._distance, self._limits, True, patch,
-            self._work,
-        )  # fmt: skip
-        place_points(patch, x, self._points)
-        k, t = int(patch.size[0].vertices), int(patch.size[0].triangles)
-        self.walls[number] = patch.triangles[:t].copy(), patch.parents[:k].copy(), patch.weights[:k].copy()
-        self.extent[number] = wall_area(patch, self._points), border_length(patch, self._points)
-        gaps.triangle[:k] = -1  # other points than in the last step: no triangle is a hint
-        measure(partner.target, partner.local, self._points, np.arange(k), partner.odometer, gaps)
-        gap = np.maximum(gaps.distance - self._limits.contact, 0.0)
-        feet = partner.target.surface.triangles[gaps.triangle].astype(np.int64)
-        residual_gradient(
-            patch, self._points, gap, gaps.normal, self.roughness, feet, gaps.weights, self._gradient,
-            self._partner_gradient,
-        )  # fmt: skip
-        gradient += self._gradient
-        partner_gradient += self._partner_gradient
-        return float(residual_volume(patch, self._points, gap, self.roughness))
+
+def walls_of(pockets: Pockets, c: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Triangles (t, 3), parents (k, 3) and weights (k, 3) of a cavity's pockets; none of one without."""
+    k, t = pockets.size[c] if pockets.has[c] else (0, 0)
+    return pockets.triangles[c, :t], pockets.parents[c, :k], pockets.weights[c, :k]
+
+
+@kernel
+def find_pockets(pockets, cavity, region):
+    """Which vertices and which cavities have pockets; cavity (n,): of the flood, region (n,): of the tracks."""
+    mark_pockets(cavity, region, pockets.once, pockets.of)
+    pockets.has[:] = False
+    for v in range(pockets.of.size):
+        if pockets.of[v] >= 0:
+            pockets.has[pockets.of[v]] = True
+
+
+@kernel
+def add_pockets(pockets, i, surface, target, x, x_b, odometer, air, gradient, partner_gradient):
+    """Volume [m3] of a cavity's pockets at x (n, 3) [m], in the axes of the other surface at x_b (m, 3).
+
+    odometer: of the other surface [m]. air: label and distance (n,) of the vertices, the three distances and
+    the depth of the valleys of both surfaces [m]. gradient (n, 3), partner_gradient (m, 3) [m2]: added to.
+    """
+    label, distance, limits, roughness = air
+    patch, gaps = pockets.patch, pockets.gaps
+    for v in range(label.size):
+        d = distance[v]
+        rim = label[v] > FAR and pockets.of[v] != i and abs(d) < np.inf and d <= limits.sealing
+        pockets.label[v] = FAR if rim else label[v]
+        pockets.distance[v] = BEYOND if rim else d
+    cut_patch(
+        surface, pockets.of, i, pockets.label, pockets.distance, limits, True, patch, pockets.work
+    )  # fmt: skip
+    place_points(patch, x, pockets.points)
+    k, t = patch.size[0].vertices, patch.size[0].triangles
+    pockets.size[i, 0], pockets.size[i, 1] = k, t
+    pockets.triangles[i, :t] = patch.triangles[:t]
+    pockets.parents[i, :k] = patch.parents[:k]
+    pockets.weights[i, :k] = patch.weights[:k]
+    pockets.extent[i, 0] = wall_area(patch, pockets.points)
+    pockets.extent[i, 1] = border_length(patch, pockets.points)
+    for p in range(k):
+        gaps.triangle[p] = -1  # other points than in the last step: no triangle is a hint
+        gaps.asked[p] = p
+    measure(target, x_b, pockets.points, gaps.asked[:k], odometer, gaps)
+    for p in range(k):
+        pockets.gap[p] = max(gaps.distance[p] - limits.contact, 0.0)
+        for j in range(3):
+            pockets.feet[p, j] = target.surface.triangles[gaps.triangle[p], j]
+    residual_gradient(
+        patch, pockets.points, pockets.gap, gaps.normal, roughness, pockets.feet, gaps.weights,
+        pockets.gradient, pockets.partner_gradient,
+    )  # fmt: skip
+    gradient += pockets.gradient
+    partner_gradient += pockets.partner_gradient
+    return residual_volume(patch, pockets.points, pockets.gap, roughness)
 
 
 @kernel

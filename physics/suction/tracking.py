@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.kernels import kernel
 from palpo.physics.records import counters
 from palpo.physics.suction.connectivity import Connectivity
@@ -109,17 +110,28 @@ class Tracker:
     def __init__(self, connectivity: Connectivity, flood: Flood) -> None:
         n, capacity = len(connectivity.rim), 2 * flood.vertices.size
         self._connectivity, self._flood = connectivity, flood
-        self._before, self.now = make_tracks(n, capacity), make_tracks(n, capacity)
+        self._before, self._now = (Handle(make_tracks(n, capacity)) for _ in range(2))
         self.links = make_links(n, capacity)
+
+    @property
+    def now(self) -> Tracks:
+        """The cavities of this step."""
+        tracks: Tracks = self._now.state
+        return tracks
+
+    def turn_over(self) -> tuple[Handle, Handle]:
+        """What was now is the last step's; where that is, and where those of this step are to be written."""
+        self._before, self._now = self._now, self._before
+        return self._before, self._now
 
     def follow(self, x: NDArray[np.float64]) -> None:
         """Recognise the cavities that the flood has now, at positions x (n, 3) [m]."""
-        self._before, self.now = self.now, self._before
-        follow_cavities(self._connectivity, x, self._flood, self._before, self.now, self.links)
+        before, now = self.turn_over()
+        follow_cavities(self._connectivity, x, self._flood, before, now, self.links)
 
     def share(self, volume: NDArray[np.float64], pockets: NDArray[np.float64], mol_per_volume: float) -> None:
         """Hand on the air; see `share_air`."""
-        share_air(self._before, self.now, self.links, volume, pockets, mol_per_volume)
+        share_air(self._before, self._now, self.links, volume, pockets, mol_per_volume)
 
 
 @kernel

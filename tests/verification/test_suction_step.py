@@ -305,7 +305,7 @@ def test_a_flattened_cup_keeps_air_and_clings():
     assert not np.isnan(n).any()
     # the valleys over the whole roof stay, and what its wall is bent; the gap of contact is no room for air
     roof = np.pi * CUPS["small"].shape.top ** 2
-    assert v.min() > record.system.enclosures[0].pockets.roughness * roof
+    assert v.min() > record.system.enclosures[0].roughness * roof
     assert n[-1] > 0.9 * AIR.amount(AIR.largest, v.min())
     assert p[-1] < 0.7 * AIR.atmosphere
     # the pockets take over what the walls leave: pressed on, the volume only falls

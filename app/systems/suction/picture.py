@@ -18,6 +18,7 @@ from palpo.physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.toy import toy
 from palpo.physics.suction.cavity import RIBBON_AGAIN, WALL_A
+from palpo.physics.suction.pockets import walls_of
 from palpo.physics.suction.tracking import LIVING
 from palpo.physics.systems.suction.servo import SuctionServo
 
@@ -143,7 +144,7 @@ class SuctionVisual(Frames):
         corners, values = [np.zeros((0, 3, 3))], [np.zeros(0)]
         j = 0
         for cup, enclosure in zip(self._cups, s.enclosures, strict=True):
-            cavities, walls = enclosure.cavities, enclosure.pockets.walls
+            cavities, pockets = enclosure.cavities, enclosure.pockets
             for c in enclosure.active.tolist():
                 if enclosure.tracks.state[c] == LIVING:
                     a, b = cavities.first[c : c + 2]
@@ -151,8 +152,8 @@ class SuctionVisual(Frames):
                     points = self._points(cavities.parents[a:b] + first[:, None], cavities.weights[a:b])
                     span = cavities.span[c]
                     corners.append(points[cavities.triangles[span[WALL_A] : span[RIBBON_AGAIN]] - a])
-                if c in walls:
-                    triangles, parents, weights = walls[c]
+                if pockets.has[c]:
+                    triangles, parents, weights = walls_of(pockets, c)
                     corners.append(self._points(parents + cup.start, weights)[triangles])
                 values.append(np.full(sum(map(len, corners)) - sum(map(len, values)), gauge[j]))
                 j += 1

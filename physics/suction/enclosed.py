@@ -1,0 +1,144 @@
+"""The air between two surfaces in one compiled piece: labels, flood, walls, pairing, tracks, volumes, flow.
+
+In the order of 000, sections 3.2.2 to 3.2.6. A step of many cups asks for it once for each: called one by one
+from Python, the parts took as long to be called as to run, and of two threads one waited.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.kernels import kernel
+from palpo.physics.suction.border import BorderWork, cut_patch
+from palpo.physics.suction.border_growth import border_growth
+from palpo.physics.suction.cavity import Cavities, area_of_wall
+from palpo.physics.suction.connectivity import Connectivity
+from palpo.physics.suction.flood import OUTSIDE, Flood, find_cavities, renumber
+from palpo.physics.suction.gaps import Gaps, measure
+from palpo.physics.suction.labels import Thresholds, distances_wanted, label_vertices
+from palpo.physics.suction.pairing import Pairing, add_wall, clear_walls, pair_walls
+from palpo.physics.suction.patch import Patch
+from palpo.physics.suction.pockets import Pockets, add_pockets, find_pockets
+from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
+from palpo.physics.suction.tracking import (
+    ABSENT,
+    BORN_SEALED,
+    LIVING,
+    Links,
+    follow_cavities,
+    share_air,
+)
+from palpo.physics.suction.volume import kept_volume, volume_gradient
+from palpo.physics.suction.winding import NONE
+
+
+class Enclosed(NamedTuple):
+    """What is known of up to c cavities between a surface of n vertices and one of m, and scratch."""
+
+    surface: Connectivity
+    other: Connectivity
+    limits: Thresholds
+    seed: int  # a vertex that is outside, -1 to find it
+    exact: int  # 1 for borders on the sealing iso-line, 0 for borders through vertices
+    gaps: Gaps
+    label: NDArray[np.int64]  # (n,)
+    wanted: NDArray[np.int64]  # (n,) scratch
+    flood: Flood
+    patch: Patch  # scratch, as is the next
+    work: BorderWork
+    pairing: Pairing
+    wall: NDArray[np.int64]  # (k,) in `pairing`, of each inner surface of the flood; NONE for a lost one
+    number: NDArray[np.int64]  # (k,) of the cavity that it becomes
+    cavities: Cavities
+    links: Links
+    pockets: Pockets
+    volume: NDArray[np.float64]  # (c,) [m3]
+    gradient: NDArray[np.float64]  # (c, n, 3) [m2]
+    partner_gradient: NDArray[np.float64]  # (c, m, 3) [m2]
+    lift: NDArray[np.float64]  # (c,) Q of palpo.physics.suction.border_springs [m]
+    growth: NDArray[np.float64]  # (c, n, 3) q [m]
+    partner_growth: NDArray[np.float64]  # (c, m, 3) q [m]
+    room: NDArray[np.float64]  # (c,) [m3] of a sealed contact, in place of a cavity that came up in it
+    flow: NDArray[np.float64]  # ((n + c + 1)^2,) scratch of `rim_conductances`, as is the next
+    joints: NDArray[np.int64]  # (3, n + c + 1)
+    holder: NDArray[np.int64]  # (n,) the cavity whose air is at the vertex
+    pressing: NDArray[np.float64]  # (n,) [Pa]
+    sheet: NDArray[np.float64]  # (n,) [m3/(Pa s)]
+
+
+@kernel
+def find_air(e, before, now, target, x, x_b, odometer, roughness, density):
+    """Find the cavities at positions x (n, 3) and x_b (m, 3) [m], follow those of `before`, measure them.
+
+    e: Enclosed, whose gaps hold the vertices within the alarm distance. before, now: Tracks of the last and
+    of this step. target: of the other surface, which has moved by `odometer` [m]. roughness [m]; density
+    [mol/m3]: of air at the atmosphere's pressure.
+    """
+    gaps, flood = e.gaps, e.flood
+    label_vertices(gaps.distance, e.limits, e.label)
+    count = distances_wanted(e.surface, e.label, gaps.distance, e.wanted)
+    measure(target, x_b, x, e.wanted[:count], odometer, gaps)
+    label_vertices(gaps.distance, e.limits, e.label)
+    find_cavities(e.surface, x, e.label, e.seed, flood)
+    clear_walls(e.pairing)
+    count = flood.size[0].cavities
+    for k in range(count):
+        cut_patch(
+            e.surface, flood.cavity, k, e.label, gaps.distance, e.limits, e.exact == 1, e.patch, e.work
+        )  # fmt: skip
+        e.wall[k] = add_wall(e.pairing, e.patch)
+    pair_walls(e.pairing, e.other, target.boxes, x, x_b, e.cavities)
+    if count > 0:
+        for k in range(e.number.size):
+            known = k < count and e.wall[k] != NONE and e.pairing.cavity[e.wall[k]] != NONE
+            e.number[k] = e.pairing.cavity[e.wall[k]] if known else OUTSIDE
+        renumber(e.surface, flood, e.number)
+    follow_cavities(e.surface, x, flood, before, now, e.links)
+    _measure(e, now, target, x, x_b, odometer, roughness)
+    share_air(before, now, e.links, e.volume, e.room, density)
+
+
+@kernel
+def _measure(e, now, target, x, x_b, odometer, roughness):
+    """Volumes, gradients and growth of the cavities, with their pockets."""
+    cavities, limits, pockets = e.cavities, e.limits, e.pockets
+    triangles = target.surface.triangles
+    for i in range(e.volume.size):
+        e.volume[i] = e.lift[i] = e.room[i] = 0.0
+        if now.state[i] == LIVING:
+            volume_gradient(cavities, i, e.gradient[i], e.partner_gradient[i])
+            # surfaces that touch are the contact distance apart, and hold the air of their valleys
+            kept = kept_volume(cavities, i, limits.contact - roughness, e.partner_gradient[i])
+            e.volume[i] = max(cavities.volume[i] - kept, 0.0)
+            if e.exact == 1:
+                e.lift[i] = border_growth(
+                    e.surface, e.flood.cavity, i, e.label, e.gaps, limits, x, triangles, x_b, e.growth[i],
+                    e.partner_growth[i],
+                )  # fmt: skip
+        elif now.state[i] != ABSENT:
+            e.gradient[i] = 0.0
+            e.partner_gradient[i] = 0.0
+        if e.links.origin[i] == BORN_SEALED:
+            e.room[i] = roughness * area_of_wall(cavities, i)
+    find_pockets(pockets, e.flood.cavity, now.region)
+    air = (e.label, e.gaps.distance, limits, roughness)
+    for i in range(e.volume.size):
+        if pockets.has[i]:
+            e.volume[i] += add_pockets(
+                pockets, i, e.surface, target, x, x_b, odometer, air, e.gradient[i], e.partner_gradient[i]
+            )
+
+
+@kernel
+def find_rim_flow(e, x, force, seal, thin, rt, out):
+    """out (c + 1, c + 1): G [m3/(Pa s)] under rims on which vertices at x press with forces (n,) [N].
+
+    After `find_air`; the outside is last. A pocket has its cavity's air. thin [Pa]: how thin the air is.
+    """
+    for v in range(e.holder.size):
+        e.holder[v] = e.pockets.of[v] if e.pockets.of[v] >= 0 else e.flood.cavity[v]
+    triangles = e.surface.triangles
+    contact_pressures(triangles, x, force, e.pressing)
+    sheets_of(e.gaps.distance, e.limits.contact, e.pressing, seal, thin, rt, e.sheet)
+    rim_conductances(triangles, x, e.holder, e.sheet, (e.flow, e.joints), out)
