@@ -171,13 +171,17 @@ class HeldBody(CorotationalBody):
         w = self._effective_inverse @ (self._impulse - self._pull(y.reshape(-1, 3)[self._ring_slots]))
         return self._spread(y + self.carried[self.free].reshape(-1, 6) @ w, w)
 
-    def _add_what_the_factor_lacks(self, h: float) -> None:
-        """-(A' - A) v_0 / h on the nodes, of the present matrix and the factor's."""
-        since = self._factored_at[h]
+    def moving(self) -> NDArray[np.float64]:
+        """Velocities of all nodes [m/s], shape (n, 3), of held ones as the handle moves."""
         v = self.node_velocities()
         if self.handle is not None:
             v[self.fixed] = self.handle.velocity_at(self.x[self.fixed])
-        self._elements.add_turned(v, self._quats, since, -(self.material.beta + h), self._force)
+        return v
+
+    def _add_what_the_factor_lacks(self, h: float) -> None:
+        """-(A' - A) v_0 / h on the nodes, of the present matrix and the factor's."""
+        since = self._factored_at[h]
+        self._elements.add_turned(self.moving(), self._quats, since, -(self.material.beta + h), self._force)
 
     def respond(self, force: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Change of the velocities (n, 3) [m/s] in a step of h by forces (n, 3) [N] on the nodes."""

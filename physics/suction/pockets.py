@@ -74,7 +74,7 @@ def walls_of(pockets: Pockets, c: int) -> tuple[NDArray[np.int64], NDArray[np.in
 
 @kernel
 def find_pockets(pockets, cavity, region):
-    """Which vertices and which cavities have pockets; cavity (n,): of the flood, region (n,): of the tracks."""
+    """Which vertices and cavities have pockets; cavity (n,): of the flood, region (n,): of the tracks."""
     mark_pockets(cavity, region, pockets.once, pockets.of)
     pockets.has[:] = False
     for v in range(pockets.of.size):

@@ -92,6 +92,10 @@ class FullOrder(Protocol):
         """The motion at the end of the step begun without contact and pressure."""
         ...
 
+    def moving(self) -> Motion:
+        """The motion with which a step begins."""
+        ...
+
     def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
         """The step's f fields, and what the body yields to them; None if not its own.
 
@@ -154,6 +158,10 @@ class FullSoft:
     def free_motion(self, h: float) -> Motion:
         """See FullOrder."""
         return self.body.motions((), h)[0]
+
+    def moving(self) -> Motion:
+        """See FullOrder."""
+        return self.body.moving()
 
     def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
         """See FullOrder."""
@@ -272,6 +280,10 @@ class FullRigid:
         """See FullOrder."""
         return self.body.free_velocity(self._factor, h)
 
+    def moving(self) -> Motion:
+        """See FullOrder."""
+        return self.body.v
+
     def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:
         """See FullOrder."""
         own = [np.zeros(6) if force is None else force for force in forces]
@@ -359,6 +371,10 @@ class FullFixed:
 
     def free_motion(self, h: float) -> Motion:
         """It has none."""
+        return np.zeros(0)
+
+    def moving(self) -> Motion:
+        """It has no motion."""
         return np.zeros(0)
 
     def take_fields(self, forces: Sequence[Motion | None], free: Motion | None, h: float) -> Motion:

@@ -105,11 +105,17 @@ class StepRows:
         self.b_all = out
         return motions
 
-    def choose(self, near: float) -> None:
-        """Solve for the contacts that free motion brings nearer than that [m], or that carried a force."""
+    def choose(self, near: float, close: float, h: float) -> None:
+        """Solve for the contacts that carried a force, and for those that are likely to.
+
+        They are those that free motion brings nearer than `near` [m] and that are within `close` [m] of
+        contact, or would be at the end of a step of h [s] at the present velocities: what presses a body
+        alone brings far more of it nearer than what it is held by lets come.
+        """
         n = self.count
-        held = self._contacts.force[:n].any(axis=1)
-        self.inside[:n] = held | (self.b_all[: 3 * n : 3] < near)
+        gap, held = self._contacts.gap[:n], self._contacts.force[:n].any(axis=1)
+        onward = self.moved_all([side.moving() for side in self._sides], h)[: 3 * n : 3]
+        self.inside[:n] = held | ((self.b_all[: 3 * n : 3] < near) & (np.minimum(gap, gap + onward) < close))
 
     def admit(self, motions: Sequence[Motion], h: float, depth: float) -> bool:
         """Solve for those, too, that motions under the forces found close by more than `depth` [m].

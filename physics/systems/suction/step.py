@@ -248,7 +248,7 @@ class Suction:
         gauge = self.pressure - self.air.atmosphere
         springs = springs_under_suction(self.enclosures, gauge, self.cups, self.partner)
         self.free = self.rows.set(self.walls, self.start_volume, springs, self.free, self.h)
-        self.rows.choose(self.limits.sealing)
+        self.rows.choose(self.limits.sealing, self.limits.contact, self.h)
 
     def assemble(self) -> tuple[Array, Array]:
         """W and b of all contacts, which are those to solve for, and of the cavities; copies of them."""
