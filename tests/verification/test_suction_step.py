@@ -376,6 +376,29 @@ def test_rows_left_out_change_nothing():
     assert holds[0] == pytest.approx(holds[1], abs=1e-3 * np.abs(holds[1]).max())
 
 
+def test_a_cup_that_rests_pressed_has_rows_where_it_touches_and_no_others():
+    """What presses it alone would bring its hollow nearer, too, where nothing comes to touch."""
+    suction = on_plane(small_cup(), stop=TIGHT)
+    Record(suction).run(press_and_lift(2e-3, 0.1, 0.0), 0.3)
+    gaps = suction.contacts.gap[: suction.rows.count]
+    assert (suction.r.reshape(-1, 3)[:, 0] > 0.0).sum() > 8, "or the test shows nothing"
+    assert gaps[suction.solved].max() <= LIMITS.contact
+    # what a step would bring nearer than sealing, had nothing held it
+    assert (suction.rows.b_all[: 3 * len(gaps) : 3] < LIMITS.sealing).sum() > len(suction.solved)
+
+
+def test_a_cup_that_hits_a_plane_within_a_step_has_the_rows_for_it_at_once():
+    suction = on_plane(small_cup(above=3e-3))
+    cup, before = Record(suction), np.inf
+    for _ in range(8):
+        cup.run(lambda t: -0.15 * t, H)
+        if (suction.r > 0.0).any():
+            break
+        before = suction.rows.b_all[: 3 * suction.rows.count : 3].min(initial=np.inf)
+    assert (suction.r > 0.0).any() and before > LIMITS.contact, "or the test shows nothing"
+    assert suction.counts[suction.steps - 1, 3] == 1
+
+
 def test_a_given_pressure_presses_with_pressure_times_area():
     system = on_plane(small_cup(above=LIMITS.contact, gravity=0.0), gauge=-5e3)
     for _ in range(60):

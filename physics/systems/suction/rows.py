@@ -109,13 +109,13 @@ class StepRows:
         """Solve for the contacts that carried a force, and for those that are likely to.
 
         They are those that free motion brings nearer than `near` [m] and that are within `close` [m] of
-        contact, or would be at the end of a step of h [s] at the present velocities: what presses a body
-        alone brings far more of it nearer than what it is held by lets come.
+        contact, or would be within two steps of h [s] at the present velocities: what presses a body alone
+        brings far more of it nearer than what holds it lets come.
         """
         n = self.count
         gap, held = self._contacts.gap[:n], self._contacts.force[:n].any(axis=1)
         onward = self.moved_all([side.moving() for side in self._sides], h)[: 3 * n : 3]
-        self.inside[:n] = held | ((self.b_all[: 3 * n : 3] < near) & (np.minimum(gap, gap + onward) < close))
+        self.inside[:n] = held | ((self.b_all[: 3 * n : 3] < near) & (np.minimum(gap, gap + 2.0 * onward) < close))
 
     def admit(self, motions: Sequence[Motion], h: float, depth: float) -> bool:
         """Solve for those, too, that motions under the forces found close by more than `depth` [m].
