@@ -113,7 +113,7 @@ def gripper(whole_rows, steps=70):
 def test_a_step_of_a_gripper_is_the_same_by_blocks_and_as_one():
     by_blocks, as_one = gripper(False), gripper(True)
     assert len(by_blocks[1]) == 3, "three cups shut air in"
-    assert by_blocks[0].size > 100, "and press"
+    assert (by_blocks[0][::3] > 0.0).sum() > 20, "and press"
     for of_blocks, of_one in zip(by_blocks, as_one, strict=True):
         # forces are solved to 1e-6
         np.testing.assert_allclose(of_blocks, of_one, rtol=0, atol=1e-5 * np.abs(of_one).max())

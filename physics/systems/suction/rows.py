@@ -115,7 +115,8 @@ class StepRows:
         n = self.count
         gap, held = self._contacts.gap[:n], self._contacts.force[:n].any(axis=1)
         onward = self.moved_all([side.moving() for side in self._sides], h)[: 3 * n : 3]
-        self.inside[:n] = held | ((self.b_all[: 3 * n : 3] < near) & (np.minimum(gap, gap + 2.0 * onward) < close))
+        likely = (self.b_all[: 3 * n : 3] < near) & (gap + np.minimum(0.0, 2.0 * onward) < close)
+        self.inside[:n] = held | likely
 
     def admit(self, motions: Sequence[Motion], h: float, depth: float) -> bool:
         """Solve for those, too, that motions under the forces found close by more than `depth` [m].
