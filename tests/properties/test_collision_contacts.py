@@ -289,12 +289,16 @@ def test_what_a_search_looks_at_does_not_grow_with_its_distance_once_the_room_is
     plate = block((0.3, 0.02, 0.3), (40, 1, 40)).surface().compact()
     topology, _ = join_shapes([ball(0.01), surface(plate)])
     x = np.vstack([[0.004, 0.0225, -0.003], plate.vertices])
-    broad, looked_at = BroadPhase(topology, x, 100, 3e-3, 20.0), []
+    looked_at = []
     for within in (0.5, 5.0, 50.0):
+        broad = BroadPhase(topology, x, 100, 3e-3, 20.0)
         pairs, _, _ = broad.find(x, 0.0 * x, 0.04, SKIN, within)
         assert len(pairs.kind) == 100 and broad.complete < 0.06
         looked_at.append(broad.looked_at)
     assert looked_at[0] == looked_at[1] == looked_at[2]
+    # the next one knows how far it will get
+    broad.find(x, 0.0 * x, 0.04, SKIN, within)
+    assert broad.looked_at < looked_at[0]
     assert looked_at[0] < len(plate.triangles) // 4
 
 
@@ -322,6 +326,25 @@ def test_points_by_turns_keep_their_order_and_nobody_waits_for_more_than_the_tur
     for order in orders:
         for k, point in enumerate(order.tolist()):
             assert turns.index(point) < 3 * (k + 1)
+
+
+@pytest.mark.parametrize("room", [60, 400])
+def test_a_search_that_was_full_finds_what_a_new_one_does(room):
+    """However far it got the last time: as bodies come near, go apart, and would be looked for farther."""
+    topology, x, u = moving_scene(np.random.default_rng(6))
+    again, tool = BroadPhase(topology, x, room, 3e-3, 20.0), topology.point_body == 0
+    full = 0
+    for k in range(12):
+        there = x.copy()
+        there[tool] += [0.0, 0.05 * (k // 2 % 2), 0.0]
+        within = (0.1, 0.1, 0.02)[k % 3]
+        new = BroadPhase(topology, x, room, 3e-3, 20.0)
+        one, two = again.find(there, u, 0.0, SKIN, within), new.find(there, u, 0.0, SKIN, within)
+        for mine, other in zip((*one[0], *one[1:]), (*two[0], *two[1:]), strict=True):
+            np.testing.assert_array_equal(mine, other)
+        assert again.complete == new.complete
+        full += again.complete < within
+    assert 0 < full < 12
 
 
 def test_two_bodies_named_as_ignored_never_meet():

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.rows3 import cross_rows
 from palpo.physics.systems.multirate.reduced.members import Member
 
 KEPT = 4
@@ -60,7 +61,7 @@ class DrawnModel:
             return u
         axes = np.empty((3, 3))
         quat_to_matrix(orientation, axes)
-        return velocity + np.cross(spin, arms) + u @ axes.T
+        return velocity + cross_rows(spin, arms) + u @ axes.T
 
 
 class DrawnModels:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.reduction.rational_krylov import best_rotation
+from palpo.physics.rows3 import cross_rows
 from palpo.physics.systems.multirate.reduced.members import TetMember
 
 Floats = NDArray[np.float64]
@@ -86,4 +87,4 @@ def spin_as(member: TetMember, momentum: Floats) -> None:
     body = member.body
     centre, _, spin, inertia = member.rigid_state()
     more = np.linalg.solve(inertia, momentum - inertia @ spin)
-    body.v = body.v + np.cross(more, body.x[body.free] - centre).ravel()
+    body.v = body.v + cross_rows(more, body.x[body.free] - centre).ravel()

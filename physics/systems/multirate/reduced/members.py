@@ -14,6 +14,7 @@ from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.kernels import kernel
 from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.reduction.rational_krylov import rigid_motions
+from palpo.physics.rows3 import cross_rows
 
 
 class Past(NamedTuple):
@@ -126,7 +127,7 @@ class TetMember:
         r = x - centre
         p = (self.body.M @ self.body.v).reshape(-1, 3)
         inertia = np.eye(3) * (m * (r * r).sum(axis=1)).sum() - (m[:, None] * r).T @ r
-        spin = np.linalg.solve(inertia, np.cross(r, p).sum(axis=0))
+        spin = np.linalg.solve(inertia, cross_rows(r, p).sum(axis=0))
         return centre, p.sum(axis=0) / total, spin, inertia
 
 
@@ -197,7 +198,7 @@ class RigidMember:
 
     def velocities(self) -> NDArray[np.float64]:
         v, w = self.body.state.v[0], self.body.state.w[0]
-        return np.vstack([v + np.cross(w, self.points @ self._axes().T), w])
+        return np.vstack([v + cross_rows(w, self.points @ self._axes().T), w])
 
     def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
         return np.where(self.turns(local)[:, None] == 1, self.body.q[0], np.array([1.0, 0.0, 0.0, 0.0]))

@@ -22,6 +22,7 @@ from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
 from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions, semidefinite
 from palpo.physics.reduction.recycled_basis import RecycledBasis
+from palpo.physics.rows3 import cross_rows
 from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
 from palpo.physics.systems.multirate.reduced.energy_law import keep_energy, spin_as
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
@@ -219,7 +220,7 @@ class TetReduction:
         member, (alpha, beta) = self.member, self.member.damping
         body = member.body
         centre, velocity, spin, inertia = member.rigid_state() if member.floating else (np.zeros(3),) * 4
-        v = body.v.reshape(-1, 3) - velocity - np.cross(spin, body.x[body.free] - centre)
+        v = body.v.reshape(-1, 3) - velocity - cross_rows(spin, body.x[body.free] - centre)
         blocks, force = tangent_ahead(body, v, self.shifts[1]), body.undamped_force()
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
@@ -378,7 +379,9 @@ class TetReduction:
         if self.member.floating:
             arm = (self._base + moved) @ model.axes[low].T
             body.x[body.free] = model.centre[low] + arm
-            body.v = (model.velocity[low] + np.cross(model.spin[low], arm) + rate @ model.axes[low].T).ravel()
+            body.v = (
+                model.velocity[low] + cross_rows(model.spin[low], arm) + rate @ model.axes[low].T
+            ).ravel()
             # the model's inertia stays that of the frame's shape: the body gets its momentum, not its spin
             spin_as(self.member, model.axes[low] @ self._inertia @ model.axes[low].T @ model.spin[low])
         else:
