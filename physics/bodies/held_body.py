@@ -100,6 +100,10 @@ class HeldBody(CorotationalBody):
         self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
         """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities."""
         self._steadiness = 1.0
+        self.wear, self.age = 0.0, 0
+        """How far elements have turned since the factor was made, over how far they may; and steps since."""
+        self.renews = False
+        """Whether the next step makes the factor anew, whatever has turned."""
         self._carried: NDArray[np.float64] | None = None
         self.handle: Handle | None = None
         if self.fixed.size:
@@ -128,7 +132,10 @@ class HeldBody(CorotationalBody):
 
     def begin(self, h: float) -> None:
         """Begin a step of h under the present loads."""
-        self.reused_factor(h, self.turn * self._steadiness)
+        allowed = self.turn * self._steadiness
+        self.wear, self.age = 0.0, self.age + 1
+        self.reused_factor(h, -1.0 if self.renews else allowed)
+        self.wear, self.renews = (self.wear / allowed if allowed > 0.0 else 0.0), False
         self._force[:] = self.load
         self._force += self._weight
         self._elements.add_forces(self.x, self._quats, self._force)
@@ -280,10 +287,15 @@ class HeldBody(CorotationalBody):
     def _make_factor(self) -> HeldFactor:  # type: ignore[override]  # it has the methods that steps ask for
         return HeldFactor(self._orders)
 
+    def turned(self, h: float) -> float:
+        """See CorotationalBody."""
+        self.wear = super().turned(h)
+        return self.wear
+
     def factor(self, h: float) -> HeldFactor:  # type: ignore[override]
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
         self._factor = cast(HeldFactor, super().factor(h))
-        self._carried = None
+        self.wear, self.age, self._carried = 0.0, 0, None
         if self.handle is not None:
             levers = self.x[self.fixed] - self.handle.position
             self._twist[self.fixed, :, :3] = np.eye(3)

@@ -43,6 +43,7 @@ from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import make_gas
 from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.systems.suction.renewals import early
 from palpo.physics.systems.suction.rows import StepRows
 from palpo.physics.systems.suction.side_by_side import SideBySide
 from palpo.physics.yields.full import Motion
@@ -161,6 +162,9 @@ class Suction:
         """
         self._since = perf_counter()
         self.free = self._side_by_side(lambda i: self.sides[i].begin(self.h))
+        bodies = [cup.body for cup in self.cups]
+        for i in early(np.array([body.wear for body in bodies]), np.array([body.age for body in bodies])):
+            bodies[i].renews = True
         self._note(FREE_MOTION)
 
     def free_motions(self) -> list[Motion]:
