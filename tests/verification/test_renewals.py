@@ -7,7 +7,7 @@ from palpo.physics.systems.suction.renewals import SPREAD, early
 
 
 def made(rates, steps, spread=True):
-    """How many of the bodies, which turn by these rates a step, make a factor in each step; the most turned."""
+    """How many of the bodies, turning by these rates a step, make a factor in each step; the most turned."""
     turned, age = np.zeros((2, len(rates)))
     counts, worst = [], 0.0
     renews = np.zeros(len(rates), bool)
