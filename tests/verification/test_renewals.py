@@ -45,3 +45,8 @@ def test_what_turns_too_far_within_a_step_renews_at_once():
     """Nothing that has to is put off: all of sixteen that turn by twice what they may."""
     counts, _ = made(np.full(16, 2.0), 5)
     assert (counts == 16).all()
+
+
+def test_one_that_is_due_takes_no_other_with_it():
+    turned = np.array([0.95, 0.3, 0.2, *np.zeros(13)])
+    assert early(turned, np.full(16, 10)).tolist() == [0]
