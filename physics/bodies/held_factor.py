@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.fem.assembly import BlockPattern
 from palpo.physics.fem.cholesky import CholeskyFactor
-from palpo.physics.fem.elimination import analyse
+from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.trailing import TrailingFactor
 
 BATCH = 16
@@ -24,6 +24,9 @@ BATCH = 16
 
 LEVELS = (4 / 9, 2 / 3, 1.0)
 """Parts of the nodes that may touch with which a factor may end: the fewer end it, the less it fills."""
+
+LARGEST = (0.48, 0.6, 1.0)
+"""Those of a large body. The first is a little more than a rim's: the cup of 4,747 nodes has 576 of 1,233."""
 
 LARGE = 2_000_000
 """Entries of a factor, 16 MB, from which on solves have one of their own: it no longer stays in a cache."""
@@ -47,10 +50,19 @@ class Orders:
 
     def __init__(self, pattern: BlockPattern, last: NDArray[np.int32]) -> None:
         self._last = last
-        self.sizes = sorted({int(np.ceil(part * last.size)) for part in LEVELS})
-        graph = int((pattern.slots >= 0).sum()), pattern.rows, pattern.cols
-        self.ending = [analyse(*graph, pattern.slots[last[last.size - size :]]) for size in self.sizes]
-        self.open = analyse(*graph) if self.large else None
+        self._graph = int((pattern.slots >= 0).sum()), pattern.rows, pattern.cols
+        slots = pattern.slots[last]
+        self.sizes, self.ending = self._levels(slots, LEVELS[:1], True)
+        self.open = analyse(*self._graph) if self.large else None
+        levels = LEVELS if self.open is None else LARGEST
+        self.sizes, self.ending = self._levels(slots, levels, self.open is None)
+
+    def _levels(
+        self, slots: NDArray[np.int64], parts: tuple[float, ...], joined: bool
+    ) -> tuple[list[int], list[Symbolic]]:
+        """How many of the nodes that may touch end a factor, and the patterns."""
+        sizes = sorted({int(np.ceil(part * slots.size)) for part in parts})
+        return sizes, [analyse(*self._graph, slots[slots.size - size :], joined) for size in sizes]
 
     @property
     def large(self) -> bool:

@@ -118,18 +118,21 @@ def _supernodes(parent: NDArray, below: list[NDArray], ends: int) -> list[tuple[
     return [(a, b) for a, b in merged]
 
 
-def analyse(n: int, rows: NDArray, cols: NDArray, last: NDArray | None = None) -> Symbolic:
+def analyse(
+    n: int, rows: NDArray, cols: NDArray, last: NDArray | None = None, joined: bool = True
+) -> Symbolic:
     """Symbolic factorisation for lower blocks (rows, cols) over n nodes of 3 freedoms.
 
     last (c,): distinct nodes that end the elimination, in this order: the end of the last panel is then the
-    dense factor of their Schur complement.
+    dense factor of their Schur complement. joined: whether the others are ordered as if these were joined
+    each with each; of many, the joined graph hides what is near what, and fills more.
     """
     if last is None:
         last = np.zeros(0, dtype=np.int64)
     # as a clique the last nodes stay together, at the root, in any postorder
     a, b = np.tril_indices(last.size, -1)
     high, low = np.concatenate([rows, last[a]]), np.concatenate([cols, last[b]])
-    order = _minimum_degree(n, high, low)
+    order = _minimum_degree(n, high, low) if joined else _minimum_degree(n, rows, cols)
     order = np.concatenate([order[~np.isin(order, last)], last])
     parent, below = _elimination(n, high, low, order)
     order = order[_postorder(parent)]
