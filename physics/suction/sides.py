@@ -15,7 +15,8 @@ from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.contacts import Partner
 from palpo.physics.suction.gaps import Target, farthest, move_target, target
-from palpo.physics.yields.full import FullFixed, FullOrder, FullRigid, FullSoft, Motion
+from palpo.physics.yields.full import FullOrder, FullRigid, FullSoft, Motion
+from palpo.physics.yields.full_fixed import FullFixed
 
 
 class Wall(Protocol):
