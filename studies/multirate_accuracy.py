@@ -11,12 +11,10 @@ The reference is discrete itself. Beside every row stands how far it is from the
 not that the force is known so well.
 """
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +36,7 @@ from palpo.studies.multirate_cases import (
     all_cases,
 )
 from palpo.studies.multirate_claims import LIMIT, claims_of
+from palpo.studies.processes import processes
 from palpo.studies.rows import Row
 from palpo.studies.runs import Drive, Ledger, drive
 from palpo.studies.tables import COLOURS, save_figure, write_csv
@@ -67,11 +66,8 @@ def run(out: Path, quick: bool) -> list[Line]:
 
 def _compute(cases: Sequence[Case]) -> list[Outcome]:
     console = Console(stderr=True, highlight=False)
-    # each process computes on one core; more BLAS threads would only wait for each other
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     done: dict[Case, Outcome] = {}
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+    with processes(2) as pool:
         for future in as_completed([pool.submit(evaluate, case) for case in cases]):
             outcome = future.result()
             done[outcome.case] = outcome

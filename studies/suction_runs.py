@@ -3,10 +3,7 @@
 A study's scene is `suction-plane` with other values: `changes` makes them as `--set` would read them.
 """
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +16,7 @@ from palpo.config.load import load_scene
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction.step import Suction
+from palpo.studies.processes import processes
 
 Floats = NDArray[np.float64]
 Waypoint = tuple[float, float]
@@ -207,5 +205,5 @@ def spread(work: Callable[[Item], Result], items: Iterable[Item], what: str, qui
     items, console = list(items), Console(stderr=True)
     if quick:
         return list(track(map(work, items), what, len(items), console=console))
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+    with processes() as pool:
         return list(track(pool.map(work, items), what, len(items), console=console))
