@@ -40,8 +40,10 @@ geometry.radius = 0.002
 
 BALL_ON_FREE_BOX = BOX_ON_PLANE.replace("[0, 0.5, 0]", "[0.004, 0.0293, 0.003]")
 
+# as near as a contact keeps it: farther contacts are no rows
+TOUCHING = BALL_ON_BLOCK.replace("0.0088", "0.0085")
 SCENES = {
-    "ball on a clamped block": BALL_ON_BLOCK,
+    "ball on a clamped block": TOUCHING,
     "needle along a clamped block": NEEDLE_ON_BLOCK,
     "ball on a free soft box on a plane": BALL_ON_FREE_BOX.format(box=SOFT_BOX),
     "ball on a free rigid box on a plane": BALL_ON_FREE_BOX.format(box=RIGID_BOX),
@@ -132,7 +134,7 @@ def test_w_of_a_tick_is_the_dense_reference_symmetric_and_positive(name, kind):
 @pytest.mark.parametrize("shifts", [1, 2, 3])
 def test_the_reduced_model_has_the_compliance_of_the_full_body_at_every_shift(shifts):
     """Rational Krylov: J V (V^T A_h V)^-1 V^T J^T h^2 interpolates J A_h^-1 J^T h^2 at every shift."""
-    run = lock_step(BALL_ON_BLOCK, f"interface.shifts={shifts}", latency="none")
+    run = lock_step(TOUCHING, f"interface.shifts={shifts}", latency="none")
     proceed(run, run.high.port.position[None].copy())
     frame, f = run.high.link.frame, int(reader_slot(run.high.link.frame_control))
     member, numbers = run.scene.members[0], run.scene.numbers

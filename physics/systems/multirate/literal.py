@@ -5,9 +5,10 @@ bodies do not appear at high rate; their L6 forces go into x_soft_free^dt (EQUAT
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.topology import TOOL
 from palpo.physics.exchange.budget import Budget
@@ -83,14 +84,17 @@ class Paper(LowRate):
         self.find_pairs(2.0 * self.DT)
         start, stop = self.scene.tool_points.span
         speed = float(np.sqrt((self.u[start:stop] ** 2).sum(axis=1)).max())
-        self.proxy.search.reach[0] = self.scene.numbers.reach + self.DT * speed
+        search = self.proxy.search
+        search.bounds[:] = self.scene.numbers.reach + self.DT * speed
+        # the proxy is set to where the servo is: what was seen of a pair before tells nothing
+        search.count[0] = 0
         chosen, near = self.choose_slots(self.DT)
         self.chosen = chosen[:near]
         self._slots = self.member_slots(self.chosen)
 
-    def _due(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    def due_of(self, gaps: ArrayLike) -> Any:
         """Every pair at once: the proxy leaps a whole low period, and the servo's contacts are frozen."""
-        return np.full(len(gaps), -np.inf)
+        return np.full(np.shape(gaps), -np.inf)
 
     def _l2_impose_proxy(self) -> None:
         """The servo's positions, orientations and velocities, and its hold with the target of t + DT."""
