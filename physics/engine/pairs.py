@@ -144,10 +144,7 @@ def _want_due(s, pairs, limit):
 @kernel
 def fresh_contacts(s, f, h):
     """Contacts from the present geometry of the frame's candidate pairs."""
-    pairs, odometer = (
-        Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f]),
-        s.odometer[0],
-    )
+    pairs = Pairs(s.frame.pair_kind[f], s.frame.pair_first[f], s.frame.pair_second[f])
     if s.stamp[1] != s.frame.head[f].id:
         _take_pairs(s, f, pairs)
     s.reach[0] = min(s.bounds[1], max(s.bounds[0], MARGIN + travel(s, h)))

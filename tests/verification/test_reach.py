@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from palpo.physics.systems.multirate.lock_step import LockStep
-from tests.verification.small_scenes import BALL_ON_BLOCK, BOX_ON_PLANE, SOFT_BOX, resting, small_scene
+from tests.verification.small_scenes import (
+    BALL_ON_BLOCK,
+    BOX_ON_PLANE,
+    SOFT_BOX,
+    lock_step,
+    proceed,
+    resting,
+    small_scene,
+)
 
 START = (0.003, 0.0088, -0.002)
 CRAWL = 0.05
@@ -78,4 +86,18 @@ def test_forces_that_fling_a_body_have_contacts_looked_for_once_more() -> None:
         run.run(way[k : k + 1])
         looked.append(int(run.high.engine.count["rounds"][0]))
     assert max(looked) == 2 and looked[:20] == [1] * 20
+    run.close()
+
+
+def test_the_papers_proxy_looks_at_every_pair_whatever_it_saw_before():
+    """It is set to where the servo is in each low step, by a way that its odometer knows nothing of."""
+    run = lock_step(BALL_ON_BLOCK, kind="paper")
+    way = pressed(0.002, 200)
+    proceed(run, way)
+    search = run.low.proxy.search
+    for _ in range(3):
+        search.work.due[:] = np.inf
+        search.found.count[0]["found"] = 0
+        proceed(run, resting(way[-1], 20))
+        assert search.found.count[0]["found"] > 0
     run.close()
