@@ -9,6 +9,7 @@ a dense end, and is read in half the time: at 4,747 nodes 38 MB where one that e
 other is made when a compliance is asked for.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,12 @@ from palpo.physics.fem.trailing import TrailingFactor
 BATCH = 16
 """Contact nodes are inverted in steps of so many: their number may waver without a new inverse."""
 
-LEVELS = (4 / 9, 2 / 3, 1.0)
-"""Parts of the nodes that may touch with which a factor may end: the fewer end it, the less it fills."""
+LEVELS = (1 / 3, 4 / 9, 5 / 9, 2 / 3, 1.0)
+"""Parts of the nodes that may touch with which a factor may end, to whole steps: the fewer end it, the less it
+fills."""
+
+USUAL = 4 / 9
+"""The part by which a body is told large."""
 
 LARGEST = (0.48, 0.6, 1.0)
 """Those of a large body. The first is a little more than a rim's: the cup of 4,747 nodes has 576 of 1,233."""
@@ -41,6 +46,13 @@ class Matrix(NamedTuple):
     mass_weight: float
 
 
+@lru_cache(maxsize=64)
+def _analysed(n: int, rows: bytes, cols: bytes, kind: str, last: bytes | None, joined: bool) -> Symbolic:
+    """`analyse` of what the arrays' bytes are; who has it only reads it."""
+    ending = None if last is None else np.frombuffer(last, np.int64)
+    return analyse(n, np.frombuffer(rows, kind), np.frombuffer(cols, kind), ending, joined)
+
+
 class Orders:
     """The patterns of a body's factors: free nodes in that pattern, of which `last` (k,) may touch.
 
@@ -51,23 +63,26 @@ class Orders:
     def __init__(self, pattern: BlockPattern, last: NDArray[np.int32]) -> None:
         self._last = last
         self._graph = int((pattern.slots >= 0).sum()), pattern.rows, pattern.cols
-        slots = pattern.slots[last]
-        self.sizes, self.ending = self._levels(slots, LEVELS[:1], True)
-        self.open = analyse(*self._graph) if self.large else None
-        levels = LEVELS if self.open is None else LARGEST
-        self.sizes, self.ending = self._levels(slots, levels, self.open is None)
+        slots = pattern.slots[last].astype(np.int64)
+        usual = self._levels(slots, (USUAL,), True)[1][0]
+        self.large = bool(usual.panel[-1] > LARGE)
+        """Whether solves have a factor of their own."""
+        self.open = self._pattern() if self.large else None
+        levels = LARGEST if self.large else LEVELS
+        self.sizes, self.ending = self._levels(slots, levels, not self.large)
 
     def _levels(
         self, slots: NDArray[np.int64], parts: tuple[float, ...], joined: bool
     ) -> tuple[list[int], list[Symbolic]]:
         """How many of the nodes that may touch end a factor, and the patterns."""
-        sizes = sorted({int(np.ceil(part * slots.size)) for part in parts})
-        return sizes, [analyse(*self._graph, slots[slots.size - size :], joined) for size in sizes]
+        sizes = sorted({min(slots.size, BATCH * int(np.ceil(part * slots.size / BATCH))) for part in parts})
+        return sizes, [self._pattern(slots[slots.size - size :], joined) for size in sizes]
 
-    @property
-    def large(self) -> bool:
-        """Whether solves have a factor of their own."""
-        return bool(self.ending[0].panel[-1] > LARGE)
+    def _pattern(self, last: NDArray[np.int64] | None = None, joined: bool = True) -> Symbolic:
+        """As `analyse`, found once for all bodies of one mesh."""
+        n, rows, cols = self._graph
+        ending = None if last is None else last.tobytes()
+        return _analysed(n, rows.tobytes(), cols.tobytes(), rows.dtype.str, ending, joined)
 
     def level_of(self, count: int) -> int:
         """The least level that ends with `count` nodes, or with all of them."""

@@ -43,12 +43,12 @@ def make_memory(capacity: int) -> Memory:
 
 
 @inlined
-def _find(memory, contacts, c):
-    """Where contact c stands in the present generation, -1 for nowhere."""
+def _find(memory, contacts, c, near):
+    """Where contact c stands in the present generation, looked for from `near` on; -1 for nowhere."""
     g = memory.present[0]
     n = memory.count[g]
     for i in range(n):
-        k = (c + i) % n  # contacts come in a stable order, so the search starts where the contact was
+        k = (near + i) % n
         if (
             memory.identity[g, k] == contacts.identity[c]
             and memory.body[g, k, 0] == contacts.body[c, 0]
@@ -59,12 +59,13 @@ def _find(memory, contacts, c):
 
 
 @kernel
-def recall(memory, contacts, c, q, h):
+def recall(memory, contacts, c, q, h, near=-1):
     """Force and offset of contact c, whose body 2 has the orientation q (4,); none if it is new.
 
+    near: about where it was in the last step; contacts come in a stable order, so at c if that is not told.
     Its friction rises by its viscosity times the speed of the slip in the last step of h [s].
     """
-    g, k = memory.present[0], _find(memory, contacts, c)
+    g, k = memory.present[0], _find(memory, contacts, c, c if near < 0 else near)
     if k >= 0:
         quat_rotate(q, memory.force[g, k], contacts.force[c])
         quat_rotate(q, memory.offset[g, k], contacts.offset[c])

@@ -160,9 +160,19 @@ def _turned(turn, a, out):
 
 @kernel
 def recall_all(memory, contacts, q, h):
-    """The forces of the last step on those of the contacts that were there; q (4,): axes of the memory."""
+    """The forces of the last step on those of the contacts that were there; q (4,): axes of the memory.
+
+    Contacts and memory are in rising order of their numbers, but for the ground's, whose vertices may be in
+    any order: those are looked for.
+    """
+    g, at = memory.present[0], 0
+    known, count = memory.identity[g], memory.count[g]
     for k in range(contacts.count[0].found):
-        recall(memory, contacts, k, q, h)
+        this = contacts.identity[k]
+        while at < count and known[at] < this:
+            at += 1
+        if contacts.body[k, 1] == WORLD or (at < count and known[at] == this):
+            recall(memory, contacts, k, q, h, at)
 
 
 @kernel
