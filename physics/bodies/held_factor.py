@@ -24,7 +24,7 @@ BATCH = 16
 """Contact nodes are inverted in steps of so many: their number may waver without a new inverse."""
 
 LEVELS = (1 / 3, 4 / 9, 5 / 9, 2 / 3, 1.0)
-"""Parts of the nodes that may touch with which a factor may end, to whole steps: the fewer end it, the less it
+"""Parts of the nodes that may touch with which a factor may end, in whole batches: the fewer, the less it
 fills."""
 
 USUAL = 4 / 9

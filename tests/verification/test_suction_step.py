@@ -94,6 +94,12 @@ def test_a_large_body_that_solves_with_a_factor_of_its_own_moves_and_yields_as_o
         np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
 
 
+def test_cups_of_one_mesh_share_the_patterns_of_their_factors_wherever_they_stand():
+    one, other = small_cup(), small_cup(above=0.1)
+    assert all(a is b for a, b in zip(one._orders.ending, other._orders.ending, strict=True))
+    assert one._orders.sizes[-1] == one.last.size, "a factor can end with all that may touch"
+
+
 @pytest.mark.parametrize("free", [False, True], ids=["driven", "free handle"])
 def test_what_is_found_together_is_what_is_found_one_by_one(free):
     body = small_cup()
