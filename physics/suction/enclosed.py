@@ -24,6 +24,7 @@ from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, 
 from palpo.physics.suction.tracking import (
     ABSENT,
     BORN_SEALED,
+    FLAT,
     LIVING,
     Links,
     follow_cavities,
@@ -131,13 +132,16 @@ def _measure(e, now, target, x, x_b, odometer, roughness):
 
 
 @kernel
-def find_rim_flow(e, x, force, seal, thin, rt, out):
+def find_rim_flow(e, now, x, force, seal, thin, rt, out):
     """out (c + 1, c + 1): G [m3/(Pa s)] under rims on which vertices at x press with forces (n,) [N].
 
-    After `find_air`; the outside is last. A pocket has its cavity's air. thin [Pa]: how thin the air is.
+    After `find_air`, with its tracks `now`; the outside is last. Whatever is pressed beside a living cavity
+    is under its rim, its pockets too; a flattened one has its air in them. thin [Pa]: how thin the air is.
     """
     for v in range(e.holder.size):
-        e.holder[v] = e.pockets.of[v] if e.pockets.of[v] >= 0 else e.flood.cavity[v]
+        pocket = e.pockets.of[v]
+        flattened = pocket >= 0 and now.state[pocket] == FLAT
+        e.holder[v] = pocket if flattened else e.flood.cavity[v]
     triangles = e.surface.triangles
     contact_pressures(triangles, x, force, e.pressing)
     sheets_of(e.gaps.distance, e.limits.contact, e.pressing, seal, thin, rt, e.sheet)

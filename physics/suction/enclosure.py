@@ -107,7 +107,7 @@ class Enclosure:
     def find_flow(self, x: NDArray[np.float64], force: NDArray[np.float64], air: Air) -> None:
         """The conductance under the rims at x (n, 3) [m], where vertices press with forces (n,) [N].
 
-        After `find`. A pocket has its cavity's air, which is as thin as the mean of all cavities and outside.
+        After `find`. The air is as thin as the mean of all cavities and outside.
         """
         self.conductance[:] = 0.0
         active = self.active
@@ -119,7 +119,9 @@ class Enclosure:
             return
         within = self.tracks.air[active] * air.rt / self.volume[active]
         thin = 0.5 * (air.atmosphere + float(within.mean()))
-        find_rim_flow(self._known, x, force, self.seal, thin, air.rt, self.conductance)
+        find_rim_flow(
+            self._known, self.tracker.handle, x, force, self.seal, thin, air.rt, self.conductance
+        )  # fmt: skip
 
     def _find_slots(self, x: NDArray[np.float64], air: Air) -> None:
         """The conductance of a slot of the given height under the rims of all cavities.

@@ -119,6 +119,11 @@ class Tracker:
         tracks: Tracks = self._now.state
         return tracks
 
+    @property
+    def handle(self) -> Handle:
+        """Where `now` is, for kernels."""
+        return self._now
+
     def turn_over(self) -> tuple[Handle, Handle]:
         """What was now is the last step's; where that is, and where those of this step are to be written."""
         self._before, self._now = self._now, self._before
