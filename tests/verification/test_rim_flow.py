@@ -173,14 +173,33 @@ def test_what_gets_from_one_cavity_to_the_next_is_lost_to_neither():
     assert abs(course[-1, 0] - course[-1, 1]) < 0.1 * abs(course[0, 0] - course[0, 1])
 
 
-def cup_on_a_plane(seal):
-    """The small cup, its rim just above a fixed plane."""
-    made = cup(CUPS["small"].shape, GRIDS[76])
-    mesh = made.mesh.with_nodes(made.mesh.nodes + np.array([0.0, 2e-4, 0.0]))
+def cup_on_a_plane(seal, grid=76, above=2e-4):
+    """The small cup, its rim so far above a fixed plane [m]."""
+    made = cup(CUPS["small"].shape, GRIDS[grid])
+    mesh = made.mesh.with_nodes(made.mesh.nodes + np.array([0.0, above, 0.0]))
     material = Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0, 0.0, 1e-3)
     body = HeldBody("cup", mesh, material, made.held, np.union1d(made.underside, made.rim))
     limits = thresholds(contact=1e-4, sealing=5e-4, alarm=2e-3)
     return Suction([CupSpec(body, seal=seal)], FixedSide(slab(0.2, 1, 0.02)), limits, AIR)
+
+
+def test_a_ring_of_the_wall_that_is_pressed_flat_keeps_the_air_inside():
+    """A cup that is pushed rests on its rim's inner edge in the end, which was wall of its cavity before."""
+    suction = cup_on_a_plane(SEAL, 203, above=2e-3)
+    handle = suction.cups[0].body.handle
+    centre = handle.centre.copy()
+    for depth in np.linspace(0.0, 2.9e-3, 59):  # contact keeps 0.1 mm of the 2 mm
+        handle.drive(centre - np.array([0.0, depth, 0.0]))
+        suction.step()
+    enclosure, x = suction.enclosures[0], suction.cups[0].local
+    flattened = (enclosure.pockets.of >= 0) & (enclosure.gaps.distance < 1.1e-4)
+    assert flattened.sum() >= 16 and np.ptp(np.hypot(*x[flattened][:, ::2].T)) < 1e-4  # all around
+    conductance = []
+    for newton in (0.0, 1.0):
+        enclosure.find_flow(x, newton * flattened, AIR)
+        conductance.append(enclosure.conductance[enclosure.active[0], -1])
+    suction.close()
+    assert 0.0 < conductance[1] < 1e-3 * conductance[0]
 
 
 def pushed_and_pulled(seal):
