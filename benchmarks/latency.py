@@ -38,7 +38,7 @@ PRESS, CHANGE, END = 120, 240, 280
 PHASES = (0, 1, 7, 19)
 """Ticks after a low step begins at which the device moves."""
 HEAVIER = 1.001
-"""Factor of the soft body's weight. Its motion is the servo's own: a change of that alone is no news."""
+"""Factor of gravity, which the low loop reads. The bodies' motion is the servo's own: no news."""
 
 POSITION = slice(NAMES.index("px"), NAMES.index("px") + 3)
 SENT = slice(NAMES.index("sent_x"), NAMES.index("sent_x") + 3)
@@ -79,11 +79,11 @@ def _device_to_force(kind: str) -> Figures:
 
 
 def _through_low_loop(kind: str) -> int:
-    """Ticks from the low step that begins with the soft body changed to the first tick that differs."""
+    """Ticks from the low step that begins with all bodies heavier to the first tick that differs."""
 
     def load(run: LockStep) -> None:
         if run.tick == CHANGE:
-            run.scene.members[0].body.gravity *= HEAVIER
+            run.scene.numbers.gravity[:] *= HEAVIER
 
     path = _path(PRESSED)
     plain, loaded = _run(kind, FEEDBACKS[0], path), _run(kind, FEEDBACKS[0], path, load)

@@ -136,7 +136,7 @@ class Loop:
 class Scene:
     """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models.
 
-    An operator may change numbers, mu, hold.gains, live and the bodies' gravity between two low steps; the
+    An operator may change numbers, gravity among them, mu, hold.gains and live between two low steps; the
     next frame brings them to the servo.
     """
 
