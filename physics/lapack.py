@@ -18,7 +18,7 @@ from palpo.physics.kernels import kernel
 
 for _name, _room in (
     ("dgetrf", "lapack"), ("dgetrs", "lapack"), ("dpotrf", "lapack"), ("dpotrs", "lapack"), ("dtrsm", "blas"),
-    ("dgemm", "blas"),
+    ("dgemm", "blas"), ("sgemv", "blas"), ("strsv", "blas"),
 ):  # fmt: skip
     _address = get_cython_function_address(f"scipy.linalg.cython_{_room}", _name)
     llvmlite.binding.add_symbol(f"palpo_{_name}", _address)
@@ -30,6 +30,8 @@ _dpotrf = types.ExternalFunction("palpo_dpotrf", types.void(_P, _P, _P, _P, _P))
 _dpotrs = types.ExternalFunction("palpo_dpotrs", types.void(_P, _P, _P, _P, _P, _P, _P, _P))
 _dtrsm = types.ExternalFunction("palpo_dtrsm", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
 _dgemm = types.ExternalFunction("palpo_dgemm", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
+_sgemv = types.ExternalFunction("palpo_sgemv", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
+_strsv = types.ExternalFunction("palpo_strsv", types.void(_P, _P, _P, _P, _P, _P, _P, _P))
 
 _ROWS, _STRIDE, _ONE, _INFO, _LETTER = range(5)
 
@@ -129,6 +131,49 @@ def multiply_rows(rows, count, width, height, columns, words, factors, out):
     )  # fmt: skip
 
 
+@kernel
+def single_down(panel, width, height, words, factors, x, below):
+    """x (width,) = L_1^-1 x and below = L_2 x, with the columns (L_1, L_2) of a factor in single precision.
+
+    panel (height width,): in Fortran's order. below: height - width are written. words (7,) int32, factors
+    (3,): scratch.
+    """
+    _single_words(width, height, words, factors)
+    _solve_columns(panel, words[5:], words, x)
+    if height > width:
+        _sgemv(
+            words[5:].ctypes, words[3:].ctypes, words.ctypes, factors.ctypes, panel[width:].ctypes,
+            words[1:].ctypes, x.ctypes, words[2:].ctypes, factors[1:].ctypes, below.ctypes, words[2:].ctypes,
+        )  # fmt: skip
+
+
+@kernel
+def single_up(panel, width, height, words, factors, x, below):
+    """x (width,) = L_1^-T (x - L_2^T below), as `single_down`."""
+    _single_words(width, height, words, factors)
+    if height > width:
+        _sgemv(
+            words[6:].ctypes, words[3:].ctypes, words.ctypes, factors[2:].ctypes, panel[width:].ctypes,
+            words[1:].ctypes, below.ctypes, words[2:].ctypes, factors.ctypes, x.ctypes, words[2:].ctypes,
+        )  # fmt: skip
+    _solve_columns(panel, words[6:], words, x)
+
+
+@kernel
+def _single_words(width, height, words, factors):
+    words[0], words[1], words[2], words[3] = width, height, 1, height - width
+    words[4], words[5], words[6] = ord("L"), ord("N"), ord("T")
+    factors[0], factors[1], factors[2] = 1.0, 0.0, -1.0
+
+
+@kernel
+def _solve_columns(panel, transposed, words, x):
+    _strsv(
+        words[4:].ctypes, transposed.ctypes, words[5:].ctypes, words.ctypes, panel.ctypes, words[1:].ctypes,
+        x.ctypes, words[2:].ctypes,
+    )  # fmt: skip
+
+
 if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot call what the linker knows
 
     def _interpreted(factor, back):
@@ -151,3 +196,15 @@ if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot 
 
     lu_factor, lu_solve = _interpreted(scipy.linalg.lu_factor, scipy.linalg.lu_solve)
     cholesky, cholesky_solve = _interpreted(scipy.linalg.cho_factor, scipy.linalg.cho_solve)
+
+    def _down(panel, width, height, words, factors, x, below):
+        columns = panel[: width * height].reshape(width, height).T
+        x[:width] = scipy.linalg.solve_triangular(columns[:width], x[:width], lower=True)
+        below[: height - width] = columns[width:] @ x[:width]
+
+    def _up(panel, width, height, words, factors, x, below):
+        columns = panel[: width * height].reshape(width, height).T
+        left = x[:width] - columns[width:].T @ below[: height - width]
+        x[:width] = scipy.linalg.solve_triangular(columns[:width], left, trans="T", lower=True)
+
+    single_down, single_up = _down, _up

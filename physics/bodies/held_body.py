@@ -17,6 +17,9 @@ taken at the velocity v_0 of the step's start,
 so a kept factor changes a step by A^-1 (A' - A) of its *change* of velocity alone, and a steady motion not at
 all: elements may then turn further, as far as what it misses is as small a part of the motion. It is stable,
 as without that term, while no motion is more than twice as stiff as in the kept matrix.
+
+Of a *large* body the kept matrix is turned node by node with the body, A = R A_0 R^T (see
+palpo.physics.fem.single and node_turns): what counts is how far an element has turned against its nodes.
 """
 
 from collections.abc import Sequence
@@ -26,12 +29,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.corotational_body import CorotationalBody
+from palpo.physics.bodies.coupling import UNCOUPLED, couple, turned_coupling
 from palpo.physics.bodies.held_factor import HeldFactor, Orders
-from palpo.physics.bodies.rigid_handle import Handle, cross_matrix
+from palpo.physics.bodies.rigid_handle import Handle
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
 from palpo.physics.fem.material import Material
-from palpo.physics.kernels import kernel
+from palpo.physics.fem.node_turns import turn_nodes, turned_part
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
 
@@ -39,11 +43,6 @@ Floats = NDArray[np.float64]
 
 STEADIEST = 2.5
 """Most by which a steady motion lets elements turn further than `turn` before the factor is made anew."""
-
-
-def _transposed(a: NDArray) -> NDArray:
-    """(6, 3 k) of (k, 3, 6)."""
-    return a.reshape(-1, 6).T
 
 
 def _moment(levers: NDArray, forces: NDArray) -> NDArray[np.float64]:
@@ -97,8 +96,13 @@ class HeldBody(CorotationalBody):
         self.load = np.zeros((n, 3))
         self._force = np.zeros((n, 3))
         self._factor: HeldFactor | None = None
+        self.large = self._orders.large
+        self._turns = np.tile(np.eye(3), (n if self.large else 0, 1, 1))
+        self._coupled = self._coupled_then = UNCOUPLED
+        self._from: Floats | None = None
         self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
-        """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities."""
+        """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities; of a
+        large body what changes both from the motion `_from`, with which it begins."""
         self._steadiness = 1.0
         self.wear, self.age = 0.0, 0
         """How far elements have turned since the factor was made, over how far they may; and steps since."""
@@ -113,12 +117,9 @@ class HeldBody(CorotationalBody):
             self._near_quats = np.tile([1.0, 0.0, 0.0, 0.0], (near.size, 1))
             self._near_pattern = block_pattern(n, self._near.cells, np.zeros(0, dtype=np.int32))
             self._near_blocks = np.empty((self._near_pattern.rows.size, 9))
-            self._is_held = np.isin(np.arange(n), self.fixed)
             # free nodes beside held ones, the only ones that they pull at
             self._ring = np.setdiff1d(self._near.cells, self.fixed)
             self._ring_slots = self._pattern.slots[self._ring]
-            self._twist = np.zeros((n, 3, 6))
-            self._coupling = np.zeros((n, 3, 6))
 
     def linearise(self) -> None:
         """See CorotationalBody; with the links."""
@@ -132,16 +133,23 @@ class HeldBody(CorotationalBody):
 
     def begin(self, h: float) -> None:
         """Begin a step of h under the present loads."""
-        allowed = self.turn * self._steadiness
+        allowed = self.turn * (1.0 if self.large else self._steadiness)
         self.wear, self.age = 0.0, self.age + 1
         self.reused_factor(h, -1.0 if self.renews else allowed)
         self.wear, self.renews = (self.wear / allowed if allowed > 0.0 else 0.0), False
         self._force[:] = self.load
         self._force += self._weight
         self._elements.add_forces(self.x, self._quats, self._force)
-        self._add_what_the_factor_lacks(h)
+        alpha = h * self.material.alpha
+        if self.large:
+            self._from = self.moving()
+            self._elements.add_stiff(self._from, self._quats, -(self.material.beta + h), self._force)
+            stiffness = (self.material.beta + h) * self.link_stiffness
+            _add_link_forces(self._links, stiffness, self.node_velocities(), self._force)
+        else:
+            self._add_what_the_factor_lacks(h)
         self._right = h * self._force[self.free].ravel()
-        self._right += self.M @ self.v
+        self._right += (-alpha if self.large else 1.0) * (self.M @ self.v)
         handle = self.handle
         if handle is None:
             return
@@ -151,11 +159,15 @@ class HeldBody(CorotationalBody):
         held = self._force[self.fixed]
         wrench = np.concatenate([held.sum(axis=0), _moment(levers, held)]) + weight + handle.load
         self._impulse = mass @ handle.velocity + h * wrench
-        self._own = self._held_coupling + (1.0 + h * self.material.alpha) * mass
-        self._own += h * handle.damping + h * h * handle.stiffness
+        own = (1.0 + alpha) * mass + h * handle.damping + h * h * handle.stiffness
+        self._own = self._coupled.held + own
+        if self.large:
+            self._impulse -= own @ handle.velocity
         if handle.driven:
             self._imposed = handle.imposed_velocity(h)
-            self._right.reshape(-1, 3)[self._ring_slots] -= self._coupling[self._ring] @ self._imposed
+            if self.large:
+                self._imposed -= handle.velocity
+            self._right.reshape(-1, 3)[self._ring_slots] -= self._coupled.coupling[self._ring] @ self._imposed
         else:
             self._effective_inverse = np.linalg.inv(self.handle_mass)
 
@@ -167,10 +179,13 @@ class HeldBody(CorotationalBody):
         assert self._factor is not None
         right = [self._right, *(h * force[self.free].ravel() for force in forces)]
         y = self._factor.solve_few(np.array(right))
-        return self._freely(y[0]), [self._driven(a, f, h) for a, f in zip(y[1:], forces, strict=True)]
+        free = self._freely(y[0])
+        if self._from is not None:
+            free += self._from
+        return free, [self._driven(a, f, h) for a, f in zip(y[1:], forces, strict=True)]
 
     def _freely(self, y: Floats) -> Floats:
-        """The motion without contact, of A_ff y = the right side of the step begun."""
+        """The motion without contact, or its change, of A_ff y = the right side of the step begun."""
         if self.handle is None:
             return self._spread(y, None)
         if self.handle.driven:
@@ -210,16 +225,32 @@ class HeldBody(CorotationalBody):
         if self.handle.driven:
             return self._spread(y, np.zeros(6))
         carried = self.carried
-        w = self._effective_inverse @ (h * _transposed(carried) @ force.ravel())
+        w = self._effective_inverse @ (h * carried.reshape(-1, 6).T @ force.ravel())
         return self._spread(y + carried[self.free].reshape(-1, 6) @ w, w)
 
     def compliance(self, count: int, h: float) -> NDArray[np.float64]:
         """h^2 A^-1 [m/N] of at least `count` nodes, those at the end of `last`, shape (3 c, 3 c)."""
         assert self._factor is not None
+        if self.large:
+            return self.compliance_at(np.arange(self.last.size - count, self.last.size), h)
         compliance = self._factor.compliance(h * h, count)
+        return self._with_handle(compliance, self.last[self.last.size - len(compliance) // 3 :], h)
+
+    def compliance_at(self, places: NDArray[np.int64], h: float) -> NDArray[np.float64]:
+        """h^2 A^-1 [m/N] of a large body's nodes at these places (k,) of `last`, ascending: (3 k, 3 k)."""
+        assert self._factor is not None
+        out = np.empty((3 * places.size, 3 * places.size))
+        if places.size:
+            whole = self._factor.compliance(h * h, int(self.last.size - places[0]))
+            first = self.last.size - len(whole) // 3
+            turned_part(whole, places - first, self._turns[self.last[places]], out)
+        return self._with_handle(out, self.last[places], h)
+
+    def _with_handle(self, compliance: Floats, nodes: NDArray[np.int32], h: float) -> Floats:
+        """With what these nodes (k,) yield since a free handle does."""
         if self.handle is None or self.handle.driven:
             return compliance
-        carried = self.carried[self.last[self.last.size - len(compliance) // 3 :]].reshape(-1, 6)
+        carried = self.carried[nodes].reshape(-1, 6)
         return compliance + (h * h) * (carried @ self._effective_inverse @ carried.T)
 
     @property
@@ -227,8 +258,8 @@ class HeldBody(CorotationalBody):
         """Velocity of each node per velocity of the handle, all else at rest, shape (n, 3, 6)."""
         if self._carried is None:
             assert self._factor is not None
-            self._carried = self._twist.copy()
-            coupling = np.ascontiguousarray(self._coupling[self.free].reshape(-1, 6))
+            self._carried = self._coupled.twist.copy()
+            coupling = np.ascontiguousarray(self._coupled.coupling[self.free].reshape(-1, 6))
             self._carried[self.free] = -self._factor.solve_many(coupling).reshape(-1, 3, 6)
         return self._carried
 
@@ -266,50 +297,60 @@ class HeldBody(CorotationalBody):
 
         Call it before `finish`. On a free handle it is zero, to rounding.
         """
+        if self._from is not None:
+            velocities = velocities - self._from
         w = self._handle_velocity(velocities)
         return (self._pull(velocities[self._ring]) + self._own @ w - self._impulse) / h
 
     def _pull(self, motion: NDArray) -> NDArray[np.float64]:
         """G^T v (6, ...) of the velocities (k, 3, ...) of the nodes beside held ones."""
-        return _transposed(self._coupling[self._ring]) @ motion.reshape(3 * len(motion), *motion.shape[2:])
+        coupling = self._coupled.coupling[self._ring].reshape(-1, 6)
+        return coupling.T @ motion.reshape(3 * len(motion), *motion.shape[2:])
 
     def _handle_velocity(self, velocities: NDArray[np.float64]) -> NDArray[np.float64]:
         """w (6,) of the velocities (n, 3), of which the held nodes' are T w."""
-        return self._untwist @ velocities[self.fixed].ravel()
+        return self._coupled.untwist @ velocities[self.fixed].ravel()
 
     def _spread(self, y: NDArray, w: NDArray | None) -> NDArray[np.float64]:
         out = np.empty_like(self.x)
         out[self.free] = y.reshape(-1, 3)
         if w is not None:
-            out[self.fixed] = self._twist[self.fixed] @ w
+            out[self.fixed] = self._coupled.twist[self.fixed] @ w
         return out
 
     def _make_factor(self) -> HeldFactor:  # type: ignore[override]  # it has the methods that steps ask for
         return HeldFactor(self._orders)
 
     def turned(self, h: float) -> float:
-        """See CorotationalBody."""
+        """See CorotationalBody; of a large body against its nodes, with which the factor is turned."""
         self.wear = super().turned(h)
+        if self.large:
+            self.wear = turn_nodes(
+                self._elements.cells, self._elements.shares, self._quats, self._factored_at[h], self._turns
+            )
+            self._turn_factor()
         return self.wear
+
+    def _turn_factor(self) -> None:
+        """Turn the factor and the coupling as the nodes and the handle have turned."""
+        assert self._factor is not None and self._factor.turns is not None
+        self._factor.turns[:] = self._turns[self.free]
+        if self.handle is not None:
+            self._carried = None
+            since = self.handle.rotation() @ self._rotation_then.T
+            self._coupled = turned_coupling(self._coupled_then, self._ring, self.fixed, self._turns, since)
 
     def factor(self, h: float) -> HeldFactor:  # type: ignore[override]
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
         self._factor = cast(HeldFactor, super().factor(h))
         self.wear, self.age, self._carried = 0.0, 0, None
+        self._turns[:] = np.eye(3)
         if self.handle is not None:
-            levers = self.x[self.fixed] - self.handle.position
-            self._twist[self.fixed, :, :3] = np.eye(3)
-            for k, node in enumerate(self.fixed):
-                self._twist[node, :, 3:] = -cross_matrix(levers[k])
-            self._untwist = np.linalg.pinv(self._twist[self.fixed].reshape(-1, 6))
             self._near.assemble(self.x, self._near_quats, self._near_pattern.pair_block, self._near_blocks)
-            self._coupling[:] = 0.0
-            _add_coupling(
-                self._near_pattern.rows, self._near_pattern.cols, self._near_blocks, self._is_held,
-                h * (self.material.beta + h), self._twist, self._coupling,
-            )  # fmt: skip
-            held = self._twist[self.fixed], self._coupling[self.fixed]
-            self._held_coupling = _transposed(held[0]) @ held[1].reshape(-1, 6)
+            self._coupled = self._coupled_then = couple(
+                self.handle, self.x, self._near_pattern, h * (self.material.beta + h) * self._near_blocks
+            )
+            self._rotation_then = self.handle.rotation()
         return self._factor
 
 
@@ -325,16 +366,8 @@ def _add_links(
                 blocks[np.searchsorted(key, int(a) * n + int(b))] += sign * k
 
 
-@kernel
-def _add_coupling(rows, cols, blocks, held, scale, twist, out):
-    """out (n, 3, 6) += scale K_.h T from lower blocks (b, 9) of K and T, `twist` (n, 3, 6)."""
-    for k in range(rows.size):
-        i, j = rows[k], cols[k]
-        for a in range(3):
-            for b in range(3):
-                value = scale * blocks[k, 3 * a + b]
-                for c in range(6):
-                    if held[j]:
-                        out[i, a, c] += value * twist[j, b, c]
-                    if i != j and held[i]:
-                        out[j, b, c] += value * twist[i, a, c]
+def _add_link_forces(links: NDArray, stiffness: Floats, v: Floats, force: Floats) -> None:
+    """force (n, 3) -= K v of the `stiffness` (k, 3, 3) between nodes `links` (k, 2)."""
+    pull = np.einsum("kij,kj->ki", stiffness, v[links[:, 0]] - v[links[:, 1]])
+    np.subtract.at(force, links[:, 0], pull)
+    np.add.at(force, links[:, 1], pull)

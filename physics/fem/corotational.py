@@ -133,6 +133,17 @@ def add_turned_stiffness(v, tets, g, volumes, lam, mu, quats, since, scale, forc
 
 
 @kernel
+def add_warped_product(v, tets, g, volumes, lam, mu, quats, scale, force):
+    """force += scale K v, K the sum of R K0 R^T at rotations quats (m, 4); v (n_nodes, 3): any field."""
+    for e in range(tets.shape[0]):
+        now = matrix_of(quats[e, 0], quats[e, 1], quats[e, 2], quats[e, 3])
+        grown = deformation(v, tets, g, e)
+        p = _turned_stress(_stretch(grown, now), now, lam, mu, scale * volumes[e])
+        for i in range(3):
+            _add_line(force, tets, g, e, i, p[3 * i], p[3 * i + 1], p[3 * i + 2])
+
+
+@kernel
 def elastic_energy(x, tets, g, volumes, lam, mu, quats):
     """Sum over elements of V (mu eps:eps + lam/2 tr(eps)^2) [J]; refreshes quats."""
     energy, a = 0.0, np.empty(ROWS * LANES)

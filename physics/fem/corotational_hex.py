@@ -158,6 +158,26 @@ def add_turned_hexahedral_stiffness(v, cells, k0, quats, since, scale, force):
 
 
 @kernel
+def add_hexahedral_product(v, cells, k0, quats, scale, force):
+    """As `palpo.physics.fem.corotational.add_warped_product`, of hexahedra."""
+    r, u, own = np.empty((3, 3)), np.empty(FREEDOMS), np.empty(FREEDOMS)
+    for e in range(cells.shape[0]):
+        quat_to_matrix(quats[e], r)
+        for a in range(CORNERS):
+            x, y, z = v[cells[e, a], 0], v[cells[e, a], 1], v[cells[e, a], 2]
+            for i in range(3):
+                u[3 * a + i] = r[0, i] * x + r[1, i] * y + r[2, i] * z
+        own[:] = 0.0
+        for j in range(FREEDOMS):
+            for i in range(FREEDOMS):
+                own[i] += k0[e, j, i] * u[j]
+        for a in range(CORNERS):
+            for i in range(3):
+                f = r[i, 0] * own[3 * a] + r[i, 1] * own[3 * a + 1] + r[i, 2] * own[3 * a + 2]
+                force[cells[e, a], i] += scale * f
+
+
+@kernel
 def assemble_hexahedral_stiffness(x, cells, gradients, k0, quats, pair_block, blocks):
     """Lower blocks of the sum of R K0 R^T [N/m], shape (n_blocks, 9); refreshes quats.
 

@@ -9,12 +9,14 @@ from palpo.physics.fem import hex8, tet4
 from palpo.physics.fem.corotational import (
     add_internal_forces,
     add_turned_stiffness,
+    add_warped_product,
     assemble_warped_stiffness,
     elastic_energy,
     largest_turn,
 )
 from palpo.physics.fem.corotational_hex import (
     add_hexahedral_forces,
+    add_hexahedral_product,
     add_turned_hexahedral_stiffness,
     assemble_hexahedral_stiffness,
     hexahedral_energy,
@@ -51,6 +53,10 @@ class Elements(Protocol):
 
     def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
         """force (n, 3) += scale (K - K_0) v of a field v (n, 3), K and K_0 at rotations quats and `since`."""
+        ...
+
+    def add_stiff(self, v: Floats, quats: Floats, scale: float, force: Floats) -> None:
+        """force (n, 3) += scale K v of a field v (n, 3), K at rotations quats."""
         ...
 
     def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
@@ -97,6 +103,10 @@ class Tetrahedra:
         add_turned_stiffness(
             v, self.cells, self.gradients, self.volumes, *self.lame, quats, since, scale, force
         )
+
+    def add_stiff(self, v: Floats, quats: Floats, scale: float, force: Floats) -> None:
+        """See Elements."""
+        add_warped_product(v, self.cells, self.gradients, self.volumes, *self.lame, quats, scale, force)
 
     def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
         """See Elements."""
@@ -145,6 +155,10 @@ class Hexahedra:
     def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
         """See Elements."""
         add_turned_hexahedral_stiffness(v, self.cells, self.k0, quats, since, scale, force)
+
+    def add_stiff(self, v: Floats, quats: Floats, scale: float, force: Floats) -> None:
+        """See Elements."""
+        add_hexahedral_product(v, self.cells, self.k0, quats, scale, force)
 
     def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
         """See Elements."""

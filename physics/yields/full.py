@@ -194,14 +194,24 @@ class FullSoft:
         """See FullOrder."""
         least = _yielding(self.part.handle, self.place, self._slots, self._weights)
         last = self.body.last.size
+        if self.body.large:
+            self._compliance = self.body.compliance_at(self._used(), h)
+            return
         needed = least < last
         self._compliance = self.body.compliance(last - least, h) if needed else np.zeros((0, 0))
+
+    def _used(self) -> NDArray[np.int64]:
+        """Places that the points need, ascending; they have the numbers among these from now on."""
+        slots, held = self._slots[: self.part.count], self._weights[: self.part.count] != 0.0
+        used = np.unique(slots[held])
+        slots[held] = np.searchsorted(used, slots[held])
+        return used.astype(np.int64)
 
     def add_yields(self, w: Array, span: NDArray[np.int64]) -> None:
         """See FullOrder; all of its contacts."""
         count, part = self.part.count, self.part.batch
         if self._compliance.size:
-            skipped = np.int32(self.body.last.size - len(self._compliance) // 3)
+            skipped = np.int32(0 if self.body.large else self.body.last.size - len(self._compliance) // 3)
             slots = np.maximum(self._slots[:count] - skipped, 0)
             add_lower_delassus(
                 self._compliance, count, part.block, slots, self._weights, part.axes, self._scratch, w

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.bodies import held_factor
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
@@ -126,3 +127,69 @@ def test_a_steady_motion_keeps_its_factor_further_and_what_swings_or_starts_does
     steady = [kept(True) for _ in range(12)]
     freely = [kept(False) for _ in range(12)]
     assert sum(freely) < sum(steady) < 12
+
+
+@CELLS
+@pytest.mark.parametrize("free", [False, True], ids=["driven", "free handle"])
+def test_the_factor_of_a_large_body_is_exact_however_far_all_of_it_turns(cells, free, monkeypatch):
+    """Elements, nodes and handle turn by one rotation, with which the kept matrix turns."""
+    monkeypatch.setattr(held_factor, "LARGE", 0)
+    turn = Rotation.from_rotvec([0.7, -0.4, 1.1])
+    found = []
+    for kept in (NEVER, 0.0):
+        body = bar(cells, 0.1, turn=kept)
+        handle = body.handle
+        assert handle is not None and body.large
+        body.keep_factors(())
+        body.free_motion(H)
+        at = np.roll(turn.as_quat(), 1)
+        body.x = turn.apply(body.x - handle.position) + handle.position
+        handle.orientation = at
+        handle.velocity = np.array([0.01, 0.0, 0.02, 0.3, 0.1, -0.2])
+        body.v = 0.05 * np.random.default_rng(2).standard_normal(body.n_dof)
+        if free:
+            handle.release()
+        else:
+            later = Rotation.from_rotvec(0.01 * np.ones(3)) * turn
+            handle.drive(handle.position + 1e-4, np.roll(later.as_quat(), 1))
+        body.load[:] = 0.01 * np.random.default_rng(1).standard_normal(body.load.shape)
+        motion = body.free_motion(H)
+        found.append((
+            motion, body.respond(body.load, H), body.compliance(4, H), body.holding_wrench(motion, H)
+        ))  # fmt: skip
+        assert (body.age > 0) == (kept > 0.0), "or one of them has the other's factor"
+    size = np.abs(found[1][3]).max() + 1.0
+    for one, other in zip(found[0][:3], found[1][:3], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=2e-5 * np.abs(other).max())
+    np.testing.assert_allclose(found[0][3], found[1][3], rtol=0.0, atol=2e-5 * size)
+
+
+@CELLS
+def test_a_product_with_the_stiffness_is_that_of_the_assembled_matrix(cells):
+    body = bar(cells, 0.4)
+    body.linearise()
+    v, out = np.zeros_like(body.x), np.zeros_like(body.x)
+    v[body.free] = np.random.default_rng(0).standard_normal((body.free.size, 3))
+    body._elements.add_stiff(v, body._quats, -2.0, out)
+    wanted = -2.0 * (body.K @ v[body.free].ravel())
+    np.testing.assert_allclose(out[body.free].ravel(), wanted, atol=1e-12 * np.abs(wanted).max())
+
+
+def test_of_a_body_that_bends_elements_turn_against_their_nodes_by_as_much_as_they_are_long(monkeypatch):
+    """Bent to an arc of one radian, by half of what one turns against the next."""
+    monkeypatch.setattr(held_factor, "LARGE", 0)
+    found = []
+    for n in (8, 16):
+        mesh = generate.hex_block((0.08, 0.01, 0.01), (n, 1, 1))
+        body = HeldBody("bar", mesh, SOFT, np.arange(4), turn=NEVER)
+        assert body.handle is not None
+        body.handle.drive(body.handle.position)
+        body.free_motion(H)
+        x, radius = mesh.nodes - mesh.nodes.min(axis=0), 0.08
+        angle = x[:, 0] / radius
+        body.x = np.column_stack([
+            (radius - x[:, 1]) * np.sin(angle), radius - (radius - x[:, 1]) * np.cos(angle), x[:, 2]
+        ])  # fmt: skip
+        found.append(body.turned(H))
+    assert found[0] == pytest.approx(0.5 / 8, rel=0.05)
+    assert found[1] == pytest.approx(0.5 / 16, rel=0.05)

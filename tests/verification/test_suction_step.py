@@ -91,7 +91,8 @@ def test_a_large_body_that_solves_with_a_factor_of_its_own_moves_and_yields_as_o
             body.finish(motion + body.respond(body.load, H), H)
         found.append((body.x, motion, few, many))
     for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(other).max())
+        # of single precision
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-4 * np.abs(other).max())
 
 
 def test_cups_of_one_mesh_share_the_patterns_of_their_factors_wherever_they_stand():
