@@ -25,8 +25,9 @@ class Coupled(NamedTuple):
     held: Floats
 
 
-UNCOUPLED = Coupled(np.zeros((0, 3, 6)), np.zeros((6, 0)), np.zeros((0, 3, 6)), np.zeros((6, 6)))
-"""Of a body without a handle."""
+def uncoupled() -> Coupled:
+    """Of a body without a handle."""
+    return Coupled(np.zeros((0, 3, 6)), np.zeros((6, 0)), np.zeros((0, 3, 6)), np.zeros((6, 6)))
 
 
 def couple(handle: Handle, x: Floats, near: BlockPattern, blocks: Floats) -> Coupled:

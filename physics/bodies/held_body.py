@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.corotational_body import CorotationalBody
-from palpo.physics.bodies.coupling import UNCOUPLED, couple, turned_coupling
+from palpo.physics.bodies.coupling import couple, turned_coupling, uncoupled
 from palpo.physics.bodies.held_factor import HeldFactor, Orders
 from palpo.physics.bodies.rigid_handle import Handle
 from palpo.physics.errors import InputError
@@ -98,7 +98,7 @@ class HeldBody(CorotationalBody):
         self._factor: HeldFactor | None = None
         self.large = self._orders.large
         self._turns = np.tile(np.eye(3), (n if self.large else 0, 1, 1))
-        self._coupled = self._coupled_then = UNCOUPLED
+        self._coupled = self._coupled_then = uncoupled()
         self._from: Floats | None = None
         self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
         """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities; of a
