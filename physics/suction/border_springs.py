@@ -123,14 +123,20 @@ class BorderSprings:
         return self._half @ self._weighed(growth)
 
 
-def joined_blocks(span: NDArray[np.int64], partner: Side, springs: BorderSprings, own: Array) -> CupBlocks:
+def joined_blocks(
+    span: NDArray[np.int64],
+    partner: Side,
+    springs: BorderSprings,
+    own: Array,
+    single: NDArray[np.float32] | None = None,
+) -> CupBlocks:
     """What joins the blocks of W of several cups, whose rows begin at `span`, by their partner.
 
     A rigid one by its six motions and by the springs between borders, one that is fixed not at all. own: see
-    `BorderSprings.between_blocks`.
+    `BorderSprings.between_blocks`; single: see `make_blocks`.
     """
     n = 3 * int(span[-1])
     if not isinstance(partner, RigidSide):
-        return make_blocks(span, np.zeros((n, 6)))
+        return make_blocks(span, np.zeros((n, 6)), None, single)
     between = springs.between_blocks(own, partner.half[-len(own) :]) if len(own) else None
-    return make_blocks(span, partner.half[:n], between)
+    return make_blocks(span, partner.half[:n], between, single)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.solvers.anderson import sweep
 from palpo.physics.contact.solvers.block import add_row
+from palpo.physics.contact.solvers.products import dot
 from palpo.physics.kernels import inlined, kernel
 
 
@@ -40,6 +41,11 @@ class CupBlocks(NamedTuple):
     """(b, 6 + m) M F^T r that the u of each block has in it."""
     moved: NDArray[np.float64]
     """(6 + m,) M F^T r of all."""
+    single: NDArray[np.float32]
+    """The blocks of W in single precision, one after the other in one piece: half of what a sweep reads. None
+    where it is to read W. What sweeps so find is judged by W, and where it is not yet right they go on."""
+    place: NDArray[np.int64]
+    """(b + 1,) where each begins in it."""
 
 
 class Springs(NamedTuple):
@@ -51,10 +57,33 @@ class Springs(NamedTuple):
     weight: NDArray[np.float64]
 
 
+def places_of(span: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(b + 1,) where each block of these contacts begins, one after the other in one piece."""
+    return np.concatenate([[0], np.cumsum(9 * np.diff(span) ** 2)]).astype(np.int64)
+
+
+@kernel
+def pack(w, span, out):
+    """out (9 m^2,) = the block of w of the contacts from span[0] to span[1], m of them."""
+    first, past, at = 3 * span[0], 3 * span[1], 0
+    for i in range(first, past):
+        row = w[i, first:past]
+        line = out[at : at + row.shape[0]]
+        for j in range(row.shape[0]):
+            line[j] = row[j]
+        at += row.shape[0]
+
+
 def make_blocks(
-    span: NDArray[np.int64], half: NDArray[np.float64], springs: Springs | None = None
+    span: NDArray[np.int64],
+    half: NDArray[np.float64],
+    springs: Springs | None = None,
+    single: NDArray[np.float32] | None = None,
 ) -> CupBlocks:
-    """Of spans, Y (N, 6) and the springs on borders, if there are some."""
+    """Of spans, Y (N, 6) and the springs on borders, if there are some.
+
+    single: what `pack` has made of each block, at `places_of` them.
+    """
     count = len(span) - 1
     column, middle = np.tile(np.arange(6), (count, 1)), np.eye(6)
     if springs is not None:
@@ -79,6 +108,8 @@ def make_blocks(
         np.ascontiguousarray(middle),
         np.zeros((count, n)),
         np.zeros(n),
+        np.zeros(0, np.float32) if single is None else single,
+        places_of(span),
     )
 
 
@@ -114,22 +145,29 @@ def sweep_cups(w, mu, x, u, step, before, blocks):
     span, half = blocks.span, blocks.half
     first, last = 3 * mu.shape[0], u.shape[0]
     move, size = 0.0, 0.0
-    given = np.empty(half.shape[1])
+    given, change = np.empty(half.shape[1]), np.empty(first)
     for c in range(span.shape[0] - 1):
         lo, hi = span[c], span[c + 1]
         if lo == hi:
             continue
         _catch_up(u, blocks, c)
         start, end = 3 * lo, 3 * hi
-        moved, force = sweep(w, mu[lo:hi], x, u[start:end], start, step[lo:hi], before[start:end])
+        now, then, ahead = x[start:end], before[start:end], u[start:end]
+        if blocks.single.shape[0] > 0:
+            own = blocks.single[blocks.place[c] : blocks.place[c + 1]].reshape(end - start, end - start)
+            moved, force = sweep(own, mu[lo:hi], now, ahead, 0, step[lo:hi], then)
+        else:
+            moved, force = sweep(w, mu[lo:hi], x, ahead, start, step[lo:hi], then)
         move += moved
         size += force
         given[:] = 0.0
-        for i in range(start, end):
-            d = x[i] - before[i]
-            if d != 0.0:
-                add_row(given, half[i], d)
-                add_row(u[first:last], w[i, first:last], d)
+        d = change[: end - start]
+        for i in range(end - start):
+            d[i] = now[i] - then[i]
+            if d[i] != 0.0:
+                add_row(given, half[start + i], d[i])
+        for i in range(first, last):
+            u[i] += dot(w[i, start:end], d)
         _hand_on(given, blocks, c)
         blocks.seen[c] = blocks.moved
     for c in range(span.shape[0] - 1):

@@ -123,7 +123,7 @@ def _measure(e, now, target, x, x_b, odometer, roughness):
         if e.links.origin[i] == BORN_SEALED:
             e.room[i] = roughness * area_of_wall(cavities, i)
     find_pockets(pockets, e.flood.cavity, now.region)
-    air = (e.label, e.gaps.distance, limits, roughness)
+    air = (e.label, (e.gaps.distance, e.gaps.triangle), limits, roughness)
     for i in range(e.volume.size):
         if pockets.has[i]:
             e.volume[i] += add_pockets(

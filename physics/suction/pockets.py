@@ -86,10 +86,10 @@ def find_pockets(pockets, cavity, region):
 def add_pockets(pockets, i, surface, target, x, x_b, odometer, air, gradient, partner_gradient):
     """Volume [m3] of a cavity's pockets at x (n, 3) [m], in the axes of the other surface at x_b (m, 3).
 
-    odometer: of the other surface [m]. air: label and distance (n,) of the vertices, the three distances and
+    odometer: of the other surface [m]. air: label (n,) and gaps of the vertices, the three distances and
     the depth of the valleys of both surfaces [m]. gradient (n, 3), partner_gradient (m, 3) [m2]: added to.
     """
-    label, distance, limits, roughness = air
+    label, (distance, nearest), limits, roughness = air
     patch, gaps = pockets.patch, pockets.gaps
     for v in range(label.size):
         d = distance[v]
@@ -108,7 +108,8 @@ def add_pockets(pockets, i, surface, target, x, x_b, odometer, air, gradient, pa
     pockets.extent[i, 0] = wall_area(patch, pockets.points)
     pockets.extent[i, 1] = border_length(patch, pockets.points)
     for p in range(k):
-        gaps.triangle[p] = -1  # other points than in the last step: no triangle is a hint
+        # other points than in the last step: what is nearest to a vertex beside one is near
+        gaps.triangle[p] = nearest[patch.parents[p, 0]]
         gaps.asked[p] = p
     measure(target, x_b, pockets.points, gaps.asked[:k], odometer, gaps)
     for p in range(k):

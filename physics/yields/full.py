@@ -8,7 +8,7 @@ They answer the engine's stages (palpo.physics.engine.contract) as methods, on t
     FREE, MOVED  displacement              how far the rows' points go in a motion
     DELASSUS     find_yields, add_yields,  how they yield
                  add_lines
-    PUSH         push, respond             the change of motion by the rows' forces
+    PUSH         push, answer              the change of motion by the rows' forces
     END          finish                    the step is made
 
 A *motion* is what a body moves by: velocities of the nodes (n, 3) [m/s] of a soft one, (6,) of a rigid one;
@@ -127,8 +127,8 @@ class FullOrder(Protocol):
         """H^T x of the part solved and all fields, x (3 m + f,)."""
         ...
 
-    def respond(self, force: Motion, h: float) -> Motion:
-        """h A^-1 f: the change of motion by a force."""
+    def answer(self, x: Array, h: float) -> Motion:
+        """The change of motion h A^-1 H^T x."""
         ...
 
     def finish(self, motion: Motion, h: float) -> None:
@@ -224,15 +224,23 @@ class FullSoft:
 
     def push(self, x: Array) -> Motion:
         """See FullOrder."""
-        out = np.zeros_like(self.body.x)
-        _add_forces(self.part.handle, x, out)
+        out = self._bearing(x)
         if len(self._rows):
             out += (x[3 * self.part.blocks + self._rows] @ self._fields).reshape(out.shape)
         return out
 
-    def respond(self, force: Motion, h: float) -> Motion:
-        """See FullOrder."""
-        return self.body.respond(force, h)
+    def _bearing(self, x: Array) -> Motion:
+        """H^T x of the contacts alone."""
+        out = np.zeros_like(self.body.x)
+        _add_forces(self.part.handle, x, out)
+        return out
+
+    def answer(self, x: Array, h: float) -> Motion:
+        """See FullOrder; to fields it is known, and forces at the end of the factor pass by the rest."""
+        out = self.body.respond(self._bearing(x), h)
+        for force, way in zip(x[3 * self.part.blocks + self._rows], self._ways, strict=True):
+            out += (force / h) * way
+        return out
 
     def finish(self, motion: Motion, h: float) -> None:
         """See FullOrder."""
@@ -336,9 +344,9 @@ class FullRigid:
         """See FullOrder."""
         return self._rows.T @ x
 
-    def respond(self, force: Motion, h: float) -> Motion:
+    def answer(self, x: Array, h: float) -> Motion:
         """See FullOrder."""
-        return self.body.correction_velocity(self._factor, h, force)
+        return self.body.correction_velocity(self._factor, h, self.push(x))
 
     def finish(self, motion: Motion, h: float) -> None:
         """See FullOrder."""

@@ -63,7 +63,7 @@ class FullFixed:
         """It takes none."""
         return np.zeros(0)
 
-    def respond(self, force: Motion, h: float) -> Motion:
+    def answer(self, x: Array, h: float) -> Motion:
         """It does not."""
         return np.zeros(0)
 

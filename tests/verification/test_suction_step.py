@@ -520,3 +520,18 @@ def test_what_cannot_start_is_refused_in_a_sentence():
         system.step()
     with pytest.raises(InputError, match="starts 3 mm inside its partner"):
         on_plane(small_cup(above=-3e-3)).step()
+
+
+def test_what_a_solution_changes_is_the_response_to_all_of_its_forces():
+    suction = on_plane(small_cup(), stop=TIGHT)
+    Record(suction).run(press_and_lift(1.2e-3, 0.1, 0.05), 0.3)
+    suction.move_freely()
+    suction.detect()
+    _, b = suction.assemble()
+    springs = len(suction.rows.springs.fields)
+    assert len(b) > 3 * len(suction.solved) and springs, "or the test shows nothing"
+    x = np.random.default_rng(7).standard_normal(len(b) + springs)
+    cup = suction.cups[0]
+    expected = cup.body.respond(cup.push(x), H)
+    # two sums of solves with one factor
+    np.testing.assert_allclose(cup.answer(x, H), expected, atol=1e-11 * np.abs(expected).max())

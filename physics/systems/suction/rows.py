@@ -23,12 +23,13 @@ from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
 from palpo.physics.suction.contact_search import ContactSearch, Each
 from palpo.physics.suction.contacts import (
     add_pressing,
+    carry_on,
     forces_in_frames,
     keep_forces,
     recall_all,
     remember_all,
 )
-from palpo.physics.suction.cup_blocks import CupBlocks, whole
+from palpo.physics.suction.cup_blocks import CupBlocks, pack, places_of, whole
 from palpo.physics.suction.found_cavities import Field
 from palpo.physics.suction.sides import Side, SoftSide
 from palpo.physics.yields.full import Motion
@@ -61,6 +62,7 @@ class StepRows:
         self._memory = Handle(make_memory(capacity))
         self._every, self.inside = np.arange(capacity), np.zeros(capacity, np.bool_)
         self._room = np.zeros((3 * capacity + cavities) ** 2)
+        self._single = np.empty(0, np.float32)
         self.fields: list[Field] = []
         self.springs = BorderSprings((), np.zeros(0))
         self.count = 0
@@ -100,6 +102,7 @@ class StepRows:
         motions = self._each(take, len(self._sides))
         self._partner.displacement(self._partner.points, motions[-1], h, out)
         recall_all(self._memory, self._found, UPRIGHT, h)
+        carry_on(self._memory, self._found)
         out[: 3 * n : 3] += np.maximum(self._contacts.gap[:n], -PARTING * h)
         out[3 * n : 3 * n + k] += volume
         self.b_all = out
@@ -189,9 +192,21 @@ class StepRows:
             self._partner.add_yields(w, part)
             self.springs.take_out_of(w, 3 * part)
             fill_upper(w, 3 * part)
+            if blocks > 1:
+                pack(w, part, single[place[i] : place[i + 1]])
 
+        place = places_of(span)
+        single = self._packed(int(place[-1]) if blocks > 1 else 0)
         self._each(mutual, blocks)
-        self.blocks = joined_blocks(span, self._partner, self.springs, alone) if blocks > 1 and n else None
+        self.blocks = None
+        if blocks > 1 and n:
+            self.blocks = joined_blocks(span, self._partner, self.springs, alone, single)
+
+    def _packed(self, size: int) -> NDArray[np.float32]:
+        """Room for so many entries of blocks in single precision, which the next ones share."""
+        if size > self._single.size:
+            self._single = np.empty(size, np.float32)
+        return self._single[:size]
 
     def spans(self) -> NDArray[np.int64]:
         """Where the contacts of each cup begin, and of the ground: blocks that only a partner's motions join.
@@ -208,7 +223,10 @@ class StepRows:
         return (self.w if self.blocks is None else whole(self.w, self.blocks)), self.b
 
     def remembered(self) -> Array:
-        """Forces (3 m,) [N] of the last solution on the contacts solved for, 0 on those that are new."""
+        """Forces (3 m,) [N] to start from on the contacts solved for, 0 on those that are new.
+
+        Those of the step's last solution; before there is one what the last steps lead to.
+        """
         r = np.zeros(3 * len(self.solved))
         forces_in_frames(self._found, self.solved, r)
         return r
@@ -224,7 +242,7 @@ class StepRows:
     def push(self, x: Array, h: float) -> list[Motion]:
         """The motions of the sides by a solution x (3 m + k,) [N], [Pa]."""
         pushed = np.concatenate([x, self.springs.forces(x)])
-        return self._each(lambda i: self._sides[i].respond(self._sides[i].push(pushed), h), len(self._sides))
+        return self._each(lambda i: self._sides[i].answer(pushed, h), len(self._sides))
 
     def pressing(self, r: Array, cup: int) -> Array:
         """How hard each node of a cup presses on the partner (n,) [N] under forces r (3 m,) [N]."""
