@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.rigid_handle import Handle, cross_matrix
+from palpo.physics.bodies.rigid_handle import Handle
 from palpo.physics.fem.assembly import BlockPattern
 from palpo.physics.kernels import kernel
 
@@ -32,15 +32,14 @@ def uncoupled() -> Coupled:
 
 def couple(handle: Handle, x: Floats, near: BlockPattern, blocks: Floats) -> Coupled:
     """At positions x (n, 3) [m], with the lower blocks (b, 9) of s K of the elements at held nodes."""
-    levers = x[handle.nodes] - handle.position
     twist, coupling = np.zeros((2, *x.shape, 6))
-    twist[handle.nodes, :, :3] = np.eye(3)
-    for k, node in enumerate(handle.nodes):
-        twist[node, :, 3:] = -cross_matrix(levers[k])
-    is_held = np.isin(np.arange(len(x)), handle.nodes)
+    is_held = np.zeros(len(x), np.bool_)
+    is_held[handle.nodes] = True
+    _set_twist(handle.nodes, x, handle.position, twist)
     _add_coupling(near.rows, near.cols, blocks, is_held, twist, coupling)
     own = twist[handle.nodes].reshape(-1, 6)
-    return Coupled(twist, np.linalg.pinv(own), coupling, own.T @ coupling[handle.nodes].reshape(-1, 6))
+    untwist = np.linalg.pinv(own.T @ own, hermitian=True) @ own.T
+    return Coupled(twist, untwist, coupling, own.T @ coupling[handle.nodes].reshape(-1, 6))
 
 
 def turned_coupling(then: Coupled, ring: NDArray, held: NDArray, turns: Floats, turn: Floats) -> Coupled:
@@ -53,6 +52,16 @@ def turned_coupling(then: Coupled, ring: NDArray, held: NDArray, turns: Floats, 
     coupling[ring] = turns[ring] @ then.coupling[ring] @ both.T
     untwist = ((both @ then.untwist).reshape(6, -1, 3) @ turn.T).reshape(6, -1)
     return Coupled(twist, untwist, coupling, both @ then.held @ both.T)
+
+
+@kernel
+def _set_twist(held, x, position, out):
+    """out (n, 3, 6) = T of the held nodes at x (n, 3) about `position`."""
+    for node in held:
+        a, b, c = x[node, 0] - position[0], x[node, 1] - position[1], x[node, 2] - position[2]
+        t = out[node]
+        t[0, 0] = t[1, 1] = t[2, 2] = 1.0
+        t[0, 4], t[0, 5], t[1, 3], t[1, 5], t[2, 3], t[2, 4] = c, -b, -c, a, b, -a
 
 
 @kernel

@@ -31,6 +31,14 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.coupling import couple, turned_coupling, uncoupled
 from palpo.physics.bodies.held_factor import HeldFactor, Orders
+from palpo.physics.bodies.held_motion import (
+    add_held,
+    add_velocities,
+    gather,
+    move_held,
+    speed_and_change,
+    spread,
+)
 from palpo.physics.bodies.rigid_handle import Handle
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
@@ -45,10 +53,7 @@ STEADIEST = 2.5
 """Most by which a steady motion lets elements turn further than `turn` before the factor is made anew."""
 
 
-def _moment(levers: NDArray, forces: NDArray) -> NDArray[np.float64]:
-    """Moment (3,) of forces (k, 3) at levers (k, 3): a product with a matrix, as np.cross takes long."""
-    m = levers.T @ forces
-    return np.array([m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]])
+RESTING = np.zeros(6)
 
 
 class HeldBody(CorotationalBody):
@@ -100,6 +105,7 @@ class HeldBody(CorotationalBody):
         self._turns = np.tile(np.eye(3), (n if self.large else 0, 1, 1))
         self._coupled = self._coupled_then = uncoupled()
         self._from: Floats | None = None
+        self._lumped = self.M.diagonal()
         self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
         """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities; of a
         large body what changes both from the motion `_from`, with which it begins."""
@@ -148,16 +154,14 @@ class HeldBody(CorotationalBody):
             _add_link_forces(self._links, stiffness, self.node_velocities(), self._force)
         else:
             self._add_what_the_factor_lacks(h)
-        self._right = h * self._force[self.free].ravel()
-        self._right += (-alpha if self.large else 1.0) * (self.M @ self.v)
+        gather(self._force, h, self.free, self._right)
+        self._right += (-alpha if self.large else 1.0) * (self._lumped * self.v)
         handle = self.handle
         if handle is None:
             return
-        levers = self.x[self.fixed] - handle.position
-        mass = handle.spatial_mass(self.node_mass[self.fixed], levers)
-        weight = np.concatenate([handle.mass * self.gravity, np.zeros(3)])
-        held = self._force[self.fixed]
-        wrench = np.concatenate([held.sum(axis=0), _moment(levers, held)]) + weight + handle.load
+        mass, wrench = handle.own_mass(), handle.load.copy()
+        wrench[:3] += handle.mass * self.gravity
+        add_held(self.fixed, self.x, handle.position, self.node_mass, self._force, mass, wrench)
         self._impulse = mass @ handle.velocity + h * wrench
         own = (1.0 + alpha) * mass + h * handle.damping + h * h * handle.stiffness
         self._own = self._coupled.held + own
@@ -177,8 +181,11 @@ class HeldBody(CorotationalBody):
         Found together, since the factor is read as often for one as for three.
         """
         assert self._factor is not None
-        right = [self._right, *(h * force[self.free].ravel() for force in forces)]
-        y = self._factor.solve_few(np.array(right))
+        right = np.empty((1 + len(forces), self.n_dof))
+        right[0] = self._right
+        for force, line in zip(forces, right[1:], strict=True):
+            gather(force, h, self.free, line)
+        y = self._factor.solve_few(right)
         free = self._freely(y[0])
         if self._from is not None:
             free += self._from
@@ -195,9 +202,9 @@ class HeldBody(CorotationalBody):
 
     def moving(self) -> NDArray[np.float64]:
         """Velocities of all nodes [m/s], shape (n, 3), of held ones as the handle moves."""
-        v = self.node_velocities()
+        v = self._spread(self.v, None)
         if self.handle is not None:
-            v[self.fixed] = self.handle.velocity_at(self.x[self.fixed])
+            move_held(self.fixed, self.x, self.handle.position, self.handle.velocity, v)
         return v
 
     def _add_what_the_factor_lacks(self, h: float) -> None:
@@ -208,7 +215,9 @@ class HeldBody(CorotationalBody):
     def respond(self, force: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Change of the velocities (n, 3) [m/s] in a step of h by forces (n, 3) [N] on the nodes."""
         assert self._factor is not None
-        return self._driven(self._factor.solve(h * force[self.free].ravel()), force, h)
+        right = np.empty(self.n_dof)
+        gather(force, h, self.free, right)
+        return self._driven(self._factor.solve(right), force, h)
 
     def responses(self, forces: Sequence[Floats], h: float) -> list[Floats]:
         """As `respond`, of several forces at once."""
@@ -223,7 +232,7 @@ class HeldBody(CorotationalBody):
         if self.handle is None:
             return self._spread(y, None)
         if self.handle.driven:
-            return self._spread(y, np.zeros(6))
+            return self._spread(y, RESTING)
         carried = self.carried
         w = self._effective_inverse @ (h * carried.reshape(-1, 6).T @ force.ravel())
         return self._spread(y + carried[self.free].reshape(-1, 6) @ w, w)
@@ -270,9 +279,10 @@ class HeldBody(CorotationalBody):
 
     def finish(self, velocities: NDArray[np.float64], h: float) -> None:
         """End a step of h with velocities (n, 3), the sum of `free_motion` and `respond`."""
-        moving = velocities[self.free]
-        self._steadiness = self._steadiness_of(moving)
-        self.advance(np.ascontiguousarray(moving.ravel()), h)
+        self._steadiness = self._steadiness_of(velocities)
+        self.v = np.empty(self.n_dof)
+        gather(velocities, 1.0, self.free, self.v)
+        add_velocities(self.x, self.v, h, self.free)
         if self.handle is not None:
             self.handle.advance(self._handle_velocity(velocities), h)
             self.handle.place(self.x)
@@ -280,17 +290,14 @@ class HeldBody(CorotationalBody):
     def _steadiness_of(self, moving: NDArray[np.float64]) -> float:
         """How fast a driven body moves against its centre over how much of that a step to `moving` changes.
 
-        moving (k, 3) [m/s]: of the free nodes. From 1 to STEADIEST. A free handle swings and hits: 1.
+        moving (n, 3) [m/s]. From 1 to STEADIEST. A free handle swings and hits: 1.
         """
         if self.handle is None or not self.handle.driven:
             return 1.0
-        mass = self.node_mass[self.free]
-        against = moving - mass @ moving / mass.sum()
-        change = float(mass @ ((moving - self.v.reshape(-1, 3)) ** 2).sum(axis=1))
-        speed = float(mass @ (against * against).sum(axis=1))
+        speed, change = speed_and_change(moving, self.v, self.free, self.node_mass)
         if not speed > change:
             return 1.0
-        return (speed / change) ** 0.5 if speed < STEADIEST**2 * change else STEADIEST
+        return float(speed / change) ** 0.5 if speed < STEADIEST**2 * change else STEADIEST
 
     def holding_wrench(self, velocities: NDArray[np.float64], h: float) -> NDArray[np.float64]:
         """Force and moment (6,) [N, N m] by which a driven handle is held in the step to `velocities` (n, 3).
@@ -313,9 +320,7 @@ class HeldBody(CorotationalBody):
 
     def _spread(self, y: NDArray, w: NDArray | None) -> NDArray[np.float64]:
         out = np.empty_like(self.x)
-        out[self.free] = y.reshape(-1, 3)
-        if w is not None:
-            out[self.fixed] = self._coupled.twist[self.fixed] @ w
+        spread(y, RESTING if w is None else w, self.free, self.fixed, self._coupled.twist, out)
         return out
 
     def _make_factor(self) -> HeldFactor:  # type: ignore[override]  # it has the methods that steps ask for

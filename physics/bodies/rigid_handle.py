@@ -57,11 +57,6 @@ class Handle:
             self.position = self.position + h * w[:3]
             rotate_by(h * w[3:], self.orientation)
 
-    def velocity_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Velocities (k, 3) [m/s] of points (k, 3) [m] that move with it."""
-        levers = points - self.position
-        return np.asarray(self.velocity[:3] + levers @ cross_matrix(self.velocity[3:]).T)
-
     def place(self, x: NDArray[np.float64]) -> None:
         """Write the held nodes' positions into x (n, 3) [m]."""
         x[self.nodes] = self.position + self.rest @ self.rotation().T
@@ -72,19 +67,9 @@ class Handle:
         quat_to_matrix(self.orientation, matrix)
         return matrix
 
-    def spatial_mass(self, node_mass: NDArray, levers: NDArray) -> NDArray[np.float64]:
-        """M_h of handle and held nodes (k,) [kg] at levers (k, 3) [m], shape (6, 6)."""
-        r = self.rotation()
-        out = np.zeros((6, 6))
-        out[:3, :3] = (self.mass + node_mass.sum()) * np.eye(3)
-        first = node_mass @ levers
-        out[:3, 3:] = -cross_matrix(first)
-        out[3:, :3] = cross_matrix(first)
-        second = (node_mass[:, None] * levers).T @ levers
-        out[3:, 3:] = r @ self.inertia @ r.T + np.trace(second) * np.eye(3) - second
+    def own_mass(self) -> NDArray[np.float64]:
+        """M of the handle without the held nodes, shape (6, 6)."""
+        r, out = self.rotation(), np.zeros((6, 6))
+        out[0, 0] = out[1, 1] = out[2, 2] = self.mass
+        out[3:, 3:] = r @ self.inertia @ r.T
         return out
-
-
-def cross_matrix(a: NDArray) -> NDArray[np.float64]:
-    """[a]x (3, 3): what it makes of b (3,) is a x b."""
-    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])

@@ -8,6 +8,7 @@ import pytest
 from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
 from palpo.physics.bodies.chain_body import RigidBody
+from palpo.physics.bodies.held_motion import add_held
 from palpo.physics.mesh.generate import box_surface
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
@@ -42,8 +43,8 @@ def energy(system):
         total += body.energy()
         handle = getattr(body, "handle", None)
         if handle is not None:
-            levers = body.x[body.fixed] - handle.position
-            mass = handle.spatial_mass(body.node_mass[body.fixed], levers)
+            mass, rest = handle.own_mass(), np.zeros_like(body.x)
+            add_held(body.fixed, body.x, handle.position, body.node_mass, rest, mass, np.zeros(6))
             total += 0.5 * handle.velocity @ mass @ handle.velocity
     ratio = system.pressure / system.air.atmosphere
     return total + float((system.amount * system.air.rt * (np.log(ratio) + 1.0 / ratio - 1.0)).sum())

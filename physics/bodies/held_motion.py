@@ -1,0 +1,93 @@
+"""What a body on a handle does to all of its nodes in each step: a call each, not a dozen small ones."""
+
+from palpo.physics.kernels import kernel
+
+
+@kernel
+def spread(y, w, free, held, twist, out):
+    """out (n, 3) = y (3 k,) at the k free nodes, T w at those held; T: twist (n, 3, 6), w (6,)."""
+    for k in range(free.size):
+        for i in range(3):
+            out[free[k], i] = y[3 * k + i]
+    for node in held:
+        for i in range(3):
+            v = 0.0
+            for c in range(6):
+                v += twist[node, i, c] * w[c]
+            out[node, i] = v
+
+
+@kernel
+def move_held(held, x, position, w, v):
+    """v (n, 3) [m/s] = velocities of the held nodes, at x (n, 3) [m], as the handle at `position` has w."""
+    for node in held:
+        a, b, c = x[node, 0] - position[0], x[node, 1] - position[1], x[node, 2] - position[2]
+        v[node, 0] = w[0] + w[4] * c - w[5] * b
+        v[node, 1] = w[1] + w[5] * a - w[3] * c
+        v[node, 2] = w[2] + w[3] * b - w[4] * a
+
+
+@kernel
+def speed_and_change(moving, v, free, node_mass):
+    """m v^2 [J] of the free nodes at velocities (n, 3) against their centre, and of the change from v."""
+    mass, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+    for node in free:
+        m = node_mass[node]
+        mass += m
+        m0, m1, m2 = m0 + m * moving[node, 0], m1 + m * moving[node, 1], m2 + m * moving[node, 2]
+    m0, m1, m2 = m0 / mass, m1 / mass, m2 / mass
+    speed, change = 0.0, 0.0
+    for k in range(free.size):
+        x, y, z = moving[free[k], 0], moving[free[k], 1], moving[free[k], 2]
+        p, q, r = x - v[3 * k], y - v[3 * k + 1], z - v[3 * k + 2]
+        speed += node_mass[free[k]] * ((x - m0) ** 2 + (y - m1) ** 2 + (z - m2) ** 2)
+        change += node_mass[free[k]] * (p * p + q * q + r * r)
+    return speed, change
+
+
+@kernel
+def add_held(held, x, position, node_mass, force, mass, wrench):
+    """mass (6, 6) += that of the held nodes about `position`, wrench (6,) += of force (n, 3) [N] on them."""
+    for node in held:
+        m = node_mass[node]
+        a, b, c = x[node, 0] - position[0], x[node, 1] - position[1], x[node, 2] - position[2]
+        f, g, k = force[node, 0], force[node, 1], force[node, 2]
+        wrench[0] += f
+        wrench[1] += g
+        wrench[2] += k
+        wrench[3] += b * k - c * g
+        wrench[4] += c * f - a * k
+        wrench[5] += a * g - b * f
+        for i in range(3):
+            mass[i, i] += m
+        mass[0, 4] += m * c
+        mass[0, 5] -= m * b
+        mass[1, 3] -= m * c
+        mass[1, 5] += m * a
+        mass[2, 3] += m * b
+        mass[2, 4] -= m * a
+        mass[3, 3] += m * (b * b + c * c)
+        mass[4, 4] += m * (a * a + c * c)
+        mass[5, 5] += m * (a * a + b * b)
+        mass[3, 4] -= m * a * b
+        mass[3, 5] -= m * a * c
+        mass[4, 5] -= m * b * c
+    for i in range(6):
+        for j in range(i):
+            mass[i, j] = mass[j, i]
+
+
+@kernel
+def add_velocities(x, v, h, free):
+    """x (n, 3) [m] += h v (3 k,) at the free nodes (k,)."""
+    for k in range(free.size):
+        for i in range(3):
+            x[free[k], i] += h * v[3 * k + i]
+
+
+@kernel
+def gather(values, factor, free, out):
+    """out (3 k,) = factor times the values (n, 3) of the free nodes (k,)."""
+    for k in range(free.size):
+        for i in range(3):
+            out[3 * k + i] = factor * values[free[k], i]
