@@ -50,5 +50,5 @@ def test_a_body_that_moves_as_one_has_no_speed_against_its_centre():
     speed, change = speed_and_change(v, np.zeros(3 * len(FREE)), FREE, MASS)
     centre = MASS[FREE] @ v[FREE] / MASS[FREE].sum()
     assert change == pytest.approx(speed + MASS[FREE].sum() * centre @ centre, rel=1e-13)
-    both = speed_and_change(v + [3.0, -1.0, 2.0], v[FREE].ravel(), FREE, MASS)
+    both = speed_and_change(v + np.array([3.0, -1.0, 2.0]), v[FREE].ravel(), FREE, MASS)
     assert both == pytest.approx((speed, 14.0 * MASS[FREE].sum()), rel=1e-13)
