@@ -3,20 +3,29 @@ is compiled."""
 
 from numpy.typing import ArrayLike
 
-from palpo.app.build.parts import chosen_nodes, cup_shape, generated_tets, placed
+from palpo.app.build.parts import chosen_nodes, cup_shape, drawn_shape, generated_tets, placed
 from palpo.config.schema.body import QuasistaticBody as QuasistaticSpec
-from palpo.config.schema.geometry import BodyFile, CupModel, HexBlock, RevolvedCup, VolumeFile
+from palpo.config.schema.geometry import (
+    BellowsCup,
+    BodyFile,
+    CupModel,
+    DrawnCup,
+    HexBlock,
+    RevolvedCup,
+    VolumeFile,
+)
 from palpo.config.schema.partner import SoftPartner
 from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, SuctionScene
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.cache import cache_folder
+from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import hex_cups, io, partners
-from palpo.physics.mesh.cups import GRIDS, cup
+from palpo.physics.mesh.cups import GRIDS, cup, drawn_grid
 from palpo.physics.mesh.cups import Cup as CutCup
 from palpo.physics.mesh.generate import hex_block
-from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.hex import HexMesh, validate_hexes
 from palpo.physics.mesh.octopus_arm import octopus_arm
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
@@ -59,9 +68,19 @@ def quasistatic_body(told: QuasistaticSpec, key: str, gravity: ArrayLike) -> Qua
 
 def cut_cup(told: Cup) -> CutCup[TetMesh] | CutCup[HexMesh]:
     """A cup that is turned about its axis, in its own frame."""
-    g = told.geometry
+    g, in_tetrahedra = told.geometry, told.elements == "tetrahedra"
+    if isinstance(g, DrawnCup | BellowsCup):
+        try:
+            shape = drawn_shape(g)
+        except InputError as error:
+            raise InputError(f"bodies.{told.name}.geometry: {error}") from None
+        if in_tetrahedra:
+            return cup(shape, drawn_grid(shape, g.cell, g.around, g.layers))
+        made = hex_cups.hex_cup(shape, hex_cups.drawn_grid(shape, g.cell, g.around, g.layers))
+        validate_hexes(made.mesh.nodes, made.mesh.hexes, f"bodies.{told.name}.geometry")
+        return made
     assert isinstance(g, CupModel | RevolvedCup)
-    if told.elements == "tetrahedra":
+    if in_tetrahedra:
         return cup(cup_shape(g), GRIDS[g.resolution])
     return hex_cups.hex_cup(cup_shape(g), hex_cups.GRIDS[g.resolution])
 

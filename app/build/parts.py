@@ -15,7 +15,16 @@ from palpo.config.schema.body import (
     RigidBody,
     TetBody,
 )
-from palpo.config.schema.geometry import CupModel, Placement, Prong, RevolvedCup, TetGeometry, VolumeFile
+from palpo.config.schema.geometry import (
+    BellowsCup,
+    CupModel,
+    DrawnCup,
+    Placement,
+    Prong,
+    RevolvedCup,
+    TetGeometry,
+    VolumeFile,
+)
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.config.schema.tool import Grip
 from palpo.haptics.workspace import quaternion_matrix
@@ -29,6 +38,7 @@ from palpo.physics.mesh import generate, io
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.connectors import registry as connectors
 from palpo.physics.mesh.cups import CUPS, GRIDS, CupShape, cup
+from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
 from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -85,6 +95,19 @@ def cup_shape(g: CupModel | RevolvedCup) -> CupShape:
     if isinstance(g, CupModel):
         return CUPS[g.model].shape
     return CupShape(g.profile, 0.5 * g.opening, 0.5 * g.top, g.height, g.rim, 0.5 * g.stem, g.stem_length)
+
+
+def drawn_shape(g: DrawnCup | BellowsCup) -> DrawnShape:
+    """The section of a cup that is drawn, or of bellows; raises InputError for what is none."""
+    points = (
+        g.points
+        if isinstance(g, DrawnCup)
+        else bellows_points(0.5 * g.opening, 0.5 * g.neck, 0.5 * g.belly, g.folds, g.pitch, g.lip, g.wall)
+    )
+    walls = g.walls if isinstance(g, DrawnCup) and g.walls else (g.wall,) * len(points)
+    shape = DrawnShape(points, walls, g.rim, 0.5 * g.stem, g.stem_length)
+    shape.check()
+    return shape
 
 
 def generated_tets(g: TetGeometry) -> TetMesh | None:

@@ -135,6 +135,59 @@ class RevolvedCup(_GeneratedCup):
         return self
 
 
+class _TurnedCup(Spec):
+    wall: PositiveLength = Field(description="Thickness of wall and roof.")
+    rim: PositiveLength = Field(description="Width of the rim, level with the opening.")
+    stem: PositiveLength = Field(description="Diameter of the stem, at most that of the roof outside.")
+    stem_length: PositiveLength = Field(0.008, description="Length of the stem.")
+    cell: PositiveLength = Field(0.0025, description="Length of its cells along the wall, at most about.")
+    around: Literal[16, 32, 64] = Field(16, description="Cells around the rim.")
+    layers: Annotated[Count, Field(ge=1, le=4)] = Field(1, description="Cells through the wall.")
+
+
+class DrawnCup(_TurnedCup):
+    """A cup whose section is drawn, standing on its opening at its origin, axis along y."""
+
+    kind: Literal["drawn"]
+    points: tuple[tuple[PositiveLength, Length], ...] = Field(
+        min_length=2,
+        description="Radius and height along the cavity's wall, rows [r, y], from the rim's inner edge, at "
+        "height 0, to the edge of the roof, which is level.",
+    )
+    walls: tuple[PositiveLength, ...] = Field(
+        (), description="Thickness at each of the points, instead of `wall` at all."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "DrawnCup":
+        if self.points[0][1] != 0.0:
+            raise refuse("it is at the rim's inner edge, on the plane; begin there, with 0", "points", 0, 1)
+        if self.walls and len(self.walls) != len(self.points):
+            raise refuse(f"give one for each of the {len(self.points)} points, or none", "walls")
+        return self
+
+
+class BellowsCup(_TurnedCup):
+    """A cup of bellows, standing on its opening at its origin, axis along y: a lip, and folds over it."""
+
+    kind: Literal["bellows"]
+    opening: PositiveLength = Field(description="Diameter of the cavity at the rim.")
+    neck: PositiveLength = Field(description="Diameter of the cavity where folds are narrow.")
+    belly: PositiveLength = Field(description="Diameter of the cavity where folds are wide.")
+    folds: Annotated[Count, Field(ge=1, le=10)] = Field(
+        1, description="Whole folds over the lip, which makers count as half a one."
+    )
+    pitch: PositiveLength = Field(description="Height of a fold.")
+    lip: PositiveLength = Field(description="Height of the lip, up to the first neck.")
+
+    @model_validator(mode="after")
+    def _folds(self) -> "BellowsCup":
+        for key in ("opening", "belly"):
+            if getattr(self, key) <= self.neck:
+                raise refuse(f"it must be wider than the neck, {self.neck:g} m", key)
+        return self
+
+
 class _ConnectorPart(Spec):
     connector: Literal["two-prong", "lan", "cap", "buckle"] = Field(
         description="The snap connector that it is a part of, with the generator's dimensions."

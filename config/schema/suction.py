@@ -13,7 +13,9 @@ from palpo.config.schema.body import Colour, Name, NodeIndex, Region
 from palpo.config.schema.device import Waypoints, in_order
 from palpo.config.schema.gas import Gas, PassiveGas, PumpedGas
 from palpo.config.schema.geometry import (
+    BellowsCup,
     CupModel,
+    DrawnCup,
     Placement,
     RevolvedCup,
     VolumeFile,
@@ -65,7 +67,11 @@ class ArmGeometry(Spec):
     kind: Literal["arm"]
 
 
-CupGeometry = Annotated[CupModel | RevolvedCup | CupFile | ArmGeometry, Field(discriminator="kind"), Kinds()]
+CupGeometry = Annotated[
+    CupModel | RevolvedCup | DrawnCup | BellowsCup | CupFile | ArmGeometry,
+    Field(discriminator="kind"),
+    Kinds(),
+]
 
 
 class ScriptedDrive(Spec):
@@ -150,7 +156,7 @@ class Cup(Spec):
 
     @model_validator(mode="after")
     def _agrees(self) -> "Cup":
-        if self.material is None and isinstance(self.geometry, RevolvedCup | CupFile):
+        if self.material is None and isinstance(self.geometry, RevolvedCup | DrawnCup | BellowsCup | CupFile):
             raise refuse("the key is missing (a material's name, or a table)", "material")
         if self.elements == "hexahedra" and isinstance(self.geometry, CupFile | ArmGeometry):
             what = "a file" if isinstance(self.geometry, CupFile) else "the arm"

@@ -16,6 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from palpo.physics.errors import InputError
+from palpo.physics.mesh.drawn_cups import DrawnShape
 from palpo.physics.mesh.extrusion import stack
 from palpo.physics.mesh.generate import zip_rings
 from palpo.physics.mesh.hex import HexMesh
@@ -75,6 +76,9 @@ class Grid(NamedTuple):
     stem_layers: int  # cells along the stem
     stem_rings: int = 1  # those of the rings that are inside the stem, its edge included
 
+
+Section = CupShape | DrawnShape
+"""What is turned about the axis."""
 
 Solid = TypeVar("Solid", TetMesh, HexMesh)
 
@@ -155,7 +159,14 @@ GRIDS = {
 """Grids by the numbers of nodes of the thesis's meshes (table 4.3; 723: the dart), and finer ones."""
 
 
-def cup(shape: CupShape, grid: Grid) -> Cup[TetMesh]:
+def drawn_grid(shape: DrawnShape, cell: float, around: int, layers: int) -> Grid:
+    """Cells of about `cell` [m] along wall and stem, and `around` the rim, a multiple of 8."""
+    shoulder = int(shape.stem < 0.95 * shape.roof)
+    along = max(1, round(shape.stem_length / cell))
+    return Grid(8, 1 + shoulder + shape.cells(cell), around // 8, layers, along)
+
+
+def cup(shape: Section, grid: Grid) -> Cup[TetMesh]:
     """The cup of this shape cut by this grid, standing on the plane y = 0, its axis the y axis.
 
     Raises InputError for a shape without an opening or without a wall, and for a grid that is too coarse.
@@ -176,7 +187,7 @@ def cup(shape: CupShape, grid: Grid) -> Cup[TetMesh]:
     )
 
     # Along the meridian: the share of the roof's radius up to its edge, then the share u of the wall.
-    u = np.clip((ring - roof_rings) / (grid.rings - roof_rings), 0.0, 1.0)
+    u = along_wall(shape, np.clip((ring - roof_rings) / (grid.rings - roof_rings), 0.0, 1.0))
     foot = np.arange(grid.stem_rings + 1) / grid.stem_rings
     roof = np.append(foot * shape.stem / shape.roof, 1.0) if shoulder else foot
     share = roof[np.minimum(ring, roof_rings)]
@@ -222,7 +233,7 @@ class Meridian:
     held: NDArray[np.int64]  # end of the stem
 
 
-def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, stem: int = 3) -> Meridian:
+def meridian(shape: Section, along: int = 12, through: int = 3, roof: int = 2, stem: int = 3) -> Meridian:
     """The section of a cup without lobes, of so many elements along and through the wall, the roof, the stem.
 
     Raises InputError for what `cup` refuses, and for lobes.
@@ -235,6 +246,8 @@ def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, 
     if post < 1.0 - 1e-9:
         share = np.append(share, np.linspace(share[-1], 1.0, 3)[1:])
     u = np.linspace(0.0, 1.0, 2 * along + 1)
+    if isinstance(shape, DrawnShape):
+        u = np.interp(u, u[::2], shape.places(along))
     edges = len(share) // 2 + along
     inside, outside = meridians(
         shape, np.append(share, np.ones(2 * along)), np.append(np.zeros(len(share) - 1), u), np.zeros(1)
@@ -270,12 +283,14 @@ def meridian(shape: CupShape, along: int = 12, through: int = 3, roof: int = 2, 
 
 
 def meridians(
-    shape: CupShape, share: NDArray[np.float64], u: NDArray[np.float64], angle: NDArray[np.float64]
+    shape: Section, share: NDArray[np.float64], u: NDArray[np.float64], angle: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Radius and height [m] of each point of the sheet inside and outside, shapes (n, 2).
 
     share: of the roof's radius, up to 1 at its edge; u: of the wall, from 0 at the roof to 1 at the rim.
     """
+    if isinstance(shape, DrawnShape):
+        return shape.meridians(share, u)
     border = shape.inner * (1.0 + shape.lobes * np.cos(3.0 * angle))
     if shape.profile == "round":
         out, down = np.sin(0.5 * np.pi * u), np.where(u < 1.0, np.cos(0.5 * np.pi * u), 0.0)
@@ -289,8 +304,19 @@ def meridians(
     )
 
 
-def check_shape(shape: CupShape) -> None:
+def along_wall(shape: Section, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """u as `meridians` takes it of places evenly spaced from 0 to 1: a drawn wall's points are among them."""
+    if not isinstance(shape, DrawnShape):
+        return u
+    cells = round(1.0 / float(u[u > 0.0].min()))
+    return np.interp(u, np.linspace(0.0, 1.0, cells + 1), shape.places(cells))
+
+
+def check_shape(shape: Section) -> None:
     """Raises InputError for a shape without an opening, a cavity or a wall."""
+    if isinstance(shape, DrawnShape):
+        shape.check()
+        return
     if not shape.inner > 0.0:
         raise InputError(
             f"cup: the opening's radius is {shape.inner} m: no opening, no cavity; give one above 0."

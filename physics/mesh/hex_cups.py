@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.errors import InputError
-from palpo.physics.mesh.cups import Cup, CupShape, check_shape, meridians
+from palpo.physics.mesh.cups import Cup, Section, check_shape, meridians
+from palpo.physics.mesh.drawn_cups import DrawnShape
 from palpo.physics.mesh.hex import HexMesh, orient_hexes
 
 HALVES = ((0, 3, 4, 8), (8, 4, 5, 9), (9, 5, 6, 10), (10, 6, 7, 2), (0, 8, 9, 1), (1, 9, 10, 2))
@@ -53,6 +54,16 @@ GRIDS = {
 """Grids by the names of those of tetrahedra: of about as many nodes."""
 
 
+def drawn_grid(shape: DrawnShape, cell: float, around: int, layers: int) -> HexGrid:
+    """Cells of about `cell` [m] along wall and stem, and `around` the rim: 16, 32 or 64."""
+    core = 2 if around < 64 else 4
+    shoulder = int(shape.stem < 0.95 * shape.roof)
+    counts = [4 * core * 2**k for k in range(4) if 4 * core * 2**k <= around]
+    rings = 1 + shoulder + max(shape.cells(cell), len(counts) - 1 - shoulder)
+    counts += [around] * (rings - len(counts))
+    return HexGrid(core, tuple(counts), layers, max(1, round(shape.stem_length / cell)))
+
+
 class _Sheet(NamedTuple):
     ring: NDArray[np.float64]  # of each point, 1 at the stem's edge; within it the share of its radius
     angle: NDArray[np.float64]
@@ -60,7 +71,7 @@ class _Sheet(NamedTuple):
     last: NDArray[np.int64]  # points of the last ring, by rising angle
 
 
-def hex_cup(shape: CupShape, grid: HexGrid) -> Cup[HexMesh]:
+def hex_cup(shape: Section, grid: HexGrid) -> Cup[HexMesh]:
     """The cup of this shape cut by this grid, standing on the plane y = 0, its axis the y axis.
 
     Raises InputError for what `cup` refuses, for counts that neither stay nor double, and for odd layers
@@ -180,17 +191,26 @@ def _lip(last: NDArray[np.int64], first_half: int, layers: int) -> NDArray[np.in
 
 
 def _along(
-    shape: CupShape, grid: HexGrid, ring: NDArray[np.float64], shoulder: int
+    shape: Section, grid: HexGrid, ring: NDArray[np.float64], shoulder: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Share of the roof's radius, and u along the wall, of points of these rings; see `meridians`."""
     edge, rings = 1 + shoulder, len(grid.around)
     foot = shape.stem / shape.roof if shoulder else 1.0
     share = np.interp(ring, [0.0, 1.0, edge], [0.0, foot, 1.0])
-    places = np.linspace(0.0, 1.0, rings - edge + 1)
+    rows = np.zeros(0)
     if grid.lip:
-        length = np.hypot(shape.inner - shape.top, shape.height)
-        if shape.profile == "round":
-            length *= 0.5 * np.pi / np.sqrt(2.0)
-        rows = np.minimum(1.0 / 3.0, np.array([TRANSITION + LAST, LAST]) * shape.rim / length)
-        places = np.concatenate([np.linspace(0.0, 1.0 - rows[0], rings - edge - 1), 1.0 - rows[1:], [1.0]])
+        rows = np.minimum(1.0 / 3.0, np.array([TRANSITION + LAST, LAST]) * shape.rim / _length(shape))
+    cells, end = rings - edge - rows.size, 1.0 - rows.max(initial=0.0)
+    wall = np.linspace(0.0, end, cells + 1)
+    if isinstance(shape, DrawnShape):
+        wall = shape.places(cells, end)
+    places = np.append(wall, np.append(1.0 - rows[1:], 1.0)) if grid.lip else wall
     return share, np.interp(ring, np.arange(edge, rings + 1), places)
+
+
+def _length(shape: Section) -> float:
+    """Of the wall from the roof to the rim [m]."""
+    if isinstance(shape, DrawnShape):
+        return shape.length
+    length = float(np.hypot(shape.inner - shape.top, shape.height))
+    return length if shape.profile == "straight" else length * 0.5 * np.pi / np.sqrt(2.0)

@@ -38,6 +38,12 @@ kind = "passive"
 
 REVOLVED = "bodies.cup.geometry={kind='revolved',top=0.008,height=0.009,rim=0.004,stem=0.009,opening=%s}"
 
+DRAWN = "bodies.cup.geometry={kind='drawn',wall=0.001,rim=0.002,stem=0.008,points=[%s]%s}"
+BELLOWS = (
+    "bodies.cup.geometry={kind='bellows',wall=0.001,rim=0.0015,stem=0.014,opening=0.026,neck=%s,belly=0.028,"
+    "folds=%s,pitch=0.008,lip=0.005}"
+)
+
 HELD = ["tool={body='cup',hold={mode='direct'}}"]
 
 REFUSED = [
@@ -103,9 +109,18 @@ REFUSED = [
         "cup.geometry.top = 0.008: a cavity narrows upward; give at most its opening",
     ),
     (REVOLVED % "0.032", "bodies.cup.material: the key is missing (a material's name, or a table)"),
+    (
+        DRAWN % ("[0.016,0.001],[0.012,0.01]", ""),
+        "geometry.points[0][1] = 0.001: it is at the rim's inner edge",
+    ),
+    (DRAWN % ("[0.016,0]", ""), "bodies.cup.geometry.points"),
+    (DRAWN % ("[0.016,0],[0.012,0.01]", ",walls=[0.001]"), "walls = [0.001]: give one for each of the 2"),
+    (DRAWN % ("[0.016,0],[0.012,0.01]", ""), "bodies.cup.material: the key is missing (a material's name"),
+    (BELLOWS % ("0.03", 1), "bodies.cup.geometry.opening = 0.026: it must be wider than the neck, 0.03 m"),
+    (BELLOWS % ("0.016", 0), "bodies.cup.geometry.folds = 0 is too small"),
     ("bodies.cup.geometry.model=S40", 'bodies.cup.geometry.model = "S40": did you mean "S'),
     ("bodies.cup.geometry.resolution=577", "bodies.cup.geometry.resolution = 577: choose 76, 125, 141"),
-    ("bodies.cup.geometry={kind='bell'}", 'bodies.cup.geometry.kind = "bell": choose "cup", "revolved"'),
+    ("bodies.cup.geometry={kind='dish'}", 'bodies.cup.geometry.kind = "dish": choose "cup", "revolved"'),
     ("bodies.cup.geometry={kind='file',path='no.msh',held=[{end='last'}]}", '"no.msh" is not there'),
     ("bodies.cup.drive={kind='cables'}", "bodies.cup.drive: only an arm has cables"),
     ("bodies.cup.drive={kind='scripted'}", "bodies.cup.drive.path: the key is missing"),

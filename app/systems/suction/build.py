@@ -13,7 +13,7 @@ from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import material as schema
 from palpo.config.schema.gas import ActiveGas, AirtightGas, PassiveGas
-from palpo.config.schema.geometry import CupModel, RevolvedCup
+from palpo.config.schema.geometry import BellowsCup, CupModel, DrawnCup, RevolvedCup
 from palpo.config.schema.partner import RigidPartner, SoftPartner
 from palpo.config.schema.suction import (
     ArmGeometry,
@@ -227,9 +227,9 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
     )
 
 
-def _own_material(g: CupModel | RevolvedCup) -> schema.Material | None:
+def _own_material(g: CupModel | RevolvedCup | DrawnCup | BellowsCup) -> schema.Material | None:
     """Silicone of the model's modulus."""
-    if isinstance(g, RevolvedCup):
+    if not isinstance(g, CupModel):
         return None
     given = {"youngs_modulus": CUPS[g.model].youngs_modulus, "poisson_ratio": POISSON_RATIO}
     return schema.Material.model_validate({"name": "silicone"} | given)
