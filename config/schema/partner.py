@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from palpo.config.schema.base import Count, Kinds, Spec, exactly_one, refuse
-from palpo.config.schema.body import Colour, Name, Region
+from palpo.config.schema.body import Colour, Corners, Name, Region, SphereRegion
+from palpo.config.schema.gas import Seal
 from palpo.config.schema.geometry import (
     Block,
     Cells,
@@ -22,6 +23,7 @@ from palpo.config.schema.units import (
     Density,
     Length,
     Mass,
+    Number,
 )
 
 Roughness = Annotated[Length, Field(ge=0)]
@@ -100,10 +102,43 @@ SoftShape = Annotated[
 ]
 
 
+class WallRegion(Spec):
+    """A part of the surface that is rougher or smoother than elsewhere, or through which air goes.
+
+    Chosen by one of box and sphere, in the scene as it begins; where regions overlap the last one counts.
+    """
+
+    box: Corners | None = Field(None, description="Two opposite corners.")
+    sphere: SphereRegion | None = Field(None, description="Centre and radius.")
+    seal: Seal | None = Field(None, description="Roughness there, with the cup's; without it, `gas.seal`.")
+    permeability: Number | None = Field(
+        None,
+        gt=0,
+        description="Of its pores, in m2, by Darcy's law; without it, it is tight.",
+    )
+    thickness: PositiveLength | None = Field(
+        None, description="How far the air goes through the pores until it is outside."
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "WallRegion":
+        exactly_one(self, "box", "sphere")
+        if self.seal is None and self.permeability is None:
+            raise refuse("the key is missing (or permeability: one of them makes the region differ)", "seal")
+        if (self.permeability is None) != (self.thickness is None):
+            missing = "permeability" if self.permeability is None else "thickness"
+            raise refuse("the key is missing: air goes through the pores by both of them", missing)
+        return self
+
+
 class _Partner(Spec):
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     roughness: Roughness = Field(5e-6, description=ROUGHNESS)
+    regions: tuple[WallRegion, ...] = Field(
+        (),
+        description="Parts of its surface that are rough or porous, where what gets by is computed.",
+    )
     colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
 
 

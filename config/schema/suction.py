@@ -289,6 +289,9 @@ class SuctionScene(BaseScene):
         if partners != 1:
             said = "what the cups are set on is missing" if partners == 0 else "cups are set on one body"
             raise refuse(f'{said}; give one body of kind "mesh", "rigid" or "tets"', "bodies")
+        if self.partner.regions and not isinstance(self.gas, PassiveGas):
+            said = f'gas.kind = "{self.gas.kind}" lets nothing by; choose "passive" or "pumped"'
+            raise refuse(said, "bodies", self.partner.name, "regions")
         names = [self.partner.name]
         held = None if self.tool is None else self.tool.body
         pumped = isinstance(self.gas, PumpedGas)

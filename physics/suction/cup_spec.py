@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.suction.roughness import Seal
+from palpo.physics.suction.wall_regions import Walls
 
 
 @dataclass(frozen=True, eq=False)
@@ -12,7 +13,8 @@ class CupSpec:
 
     seed: node on its outside, None to find one. cavities: most of them that are kept. seal: how high a gap
     rough contact leaves by its pressure (palpo.physics.suction.roughness.seal_of), from which the flow of air
-    under the rim follows; None for a rim that is tight up to the sealing distance.
+    under the rim follows; None for a rim that is tight up to the sealing distance. walls: in place of the
+    seal, what the other surface lets by and through place by place.
     """
 
     body: HeldBody
@@ -21,3 +23,4 @@ class CupSpec:
     seed: int | None = None
     cavities: int = 8
     seal: Seal | None = None
+    walls: Walls | None = None

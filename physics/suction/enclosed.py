@@ -31,6 +31,7 @@ from palpo.physics.suction.tracking import (
     share_air,
 )
 from palpo.physics.suction.volume import kept_volume, volume_gradient
+from palpo.physics.suction.wall_regions import find_kinds, find_seeping, through_wall
 from palpo.physics.suction.winding import NONE
 
 
@@ -65,7 +66,9 @@ class Enclosed(NamedTuple):
     joints: NDArray[np.int64]  # (3, n + c + 1)
     holder: NDArray[np.int64]  # (n,) the cavity whose air is at the vertex
     pressing: NDArray[np.float64]  # (n,) [Pa]
-    sheet: NDArray[np.float64]  # (n,) [m3/(Pa s)]
+    sheet: NDArray[np.float64]  # (n,) [m3/(Pa s)], as is the next
+    seeping: NDArray[np.float64]  # (n,) through the wall
+    kind: NDArray[np.int64]  # (n,) of the wall below the vertex, in Walls
 
 
 @kernel
@@ -132,17 +135,25 @@ def _measure(e, now, target, x, x_b, odometer, roughness):
 
 
 @kernel
-def find_rim_flow(e, now, x, force, seal, thin, rt, out):
+def find_rim_flow(e, now, target, x, force, walls, thin, rt, out):
     """out (c + 1, c + 1): G [m3/(Pa s)] under rims on which vertices at x press with forces (n,) [N].
 
     After `find_air`, with its tracks `now`; the outside is last. Whatever is pressed beside a living cavity
-    is under its rim, its pockets too; a flattened one has its air in them. thin [Pa]: how thin the air is.
+    is under its rim, its pockets too; a flattened one has its air in them. walls: Walls, of the other
+    surface. thin [Pa]: how thin the air is.
     """
     for v in range(e.holder.size):
         pocket = e.pockets.of[v]
         flattened = pocket >= 0 and now.state[pocket] == FLAT
         e.holder[v] = pocket if flattened else e.flood.cavity[v]
-    triangles = e.surface.triangles
+    triangles, kind = e.surface.triangles, e.kind
+    find_kinds(walls, e.gaps, target.surface.triangles, kind)
     contact_pressures(triangles, x, force, e.pressing)
-    sheets_of(e.gaps.distance, e.limits.contact, e.pressing, seal, thin, rt, e.sheet)
-    rim_conductances(triangles, x, e.holder, e.sheet, (e.flow, e.joints), out)
+    sheets_of(e.gaps.distance, e.limits.contact, e.pressing, walls, kind, thin, rt, e.sheet)
+    find_seeping(triangles, x, kind, walls.permeance, e.flood.cavity, e.seeping)
+    rim_conductances(triangles, x, e.holder, e.sheet, e.seeping, (e.flow, e.joints), out)
+    for i in range(e.volume.size):
+        if now.state[i] == LIVING:
+            through = through_wall(e.cavities, i, walls)
+            out[i, -1] += through
+            out[-1, i] += through

@@ -23,15 +23,18 @@ from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pairing import make_pairing
 from palpo.physics.suction.patch import loop_length, place_points, wall_area
 from palpo.physics.suction.pockets import make_pockets
-from palpo.physics.suction.roughness import Seal
 from palpo.physics.suction.sides import SoftSide, Wall
 from palpo.physics.suction.tracking import ABSENT, LIVING, Tracker, Tracks
+from palpo.physics.suction.wall_regions import Walls, walls_of_regions
 
 
 def enclosure_of(cup: SoftSide, spec: CupSpec, partner: Wall, limits: Thresholds, exact: bool) -> "Enclosure":
     """The cavities of a cup of a scene; `exact` as in `Enclosure`."""
     seed = cup.vertex_of(spec.seed)
-    return Enclosure(cup, partner, limits, spec.roughness, spec.cavities, seed, exact, spec.seal)
+    walls = spec.walls
+    if walls is None and spec.seal is not None:
+        walls = walls_of_regions(partner.local, spec.seal)
+    return Enclosure(cup, partner, limits, spec.roughness, spec.cavities, seed, exact, walls)
 
 
 class Enclosure:
@@ -39,7 +42,7 @@ class Enclosure:
 
     limits: the three distances. roughness [m]: depth of the pockets between surfaces pressed together.
     capacity: most living cavities. seed: vertex of the body's surface that is outside, None to find one.
-    exact: borders on the sealing iso-line. seal: gaps of rough contact for `find_flow`, None for tight rims.
+    exact: borders on the sealing iso-line. walls: see `take_walls`.
 
     gaps: of the surface's vertices, in the partner's axes. volume (c,) [m3], gradient (c, n, 3) and
     partner_gradient (c, m, 3) [m2], in the partner's axes: dV/dx of both surfaces' vertices. lift (c,),
@@ -50,7 +53,7 @@ class Enclosure:
 
     def __init__(
         self, body: Wall, partner: Wall, limits: Thresholds, roughness: float,
-        capacity: int = 8, seed: int | None = None, exact: bool = True, seal: Seal | None = None,
+        capacity: int = 8, seed: int | None = None, exact: bool = True, walls: Walls | None = None,
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity
         self.detector = Detector(body.surface, limits, capacity, seed, exact)
@@ -67,7 +70,8 @@ class Enclosure:
         self.pockets = make_pockets(surface, m, c)
         self._region = whole_patch(surface)
         self._points = np.zeros((len(self._region.parents), 3))
-        self.seal, self.conductance = seal, np.zeros((c + 1, c + 1))
+        self.conductance = np.zeros((c + 1, c + 1))
+        self.take_walls(walls)
         joints = n + c + 1
         self._known = Handle(
             Enclosed(
@@ -77,9 +81,13 @@ class Enclosure:
                 np.zeros(capacity, np.int64), self.cavities, self.tracker.links, self.pockets, self.volume,
                 self.gradient, self.partner_gradient, self.lift, self.growth, self.partner_growth,
                 np.zeros(c), np.zeros(joints**2), np.zeros((3, joints), np.int64), np.zeros(n, np.int64),
-                np.zeros(n), np.zeros(n),
+                np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64),
             )
         )  # fmt: skip
+
+    def take_walls(self, walls: Walls | None) -> None:
+        """What the partner lets by and through, for `find_flow`; None for tight rims."""
+        self._walls = None if walls is None else Handle(walls)
 
     @property
     def tracks(self) -> Tracks:
@@ -113,14 +121,15 @@ class Enclosure:
         active = self.active
         if not len(active):
             return
-        if self.seal is None:
+        if self._walls is None:
             if air.leak > 0.0:
                 self._find_slots(x, air)
             return
         within = self.tracks.air[active] * air.rt / self.volume[active]
         thin = 0.5 * (air.atmosphere + float(within.mean()))
         find_rim_flow(
-            self._known, self.tracker.handle, x, force, self.seal, thin, air.rt, self.conductance
+            self._known, self.tracker.handle, self._target, x, force, self._walls, thin, air.rt,
+            self.conductance,
         )  # fmt: skip
 
     def _find_slots(self, x: NDArray[np.float64], air: Air) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from palpo.physics.kernels import inlined, kernel
 from palpo.physics.suction.flood import OUTSIDE
 from palpo.physics.suction.flow import sheet_conductance
-from palpo.physics.suction.roughness import contact_gap
+from palpo.physics.suction.roughness import Seal, contact_gap
 
 
 @kernel
@@ -34,7 +34,7 @@ def contact_pressures(triangles, x, force, out):
     """out (n,) [Pa] = force (n,) [N] over a third of the triangles (m, 3) around; x (n, 3) [m]."""
     out[:] = 0.0
     for t in range(triangles.shape[0]):
-        area = 0.5 * _double_area(x, triangles[t, 0], triangles[t, 1], triangles[t, 2])
+        area = 0.5 * double_area(x, triangles[t, 0], triangles[t, 1], triangles[t, 2])
         for j in range(3):
             out[triangles[t, j]] += area / 3.0
     for v in range(out.size):
@@ -42,26 +42,33 @@ def contact_pressures(triangles, x, force, out):
 
 
 @kernel
-def sheets_of(distance, kept, pressure, seal, mean_pressure, rt, out):
+def sheets_of(distance, kept, pressure, walls, kind, mean_pressure, rt, out):
     """out (n,) = k [m3/(Pa s)] at vertices a distance (n,) [m] apart that press with pressure (n,) [Pa].
 
-    kept: the distance that contact keeps [m]. mean_pressure [Pa]: of the air, which says how rarefied it is.
-    A vertex whose distance is not known, inf or NaN, is no obstacle: inf.
+    kept: the distance that contact keeps [m]. walls: Walls, of which kind (n,) is below each vertex.
+    mean_pressure [Pa]: of the air, which says how rarefied it is. A vertex whose distance is not known, inf
+    or NaN, is no obstacle: inf.
     """
     for v in range(out.size):
         if not distance[v] < np.inf:
             out[v] = np.inf
             continue
-        gap = max(distance[v] - kept, 0.0) + contact_gap(seal, pressure[v])
+        gap = max(distance[v] - kept, 0.0) + contact_gap(_seal_of_kind(walls, kind[v]), pressure[v])
         out[v] = sheet_conductance(gap, mean_pressure, rt) if gap > 0.0 else 0.0
 
 
+@inlined
+def _seal_of_kind(walls, kind):
+    return Seal(walls.first[kind], walls.step[kind], walls.gap[kind])
+
+
 @kernel
-def rim_conductances(triangles, x, holder, sheet, work, out):
+def rim_conductances(triangles, x, holder, sheet, seeping, work, out):
     """out (c + 1, c + 1): G [m3/(Pa s)] of dn/dt = G (p_i^2 - p_j^2) / (R T); the outside is last.
 
     triangles (m, 3), x (n, 3) [m]: the surface. holder (n,): the cavity whose air is at the vertex, OUTSIDE,
-    or less for one under the rim. sheet (n,): k. work: ((n + c + 1)^2,) floats, (3, n + c + 1) integers.
+    or less for one under the rim. sheet (n,): k. seeping (n,): G from each vertex through the wall below to
+    the outside [m3/(Pa s)]. work: ((n + c + 1)^2,) floats, (3, n + c + 1) integers.
     """
     c = out.shape[0] - 1
     joint, near = work[1][0], work[1][2]
@@ -83,6 +90,10 @@ def rim_conductances(triangles, x, holder, sheet, work, out):
     for i in range(count):
         for j in range(count):
             g[i, j] = max(g[i, j], 0.0)
+    for v in range(holder.size):
+        if joint[v] != c:
+            g[joint[v], c] += seeping[v]
+            g[c, joint[v]] += seeping[v]
     _eliminate(g, c + 1, work[1][1], near)
     for i in range(c + 1):
         for j in range(c + 1):
@@ -133,7 +144,8 @@ def _in_a_row(first, second):
 
 
 @inlined
-def _double_area(x, a, b, c):
+def double_area(x, a, b, c):
+    """Twice the area [m2] of a triangle of points x (n, 3) [m]."""
     total = 0.0
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
@@ -145,7 +157,7 @@ def _double_area(x, a, b, c):
 @inlined
 def _facing(x, a, b, c):
     """The cotangent of the angle at c."""
-    dot, area = 0.0, _double_area(x, a, b, c)
+    dot, area = 0.0, double_area(x, a, b, c)
     for i in range(3):
         dot += (x[a, i] - x[c, i]) * (x[b, i] - x[c, i])
     return dot / area if area > 0.0 else 0.0

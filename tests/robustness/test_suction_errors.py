@@ -95,6 +95,16 @@ REFUSED = [
     ("gas={kind='airtight',leak=-1e-6}", "gas.leak = -1e-06 is too small; it must be at least 0"),
     ("gas.atmosphere=1 mm", "is a length where a pressure is needed"),
     ("gas.temperature=0", "gas.temperature = 0 is too small; it must be above 0"),
+    # what it is set on, place by place
+    ("bodies.partner.regions=[{box=[[0,0,0],[1,1,1]]}]", "partner.regions[0].seal: the key is missing (or"),
+    (
+        "bodies.partner.regions=[{permeability=1e-13,thickness='2 mm'}]",
+        "bodies.partner.regions[0]: exactly one of box or sphere is needed",
+    ),
+    (
+        "bodies.partner.regions=[{box=[[0,0,0],[1,1,1]],permeability=1e-13}]",
+        "bodies.partner.regions[0].thickness: the key is missing: air goes through the pores by both",
+    ),
     # the three distances
     ("contact.sealing=3 mm", 'contact.sealing = "3 mm": it must not exceed alarm = 0.002 m'),
     ("contact.distance=1 mm", 'contact.distance = "1 mm": it must not exceed sealing = 0.0005 m'),

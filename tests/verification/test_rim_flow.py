@@ -16,6 +16,7 @@ from palpo.physics.suction.pressure import advance, begin, finish, make_gas, mak
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.suction.roughness import Surface, contact_gap, seal_of
 from palpo.physics.suction.sides import FixedSide
+from palpo.physics.suction.wall_regions import walls_of_regions
 from palpo.physics.systems.suction.step import Suction
 
 AIR = Air(largest=np.inf)
@@ -38,7 +39,8 @@ def annulus(across, around, inner=10e-3, outer=14e-3):
 def conductances(x, triangles, holder, sheet, cavities=1):
     n = len(x) + cavities + 1
     out = np.zeros((cavities + 1, cavities + 1))
-    rim_conductances(triangles, x, holder, sheet, (np.zeros(n * n), np.zeros((3, n), np.int64)), out)
+    work = np.zeros(n * n), np.zeros((3, n), np.int64)
+    rim_conductances(triangles, x, holder, sheet, np.zeros(len(x)), work, out)
     return out
 
 
@@ -107,7 +109,8 @@ def test_a_ring_that_is_shut_all_around_lets_nothing_through_and_one_gap_does():
 def test_a_lifted_vertex_lets_poiseuille_s_flow_through_and_a_pressed_one_persson_s():
     distance, pressing = np.array([4e-4, 1e-4, 1e-4, np.inf]), np.array([0.0, 0.0, 3e4, 0.0])
     sheet = np.zeros(4)
-    sheets_of(distance, 1e-4, pressing, SEAL, AIR.atmosphere, AIR.rt, sheet)
+    walls = walls_of_regions(np.zeros((0, 3)), SEAL)
+    sheets_of(distance, 1e-4, pressing, walls, np.zeros(4, np.int64), AIR.atmosphere, AIR.rt, sheet)
     # a strip as wide as it is long of that sheet is a slot of flow.slot_conductance
     for at, gap in ((0, 3e-4 + contact_gap(SEAL, 0.0)), (2, contact_gap(SEAL, 3e4))):
         assert sheet[at] / 2.0 == pytest.approx(slot_conductance(1.0, gap, 1.0, AIR.atmosphere, AIR.rt))

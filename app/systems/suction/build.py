@@ -11,7 +11,9 @@ from palpo.app.build.meshes import cut_cup, rigid_surface, soft_partner_mesh
 from palpo.app.build.parts import chosen_nodes, gains_of, key_of, placed
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
+from palpo.config.schema import gas as gas_schema
 from palpo.config.schema import material as schema
+from palpo.config.schema.body import SphereRegion
 from palpo.config.schema.gas import ActiveGas, AirtightGas, PassiveGas
 from palpo.config.schema.geometry import BellowsCup, CupModel, DrawnCup, RevolvedCup
 from palpo.config.schema.partner import RigidPartner, SoftPartner
@@ -49,6 +51,7 @@ from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.roughness import Seal, Surface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
+from palpo.physics.suction.wall_regions import WallRegion, Walls, permeance_of, walls_of_regions
 from palpo.physics.systems.suction.drives import (
     Cables,
     Course,
@@ -91,6 +94,7 @@ class SuctionBuild(NamedTuple):
     hand: Hand | None
     gauge: Callable[[float], float] | None
     soft: list[Soft]
+    rest: NDArray[np.float64]  # (m, 3) the partner's vertices as the scene begins [m]
 
 
 def air_of(gas: PassiveGas | AirtightGas | ActiveGas) -> Air:
@@ -107,6 +111,8 @@ def build(spec: SuctionScene) -> SuctionBuild:
     capacity = capacity_of(soft)
     partner, rigid = _partner(spec, bodies, capacity)
     limits = thresholds(spec.contact.distance, spec.contact.sealing, spec.contact.alarm)
+    origin, turn = partner.axes
+    rest = origin + partner.local @ turn.T
     gas, solver = spec.gas, spec.solver
     suction = Suction(
         [
@@ -115,7 +121,7 @@ def build(spec: SuctionScene) -> SuctionBuild:
                 spec.mu(told),
                 spec.roughness(told),
                 form.seed if told.seed is None else told.seed,
-                seal=seal_on(spec, form.material),
+                walls=walls_on(spec, form.material, rest),
             )
             for body, told, form in zip(bodies, spec.cups, soft, strict=True)
         ],
@@ -143,7 +149,7 @@ def build(spec: SuctionScene) -> SuctionBuild:
     gauge = None
     if isinstance(gas, ActiveGas) and gas.table:
         gauge = _course(gas.table)
-    return SuctionBuild(suction, drives, hand, gauge, soft)
+    return SuctionBuild(suction, drives, hand, gauge, soft, rest)
 
 
 def capacity_of(cups: Sequence[Soft]) -> int:
@@ -152,19 +158,49 @@ def capacity_of(cups: Sequence[Soft]) -> int:
     return max(CAPACITY + FURTHER * (len(cups) - 1), own + own // 4)
 
 
-def seal_on(spec: SuctionScene, material: Material) -> Seal | None:
-    """What a cup's rim lets through on the partner; None where it is tight, or a pump keeps the pressure."""
+def walls_on(spec: SuctionScene, material: Material, rest: NDArray[np.float64]) -> Walls | None:
+    """What the partner lets by under a cup's rim and through itself; None where nothing is computed.
+
+    rest (m, 3): the partner's vertices as the scene begins [m].
+    """
     gas, partner = spec.gas, spec.partner
     if not isinstance(gas, PassiveGas):
         return None
     softness = _softness(material.youngs_modulus, material.poisson_ratio)
     if isinstance(partner, SoftPartner):
         softness += _softness(partner.material.youngs_modulus, partner.material.poisson_ratio)
+    own, key = _seal(gas.seal, softness, "gas.seal"), key_of(spec, "bodies", partner.name, "regions")
+    regions = []
+    for i, told in enumerate(partner.regions):
+        seal = None if told.seal is None else _seal(told.seal, softness, f"{key}.{i}.seal")
+        through = 0.0
+        if told.permeability is not None and told.thickness is not None:
+            through = permeance_of(told.permeability, told.thickness)
+        place = told.sphere or told.box
+        assert place is not None
+        if isinstance(place, SphereRegion):
+            ball = np.array(place.centre), place.radius
+            box = ball[0] - place.radius, ball[0] + place.radius
+            region = WallRegion(centre=ball[0], radius=place.radius, seal=seal, permeance=through)
+        else:
+            box = np.array(place[0]), np.array(place[1])
+            region = WallRegion(*box, seal=seal, permeance=through)
+        low, high = rest.min(axis=0), rest.max(axis=0)
+        if (box[0] > high).any() or (box[1] < low).any():
+            raise InputError(
+                f"{key}.{i} lies beside {partner.name}, which is between {np.round(low, 6).tolist()} and "
+                f"{np.round(high, 6).tolist()} m as the scene begins."
+            )
+        regions.append(region)
+    return walls_of_regions(rest, own, regions)
+
+
+def _seal(told: gas_schema.Seal, softness: float, key: str) -> Seal:
+    """Of surfaces whose 1 / E* [1/Pa] add up to softness."""
     try:
-        surface = Surface(gas.seal.rms, gas.seal.longest, hurst=gas.seal.hurst)
+        return seal_of(Surface(told.rms, told.longest, hurst=told.hurst), 1.0 / softness)
     except InputError as error:
-        raise InputError(f"gas.seal: {error}") from None
-    return seal_of(surface, 1.0 / softness)
+        raise InputError(f"{key}: {error}") from None
 
 
 def _softness(youngs_modulus: float, poisson_ratio: float) -> float:

@@ -20,8 +20,8 @@ from palpo.app.systems.suction.build import (
     build,
     coupling_gains,
     rehearse,
-    seal_on,
     settings_of,
+    walls_on,
 )
 from palpo.app.systems.suction.findings import Findings
 from palpo.app.systems.suction.picture import SuctionVisual
@@ -125,7 +125,7 @@ class SuctionRig(PlainRig):
                 change_pump(gas, drive)
         if rougher:
             for enclosure, soft in zip(suction.enclosures, self.built.soft, strict=True):
-                enclosure.seal = seal_on(spec, soft.material)
+                enclosure.take_walls(walls_on(spec, soft.material, self.built.rest))
         if isinstance(gas, ActiveGas) and not gas.table:
             suction.gauge = gas.gauge
         suction.take_stop(Stop(solver.tolerance if solver.stop == "residual" else 0.0, solver.sweeps))

@@ -1,0 +1,121 @@
+"""A wall that is rough or porous in places: what gets through it, and that other places do not know."""
+
+import numpy as np
+import pytest
+
+from palpo.app.systems.suction.build import build
+from palpo.config.load import load_scene
+from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
+from palpo.physics.mesh.partners import slab
+from palpo.physics.suction.cavity import RIBBON, WALL_B
+from palpo.physics.suction.cup_spec import CupSpec
+from palpo.physics.suction.flow import VISCOSITY
+from palpo.physics.suction.gas import Air
+from palpo.physics.suction.labels import thresholds
+from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.sides import FixedSide
+from palpo.physics.suction.wall_regions import WallRegion, permeance_of, walls_of_regions
+from palpo.physics.systems.suction.step import Suction
+
+AIR = Air(largest=np.inf)
+SMOOTH, ROUGH = (seal_of(Surface(rms, 50 * rms), 3e5) for rms in (1e-6, 20e-6))
+PERMEABILITY, THICKNESS = 1e-11, 5e-3
+PERMEANCE = permeance_of(PERMEABILITY, THICKNESS)
+PRESSED = 1e3
+"""Force on each vertex [N] that shuts a rim altogether."""
+
+
+@pytest.fixture(scope="module")
+def pushed():
+    """The small cup on the inner edge of its rim, pushed by 1 mm onto a plane of many cells."""
+    made = cup(CUPS["small"].shape, GRIDS[203])
+    mesh = made.mesh.with_nodes(made.mesh.nodes + np.array([0.0, 2e-3, 0.0]))
+    material = Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0, 0.0, 1e-3)
+    body = HeldBody("cup", mesh, material, made.held, np.union1d(made.underside, made.rim))
+    limits = thresholds(contact=1e-4, sealing=5e-4, alarm=2e-3)
+    suction = Suction([CupSpec(body, seal=SMOOTH)], FixedSide(slab(0.1, 40, 0.02)), limits, AIR)
+    handle = suction.cups[0].body.handle
+    centre = handle.centre.copy()
+    for depth in np.minimum(np.arange(100) * 5e-5, 2.9e-3):  # and rests
+        handle.drive(centre - np.array([0.0, depth, 0.0]))
+        suction.step()
+    yield suction
+    suction.close()
+
+
+def conductance(suction, regions=(), seal=SMOOTH, force=PRESSED):
+    """G between the cup's cavity and the outside [m3/(Pa s)]."""
+    enclosure, x = suction.enclosures[0], suction.cups[0].local
+    enclosure.take_walls(walls_of_regions(suction.partner.local, seal, regions))
+    enclosure.find_flow(x, np.full(len(x), force), AIR)
+    return enclosure.conductance[enclosure.active[0], -1]
+
+
+def wall_area(suction):
+    """Of the cavity's wall on the plane [m2]."""
+    cavities, c = suction.enclosures[0].cavities, suction.enclosures[0].active[0]
+    corners = cavities.points[cavities.triangles[cavities.span[c, WALL_B] : cavities.span[c, RIBBON]]]
+    return (
+        0.5
+        * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1).sum()
+    )
+
+
+def test_a_porous_wall_under_a_rim_that_is_shut_conducts_as_darcy_s_law_has_it(pushed):
+    through = conductance(pushed, [WallRegion(permeance=PERMEANCE)])
+    left = conductance(pushed)  # by contacts of which some are not at rest yet
+    assert left < 1e-3 * through
+    exact = PERMEABILITY * wall_area(pushed) / (2 * VISCOSITY * THICKNESS)
+    assert exact <= through <= exact + 2.0 * left
+
+
+def test_half_of_the_wall_that_is_porous_lets_half_through(pushed):
+    whole = conductance(pushed, [WallRegion(permeance=PERMEANCE)])
+    half = [WallRegion(low=(-np.inf, -np.inf, 1e-9), permeance=PERMEANCE)]
+    # triangles that the border of the region cuts count by their corners: a strip of half a cell
+    strip = 0.5 * 2.5e-3 * 36e-3 / wall_area(pushed)
+    assert conductance(pushed, half) / whole == pytest.approx(0.5, abs=strip)
+
+
+def test_air_goes_through_a_porous_wall_under_the_rim_as_well_where_some_gets_there(pushed):
+    """As much as through two resistances in a row at most; none where the rim shuts it off."""
+    everywhere = [WallRegion(permeance=PERMEANCE)]
+    radius = 16.4e-3  # all of the cavity's wall on the plane is inside
+    ring = [*everywhere, WallRegion(radius=radius)]
+    assert conductance(pushed, ring) < 1e-3 * conductance(pushed, everywhere)
+    loose, tight = (conductance(pushed, ring, force=force) for force in (0.01, PRESSED))
+    assert tight < loose
+    assert loose > conductance(pushed, force=0.01)
+
+
+def test_a_region_everywhere_is_the_wall_s_own_seal_and_one_elsewhere_is_none(pushed):
+    rough, smooth = (conductance(pushed, seal=seal, force=0.02) for seal in (ROUGH, SMOOTH))
+    assert rough > 10.0 * smooth > 0.0
+    assert conductance(pushed, [WallRegion(seal=ROUGH)], force=0.02) == rough
+    beside = WallRegion(low=(0.03, -1.0, -1.0), seal=ROUGH, permeance=PERMEANCE)
+    assert conductance(pushed, [beside], force=0.02) == smooth
+    last = [WallRegion(seal=ROUGH, permeance=PERMEANCE), WallRegion(seal=SMOOTH)]
+    assert conductance(pushed, last, force=0.02) == smooth
+
+
+def test_a_scratch_across_the_rim_lets_by_what_it_alone_would(pushed):
+    """Rough in a strip across one side, the rim lets more by than where it is smooth, and less than rough."""
+    scratch = [WallRegion(low=(0.0, -1.0, -3e-3), high=(1.0, 1.0, 3e-3), seal=ROUGH)]
+    both = [conductance(pushed, seal=seal, force=0.02) for seal in (SMOOTH, ROUGH)]
+    share = conductance(pushed, scratch, force=0.02) / both[1]
+    # 6 mm of the 115 around at the rim's middle; a cell on either side joins in, 7 mm wide
+    assert 6e-3 / 115e-3 * 0.3 < share < 20e-3 / 115e-3
+
+
+def test_regions_stay_where_they_are_on_a_partner_that_was_turned():
+    """Places are the scene's as it begins, whatever axes a rigid body computes in."""
+    region = '{box=[["0 mm","-1 mm","-60 mm"],["60 mm","1 mm","60 mm"]],permeability=1e-13,thickness="5 mm"}'
+    keys = [f"bodies.cube.regions=[{region}]"]
+    turned = [*keys, "bodies.cube.placement.rotation=[0,1,0,1.5707963267948966]"]
+    built = [build(load_scene("suction-mass", given)) for given in (keys, turned)]
+    rests = [np.sort(one.rest.round(9), axis=0) for one in built]
+    np.testing.assert_allclose(rests[0], rests[1], atol=1e-9)
+    for one in built:
+        one.suction.close()
