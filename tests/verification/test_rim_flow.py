@@ -36,11 +36,12 @@ def annulus(across, around, inner=10e-3, outer=14e-3):
     return x, triangles, holder
 
 
-def conductances(x, triangles, holder, sheet, cavities=1):
+def conductances(x, triangles, holder, sheet, cavities=1, seeping=None):
     n = len(x) + cavities + 1
     out = np.zeros((cavities + 1, cavities + 1))
     work = np.zeros(n * n), np.zeros((3, n), np.int64)
-    rim_conductances(triangles, x, holder, sheet, np.zeros(len(x)), work, out)
+    seeping = np.zeros(len(x)) if seeping is None else seeping
+    rim_conductances(triangles, x, holder, sheet, seeping, work, out)
     return out
 
 
@@ -74,15 +75,18 @@ def test_eliminating_joints_gives_the_schur_complement_of_the_network():
     x, triangles, holder = annulus(5, 24)
     holder[:12], holder[12:24] = 0, 1  # two cavities side by side share the rim
     sheet = 10.0 ** rng.uniform(-13, -11, len(x))
-    g = network(x, triangles, holder, sheet)
-    laplacian = np.diag(g.sum(axis=1)) - g
     rim = holder == RING
+    seeping = np.where(rim, 10.0 ** rng.uniform(-13, -11, len(x)), 0.0)  # through the wall to the outside
+    g = network(x, triangles, holder, sheet)
+    g[:, -1] += seeping
+    g[-1] += seeping
+    laplacian = np.diag(g.sum(axis=1)) - g
     merge = np.stack([(holder == which)[~rim] for which in (0, 1, OUTSIDE)], 1).astype(float)
     inner = np.linalg.solve(laplacian[np.ix_(rim, rim)], laplacian[np.ix_(rim, ~rim)])
     schur = laplacian[np.ix_(~rim, ~rim)] - laplacian[np.ix_(~rim, rim)] @ inner
     expected = -merge.T @ schur @ merge
     np.fill_diagonal(expected, 0.0)
-    found = conductances(x, triangles, holder, sheet, 2)
+    found = conductances(x, triangles, holder, sheet, 2, seeping)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-24)
     np.testing.assert_array_equal(found, found.T)
 
