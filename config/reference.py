@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -68,7 +69,7 @@ def _scenes() -> str:
 
 
 def _sections() -> Iterator[str]:
-    """One section for each specification, under the first key that uses it, outer before inner."""
+    """One section for each specification, under the outermost key that uses it, outer before inner."""
     paths: dict[type[BaseModel], str] = {}
     users: dict[type[BaseModel], list[str]] = {}
     for system, scene in SYSTEMS.items():
@@ -86,6 +87,8 @@ def _collect(
 ) -> None:
     """Record the key under which each specification stands, and the kinds of body that use it."""
     if model in paths:
+        if path.count(".") < paths[model].count("."):
+            paths[model] = path
         return
     paths[model] = path
     for key, field in model.model_fields.items():
@@ -106,7 +109,7 @@ def _section(path: str, model: type[BaseModel], users: list[str], system: str) -
     lines = [
         heading,
         "",
-        (model.__doc__ or "").strip(),
+        cleandoc(model.__doc__ or ""),
         "",
         "| key | value | default | meaning |",
         "|---|---|---|---|",

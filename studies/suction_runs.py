@@ -125,7 +125,8 @@ def lead(
     before: called ahead of each step. after: called behind it; the run ends where it says so.
     """
     spec = load_scene(SCENE, overrides)
-    suction, drives, _, gauge, _ = build(spec)
+    built = build(spec)
+    suction, drives, gauge = built.suction, built.drives, built.gauge
     handle = suction.cups[0].body.handle
     assert handle is not None
     start, base = handle.position[1], partner_height(suction)
