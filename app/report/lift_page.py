@@ -19,7 +19,9 @@ from palpo.app.report.figures import LOOK, WIDTH
 from palpo.app.report.page import rendered
 from palpo.physics.suction.reduced_cup import Load, ReducedCup, margin, margins
 
-PAGE, LAW, SNIPPET, TABLE, PICTURE = "lift.html", "cup.json", "cup.xml", "map.csv", "map.png"
+PAGE, LAW, TABLE, PICTURE = "lift.html", "cup.json", "map.csv", "map.png"
+TENDON, BUSHING = "cup.xml", "cup_drake.py"
+"""The law for MuJoCo and for Drake."""
 LEAST_MASS, MASSES, VALUES = 0.01, 25, 25
 """Lightest load of the maps [kg], and how many masses and values of the other axis they have."""
 STEEPEST, FARTHEST, CURVED = math.radians(60.0), 20e-3, 20.0
@@ -73,7 +75,8 @@ def write_lift(folder: Path, law: ReducedCup, base: Load) -> Path:
         _draw(figure, law, maps)
         figure.savefig(folder / PICTURE, dpi=150)
     (folder / LAW).write_text(json.dumps(as_data(law), indent=1) + "\n", "utf-8")
-    (folder / SNIPPET).write_text(as_mjcf(law), "utf-8")
+    (folder / TENDON).write_text(as_mjcf(law), "utf-8")
+    (folder / BUSHING).write_text(as_drake(law), "utf-8")
     found = margins(law, base)
     least, name = margin(law, base)
     page = rendered(
@@ -153,10 +156,7 @@ def as_data(law: ReducedCup) -> dict[str, Any]:
 
 
 def as_mjcf(law: ReducedCup) -> str:
-    """A MuJoCo tendon between two sites that pulls as the cup does; its user lets go at the length it names.
-
-    In Drake the same is a LinearSpringDamper between both points, removed at that length.
-    """
+    """A MuJoCo tendon between two sites that pulls as the cup does; its user lets go at the length it names."""
     return (
         f"<!-- The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring that only pulls.\n"
         "     Put it between a site on the gripper and one on the load, which meet where it bears nothing.\n"
@@ -173,4 +173,38 @@ def as_mjcf(law: ReducedCup) -> str:
     )
 
 
-__all__: Sequence[str] = ("as_data", "as_mjcf", "loads", "write_lift")
+def as_drake(law: ReducedCup) -> str:
+    """A module for Drake: a bushing between two frames that pulls as the cup does, and lets go."""
+    return f'''"""The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring until it lets go."""
+
+import numpy as np
+from pydrake.multibody.tree import LinearBushingRollPitchYaw
+
+STIFFNESS = {law.stiffness:.6g}  # N/m
+RELEASE = {law.pull[-1]:.6g}  # m, at {law.limit:.4g} N
+
+
+def add_cup(plant, gripper, load):
+    """The cup between a frame of the gripper and one of the load, which meet where it bears nothing.
+
+    Before plant.Finalize().
+    """
+    free = np.zeros(3)
+    return plant.AddForceElement(
+        LinearBushingRollPitchYaw(gripper, load, free, free, np.full(3, STIFFNESS), free)
+    )
+
+
+def let_go_if_pulled_off(context, cup):
+    """Call it after each step, with the plant's context: whether the cup holds still.
+
+    Peel is for you to judge: the moment that a cup bears at a pull is cup.json's peel_Nm.
+    """
+    apart = cup.frameC().CalcPose(context, cup.frameA()).translation()
+    if np.linalg.norm(apart) > RELEASE:
+        cup.SetForceStiffnessConstants(context, np.zeros(3))
+    return bool(cup.GetForceStiffnessConstants(context).any())
+'''
+
+
+__all__: Sequence[str] = ("as_data", "as_drake", "as_mjcf", "loads", "write_lift")

@@ -100,3 +100,44 @@ def test_a_lift_replayed_in_mujoco_holds_what_the_law_holds(law):
     assert most == pytest.approx(0.8 * law.limit, rel=0.1)
     height, _ = lifted(mujoco, law, 1.2 * law.limit / GRAVITY)
     assert abs(height) < 1e-3
+
+
+def lifted_in_drake(folder, law, mass):
+    """How high the load hangs in the end [m], and whether the cup holds still."""
+    from pydrake.multibody.plant import MultibodyPlant
+    from pydrake.multibody.tree import PrismaticJoint, SpatialInertia
+    from pydrake.systems.analysis import Simulator
+
+    scope = {}
+    exec((folder / "cup_drake.py").read_text("utf-8"), scope)
+    plant = MultibodyPlant(time_step=1e-3)
+    gripper = plant.AddRigidBody("gripper", SpatialInertia.SolidBoxWithMass(1.0, 0.1, 0.1, 0.1))
+    load = plant.AddRigidBody("load", SpatialInertia.SolidBoxWithMass(mass, 0.1, 0.1, 0.1))
+    rail, ground = (
+        plant.AddJoint(
+            PrismaticJoint(name, plant.world_frame(), body.body_frame(), np.array([0.0, 0.0, 1.0]))
+        )
+        for name, body in (("rail", gripper), ("ground", load))
+    )
+    ground.set_position_limits([0.0], [1.0])
+    cup = scope["add_cup"](plant, gripper.body_frame(), load.body_frame())
+    plant.Finalize()
+    simulator = Simulator(plant)
+    context = simulator.get_mutable_context()
+    holds = True
+    for step in range(8000):
+        rail.set_translation(context, min(0.01 * step * 1e-3, 0.06))
+        rail.set_translation_rate(context, 0.01 if step < 6000 else 0.0)
+        simulator.AdvanceTo(1e-3 * (step + 1))
+        holds = scope["let_go_if_pulled_off"](context, cup)
+    return float(ground.get_translation(context)), holds
+
+
+def test_a_lift_replayed_in_drake_holds_what_the_law_holds(law, tmp_path):
+    pytest.importorskip("pydrake")
+    write_lift(tmp_path, law, Load(0.05, rms=1e-6))
+    height, holds = lifted_in_drake(tmp_path, law, 0.8 * law.limit / GRAVITY)
+    at = float(np.interp(0.8 * law.limit, law.force, law.pull))
+    assert holds and height == pytest.approx(0.06 - at, abs=2 * law.misfit * law.pull[-1] + 5e-4)
+    height, holds = lifted_in_drake(tmp_path, law, 1.2 * law.limit / GRAVITY)
+    assert not holds and abs(height) < 1e-3
