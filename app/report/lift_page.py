@@ -156,7 +156,7 @@ def as_data(law: ReducedCup) -> dict[str, Any]:
 
 
 def as_mjcf(law: ReducedCup) -> str:
-    """A MuJoCo tendon between two sites that pulls as the cup does; its user lets go at the length it names."""
+    """A MuJoCo tendon between two sites that pulls as the cup does, to be let go at the length it names."""
     return (
         f"<!-- The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring that only pulls.\n"
         "     Put it between a site on the gripper and one on the load, which meet where it bears nothing.\n"
@@ -175,7 +175,7 @@ def as_mjcf(law: ReducedCup) -> str:
 
 def as_drake(law: ReducedCup) -> str:
     """A module for Drake: a bushing between two frames that pulls as the cup does, and lets go."""
-    return f'''"""The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring until it lets go."""
+    return f'''"""The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring."""
 
 import numpy as np
 from pydrake.multibody.tree import LinearBushingRollPitchYaw
