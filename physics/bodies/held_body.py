@@ -110,6 +110,8 @@ class HeldBody(CorotationalBody):
         """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities; of a
         large body what changes both from the motion `_from`, with which it begins."""
         self._steadiness = 1.0
+        self.single = False
+        """Whether its next factors solve in single precision, as those of a large body do."""
         self.wear, self.age = 0.0, 0
         """How far elements have turned since the factor was made, over how far they may; and steps since."""
         self.renews = False
@@ -323,8 +325,13 @@ class HeldBody(CorotationalBody):
         spread(y, RESTING if w is None else w, self.free, self.fixed, self._coupled.twist, out)
         return out
 
+    @property
+    def entries(self) -> int:
+        """Of a factor, about."""
+        return self._orders.entries
+
     def _make_factor(self) -> HeldFactor:  # type: ignore[override]  # it has the methods that steps ask for
-        return HeldFactor(self._orders)
+        return HeldFactor(self._orders, self.single)
 
     def turned(self, h: float) -> float:
         """See CorotationalBody; of a large body against its nodes, with which the factor is turned."""

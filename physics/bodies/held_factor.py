@@ -65,8 +65,8 @@ class Orders:
         self._last = last
         self._graph = int((pattern.slots >= 0).sum()), pattern.rows, pattern.cols
         slots = pattern.slots[last].astype(np.int64)
-        usual = self._levels(slots, (USUAL,), True)[1][0]
-        self.large = bool(usual.panel[-1] > LARGE)
+        self.entries = int(self._levels(slots, (USUAL,), True)[1][0].panel[-1])
+        self.large = self.entries > LARGE
         """Whether solves have a factor of their own."""
         self.open = self._pattern() if self.large else None
         levels = LARGEST if self.large else LEVELS
@@ -93,12 +93,14 @@ class Orders:
 class HeldFactor:
     """A^-1 of one body at one step size: solves, and the compliance of the nodes at the end of its order.
 
-    It stands for a CholeskyFactor. Raises InputError as that one.
+    It stands for a CholeskyFactor. Raises InputError as that one. single: solve in single precision, which a
+    large body's does anyway.
     """
 
-    def __init__(self, orders: Orders) -> None:
-        self._orders, self._large = orders, orders.large
+    def __init__(self, orders: Orders, single: bool = False) -> None:
+        self._orders, self._large, self._single = orders, orders.large, single
         self._endings: dict[int, CholeskyFactor] = {}
+        self._singles: dict[int, SingleFactor] = {}
         self._level = -1
         self._needed = self._before = 0
         """Most nodes whose compliance was asked for since the matrix was factored, and before that."""
@@ -134,8 +136,15 @@ class HeldFactor:
         self._level = level
         if not self._large:
             # the same matrix once more, in another order: what was solved with it stays valid
-            self._solver = factor
+            self._solver = self._in_single(level) if self._single else factor
         return factor
+
+    def _in_single(self, level: int) -> SingleFactor:
+        factor = self._endings[level]
+        if level not in self._singles:
+            self._singles[level] = SingleFactor(factor.symbolic, factor)
+        self._singles[level].take()
+        return self._singles[level]
 
     def solve(self, b: NDArray) -> NDArray[np.float64]:
         """A^-1 b, shape (n,)."""

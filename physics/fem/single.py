@@ -22,12 +22,13 @@ from palpo.physics.lapack import single_down, single_up
 class SingleFactor:
     """A = L L^T, made in double precision and kept in single. Solves may not run in two threads at once.
 
+    double: who makes it in double precision, if that serves others too.
     turns (n, 3, 3): rotation R of each node with which it solves, the identity after `refactor`; in the order
     of the matrix.
     """
 
-    def __init__(self, symbolic: Symbolic) -> None:
-        self._double = CholeskyFactor(symbolic)
+    def __init__(self, symbolic: Symbolic, double: CholeskyFactor | None = None) -> None:
+        self._double = CholeskyFactor(symbolic) if double is None else double
         self.panels = np.zeros(self._double.panels.size, np.float32)
         self._below = np.empty(self._double.height, np.float32)
         self._words, self._factors = np.zeros(7, np.int32), np.zeros(3, np.float32)
@@ -39,6 +40,10 @@ class SingleFactor:
     ) -> None:
         """See CholeskyFactor."""
         self._double.refactor(stiffness, mass, stiffness_weight, mass_weight)
+        self.take()
+
+    def take(self) -> None:
+        """Solve with what the factor in double precision is now."""
         self.panels[:] = self._double.panels
         self.turns[:] = np.eye(3)
 

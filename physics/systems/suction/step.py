@@ -25,6 +25,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.held_factor import LARGE
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.engine.pressing import press, press_firmly
@@ -103,6 +104,10 @@ class Suction:
         if not partner.surface.closed:
             raise InputError("the partner's surface is open, and air would pass through it: close it.")
         self.cups = [SoftSide(spec.body, capacity) for spec in cups]
+        # factors that no longer stay in a cache together, as that of one large body does not alone
+        many = sum(spec.body.entries for spec in cups) > LARGE
+        for spec in cups:
+            spec.body.single = many
         self.partner = partner
         self._two = SideBySide()
         self.sides: list[Side] = [*self.cups, partner]
