@@ -109,6 +109,13 @@ def find_kinds(walls, gaps, triangles, out):
 
 
 @kernel
+def kinds_of_triangles(walls, triangles, out):
+    """out (t,) = kind of the middle of each triangle (t, 3) of the wall."""
+    for t in range(out.size):
+        out[t] = _kind_at(walls, triangles[t], (1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0))
+
+
+@kernel
 def find_seeping(triangles, x, kind, permeance, cavity, out):
     """out (n,) = what the wall under each vertex lets out of the gap there [m3/(Pa s)], a third per triangle.
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from palpo.app.systems.suction.build import build
+from palpo.app.systems.suction.picture import SuctionVisual
 from palpo.config.load import load_scene
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
@@ -120,3 +121,22 @@ def test_regions_stay_where_they_are_on_a_partner_that_was_turned():
     np.testing.assert_allclose(built[1].rest, built[0].rest @ turn.T, atol=1e-12)
     for one in built:
         one.suction.close()
+
+
+def test_the_picture_has_each_triangle_of_the_partner_once_in_the_colour_of_its_region():
+    porous = '{box=[["0 mm","-1 mm","-60 mm"],["60 mm","1 mm","60 mm"]],permeability=1e-13,thickness="5 mm"}'
+    rough = '{sphere={centre=["-30 mm",0,0],radius="20 mm"},seal={rms="9 um"}}'
+    spec = load_scene("suction-mass", [f"bodies.cube.regions=[{porous},{rough}]"])
+    built = build(spec)
+    drawn = SuctionVisual(spec, built, None).geometry.drawables
+    parts = [one for one in drawn if one.name.startswith("cube")]
+    assert [one.name for one in parts] == ["cube", "cube, region 1", "cube, region 2"]
+    assert len({one.colour for one in parts}) == 3
+    whole = np.vstack([one.triangles for one in parts])
+    np.testing.assert_array_equal(
+        np.unique(whole, axis=0), np.unique(built.suction.partner.surface.triangles, axis=0)
+    )
+    middles = [built.rest[one.triangles].mean(axis=1) for one in parts]
+    assert (middles[1][:, 0] > 0.0).all() and (np.abs(middles[1][:, 1]) < 1e-3).all()
+    assert (np.linalg.norm(middles[2] - [-0.03, 0.0, 0.0], axis=1) < 0.02).all()
+    built.suction.close()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.systems.suction.build import SuctionBuild
+from palpo.app.systems.suction.build import SuctionBuild, walls_on
 from palpo.app.visual.frames import Frames
 from palpo.config.schema.suction import FigureDrive, FreeDrive, SuctionScene
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
@@ -20,10 +20,14 @@ from palpo.physics.mesh.toy import toy
 from palpo.physics.suction.cavity import RIBBON_AGAIN, WALL_A
 from palpo.physics.suction.pockets import walls_of
 from palpo.physics.suction.tracking import LIVING
+from palpo.physics.suction.wall_regions import kinds_of_triangles
 from palpo.physics.systems.suction.servo import SuctionServo
 
 SMALLEST = 1.0
 """A colour bar never ends above this suction [kPa], so that a breath is not shown as a grip."""
+
+POROUS, ROUGHER = (0.85, 0.65, 0.45), (0.75, 0.75, 0.75)
+"""Share of the partner's colour that is left where air goes through it, and where it is rough."""
 
 SLIPPING = 1.0 - 1e-6
 """Share of mu r_n from which a tangential force slips."""
@@ -70,6 +74,7 @@ class SuctionVisual(Frames):
             ),
             self._partner_vertices(),
         )  # fmt: skip
+        drawables[-1:] = self._regions(drawables[-1], spec, built)
         self._figures: list[tuple[int, slice, slice, NDArray, NDArray]] = []
         for i, told in enumerate(spec.cups):
             if isinstance(told.drive, FigureDrive):
@@ -85,6 +90,20 @@ class SuctionVisual(Frames):
         self._contacts = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64)
         self._walls = np.zeros((0, 3, 3)), np.zeros(0)
         self._force = np.full(3, np.nan)
+
+    @staticmethod
+    def _regions(whole: Drawable, spec: SuctionScene, built: SuctionBuild) -> list[Drawable]:
+        """The partner in parts: its triangles in each region are darker than the others."""
+        walls = walls_on(spec, built.soft[0].material, built.rest)
+        kind = np.zeros(len(whole.triangles), np.int64)
+        if walls is not None:
+            kinds_of_triangles(walls, whole.triangles, kind)
+        parts = [replace(whole, triangles=whole.triangles[kind == 0])]
+        for number, region in enumerate(spec.partner.regions, 1):
+            r, g, b = np.array(whole.colour) * (POROUS if region.permeability is not None else ROUGHER)
+            name, inside = f"{whole.name}, region {number}", whole.triangles[kind == number]
+            parts.append(replace(whole, name=name, triangles=inside, colour=(r, g, b)))
+        return [part for part in parts if len(part.triangles)]
 
     def _add_figure(self, i: int, add) -> None:
         """The figure on the handle of cup i, and the coil around it."""
