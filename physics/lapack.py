@@ -18,7 +18,7 @@ from palpo.physics.kernels import kernel
 
 for _name, _room in (
     ("dgetrf", "lapack"), ("dgetrs", "lapack"), ("dpotrf", "lapack"), ("dpotrs", "lapack"), ("dtrsm", "blas"),
-    ("dgemm", "blas"), ("sgemv", "blas"), ("strsv", "blas"),
+    ("dgemm", "blas"), ("dpotri", "lapack"), ("sgemv", "blas"), ("strsv", "blas"),
 ):  # fmt: skip
     _address = get_cython_function_address(f"scipy.linalg.cython_{_room}", _name)
     llvmlite.binding.add_symbol(f"palpo_{_name}", _address)
@@ -28,6 +28,7 @@ _dgetrf = types.ExternalFunction("palpo_dgetrf", types.void(_P, _P, _P, _P, _P, 
 _dgetrs = types.ExternalFunction("palpo_dgetrs", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P))
 _dpotrf = types.ExternalFunction("palpo_dpotrf", types.void(_P, _P, _P, _P, _P))
 _dpotrs = types.ExternalFunction("palpo_dpotrs", types.void(_P, _P, _P, _P, _P, _P, _P, _P))
+_dpotri = types.ExternalFunction("palpo_dpotri", types.void(_P, _P, _P, _P, _P))
 _dtrsm = types.ExternalFunction("palpo_dtrsm", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
 _dgemm = types.ExternalFunction("palpo_dgemm", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
 _sgemv = types.ExternalFunction("palpo_sgemv", types.void(_P, _P, _P, _P, _P, _P, _P, _P, _P, _P, _P))
@@ -84,6 +85,15 @@ def cholesky_solve(a, m, words, x):
         words[_LETTER:].ctypes, rows, words[_ONE:].ctypes, a.ctypes, words[_STRIDE:].ctypes, x.ctypes, rows,
         words[_INFO:].ctypes,
     )  # fmt: skip
+
+
+@kernel
+def cholesky_inverse(a, m, words):
+    """Inverse in place of a symmetric matrix from what `cholesky` left: what C calls the upper triangle."""
+    words[_ROWS], words[_STRIDE], words[_LETTER] = m, a.shape[1], ord("L")
+    _dpotri(
+        words[_LETTER:].ctypes, words[_ROWS:].ctypes, a.ctypes, words[_STRIDE:].ctypes, words[_INFO:].ctypes
+    )
 
 
 @kernel
@@ -195,7 +205,23 @@ if numba.config.DISABLE_JIT:  # the kernels are plain Python then, which cannot 
         return into, solve
 
     lu_factor, lu_solve = _interpreted(scipy.linalg.lu_factor, scipy.linalg.lu_solve)
-    cholesky, cholesky_solve = _interpreted(scipy.linalg.cho_factor, scipy.linalg.cho_solve)
+
+    def _factored(a, m, words):
+        if m == 0:
+            return True
+        factor, info = scipy.linalg.lapack.dpotrf(a[:m, :m].T, lower=True, clean=False)
+        a[:m, :m] = factor.T
+        return info == 0
+
+    def _solved(a, m, words, x):
+        if m:
+            x[:m] = scipy.linalg.cho_solve((a[:m, :m].T, True), x[:m])
+
+    def _inverted(a, m, words):
+        if m:
+            a[:m, :m] = scipy.linalg.lapack.dpotri(a[:m, :m].T, lower=True)[0].T
+
+    cholesky, cholesky_solve, cholesky_inverse = _factored, _solved, _inverted
 
     def _down(panel, width, height, words, factors, x, below):
         columns = panel[: width * height].reshape(width, height).T

@@ -29,6 +29,7 @@ from pydantic import BaseModel
 
 from palpo.app.cli.progress import Silent
 from palpo.config.systems import brought
+from palpo.physics.bodies.renewal import rest_from_work
 from palpo.physics.engine.contract import Kind
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
@@ -72,12 +73,14 @@ ABSENT = _Absent()
 
 def take(rig: object) -> Checkpoint:
     """The rig's state; its arrays are not copied. TypeError for what cannot be told."""
+    rest_from_work()
     taker = _Taker()
     return Checkpoint(taker.told(rig, "rig"), taker.arrays)
 
 
 def put(checkpoint: Checkpoint, rig: object) -> None:
     """Bring a rig that was just built from the same scene to a state; ValueError where it does not fit."""
+    rest_from_work()
     _Putter(checkpoint.arrays).made(checkpoint.tree, rig, "rig")
 
 

@@ -19,7 +19,8 @@ all: elements may then turn further, as far as what it misses is as small a part
 as without that term, while no motion is more than twice as stiff as in the kept matrix.
 
 Of a *large* body the kept matrix is turned node by node with the body, A = R A_0 R^T (see
-palpo.physics.fem.single and node_turns): what counts is how far an element has turned against its nodes.
+palpo.physics.fem.single and node_turns): what counts is how far an element has turned against its nodes. Its
+next factor is made beside its steps (palpo.physics.bodies.renewed_beside).
 """
 
 from collections.abc import Sequence
@@ -28,8 +29,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.corotational_body import CorotationalBody
-from palpo.physics.bodies.coupling import couple, turned_coupling, uncoupled
+from palpo.physics.bodies.coupling import Coupled, couple, turned_coupling, uncoupled
 from palpo.physics.bodies.held_factor import HeldFactor, Orders
 from palpo.physics.bodies.held_motion import (
     add_held,
@@ -39,6 +39,8 @@ from palpo.physics.bodies.held_motion import (
     speed_and_change,
     spread,
 )
+from palpo.physics.bodies.renewal import Renewal
+from palpo.physics.bodies.renewed_beside import RenewedBeside, add_link_forces
 from palpo.physics.bodies.rigid_handle import Handle
 from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
@@ -56,7 +58,7 @@ STEADIEST = 2.5
 RESTING = np.zeros(6)
 
 
-class HeldBody(CorotationalBody):
+class HeldBody(RenewedBeside):
     """A CorotationalBody whose fixed nodes are those of a handle; without held nodes it floats.
 
     touchable: nodes that may come into contact, in the order of rising likelihood; held ones are left out.
@@ -106,6 +108,10 @@ class HeldBody(CorotationalBody):
         self._coupled = self._coupled_then = uncoupled()
         self._from: Floats | None = None
         self._lumped = self.M.diagonal()
+        self._bare = np.zeros(self.n_dof)
+        self._renewal: Renewal | None = None
+        self._spare: HeldFactor | None = None
+        self.late, self.iterations = False, 0
         self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
         """Of the step begun: M v + h f_f without what a driven handle takes along, and its velocities; of a
         large body what changes both from the motion `_from`, with which it begins."""
@@ -121,6 +127,7 @@ class HeldBody(CorotationalBody):
         if self.fixed.size:
             self.handle = Handle(self.fixed, self.x, mass, inertia)
             near = np.flatnonzero(np.isin(self._elements.cells, self.fixed).any(axis=1))
+            self._near_cells = near
             self._near = self._elements.part(near)
             self._near_quats = np.tile([1.0, 0.0, 0.0, 0.0], (near.size, 1))
             self._near_pattern = block_pattern(n, self._near.cells, np.zeros(0, dtype=np.int32))
@@ -143,7 +150,11 @@ class HeldBody(CorotationalBody):
         """Begin a step of h under the present loads."""
         allowed = self.turn * (1.0 if self.large else self._steadiness)
         self.wear, self.age = 0.0, self.age + 1
-        self.reused_factor(h, -1.0 if self.renews else allowed)
+        self.iterations, self.late = 0, False
+        if self.large and self._factor is not None and h in self._factors and self._may_be_late:
+            self._renew_beside(h)
+        else:
+            self.reused_factor(h, -1.0 if self.renews else allowed)
         self.wear, self.renews = (self.wear / allowed if allowed > 0.0 else 0.0), False
         self._force[:] = self.load
         self._force += self._weight
@@ -153,11 +164,12 @@ class HeldBody(CorotationalBody):
             self._from = self.moving()
             self._elements.add_stiff(self._from, self._quats, -(self.material.beta + h), self._force)
             stiffness = (self.material.beta + h) * self.link_stiffness
-            _add_link_forces(self._links, stiffness, self.node_velocities(), self._force)
+            add_link_forces(self._links, stiffness, self.node_velocities(), self._force)
         else:
             self._add_what_the_factor_lacks(h)
         gather(self._force, h, self.free, self._right)
         self._right += (-alpha if self.large else 1.0) * (self._lumped * self.v)
+        self._bare[:] = self._right
         handle = self.handle
         if handle is None:
             return
@@ -306,10 +318,17 @@ class HeldBody(CorotationalBody):
 
         Call it before `finish`. On a free handle it is zero, to rounding.
         """
-        if self._from is not None:
-            velocities = velocities - self._from
-        w = self._handle_velocity(velocities)
-        return (self._pull(velocities[self._ring]) + self._own @ w - self._impulse) / h
+        if self._from is None:
+            w = self._handle_velocity(velocities)
+            return (self._pull(velocities[self._ring]) + self._own @ w - self._impulse) / h
+        # with the present stiffness: what the kept one misses may be as much as the change of force
+        change, held = velocities - self._from, np.zeros_like(self.x)
+        scale = h * (self.material.beta + h)
+        self._near.add_stiff(change, self._quats[self._near_cells], scale, held)
+        twist = self._coupled.twist[self.fixed].reshape(-1, 6)
+        w = self._handle_velocity(change)
+        own = self._own - self._coupled.held
+        return (twist.T @ held[self.fixed].ravel() + own @ w - self._impulse) / h
 
     def _pull(self, motion: NDArray) -> NDArray[np.float64]:
         """G^T v (6, ...) of the velocities (k, 3, ...) of the nodes beside held ones."""
@@ -357,13 +376,18 @@ class HeldBody(CorotationalBody):
         self._factor = cast(HeldFactor, super().factor(h))
         self.wear, self.age, self._carried = 0.0, 0, None
         self._turns[:] = np.eye(3)
-        if self.handle is not None:
-            self._near.assemble(self.x, self._near_quats, self._near_pattern.pair_block, self._near_blocks)
-            self._coupled = self._coupled_then = couple(
-                self.handle, self.x, self._near_pattern, h * (self.material.beta + h) * self._near_blocks
-            )
-            self._rotation_then = self.handle.rotation()
+        self._rotation_then, self._coupled_then = self._couple(h)
+        self._coupled = self._coupled_then
         return self._factor
+
+    def _couple(self, h: float) -> tuple[Floats, Coupled]:
+        """The handle's rotation, and how it is coupled to the free nodes, at the present positions."""
+        if self.handle is None:
+            return np.eye(3), uncoupled()
+        self._near.assemble(self.x, self._near_quats, self._near_pattern.pair_block, self._near_blocks)
+        scale = h * (self.material.beta + h)
+        coupled = couple(self.handle, self.x, self._near_pattern, scale * self._near_blocks)
+        return self.handle.rotation(), coupled
 
 
 def _add_links(
@@ -376,10 +400,3 @@ def _add_links(
         for a, b, sign in ((i, i, 1.0), (j, j, 1.0), (max(i, j), min(i, j), -1.0)):
             if min(a, b) >= 0:
                 blocks[np.searchsorted(key, int(a) * n + int(b))] += sign * k
-
-
-def _add_link_forces(links: NDArray, stiffness: Floats, v: Floats, force: Floats) -> None:
-    """force (n, 3) -= K v of the `stiffness` (k, 3, 3) between nodes `links` (k, 2)."""
-    pull = np.einsum("kij,kj->ki", stiffness, v[links[:, 0]] - v[links[:, 1]])
-    np.subtract.at(force, links[:, 0], pull)
-    np.add.at(force, links[:, 1], pull)

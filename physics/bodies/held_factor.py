@@ -34,6 +34,9 @@ USUAL = 4 / 9
 LARGEST = (0.48, 0.6, 1.0)
 """Those of a large body. The first is a little more than a rim's: the cup of 4,747 nodes has 576 of 1,233."""
 
+STEP_WORK = 700_000_000
+"""Products for which a step of a large body leaves time on another core: in 16 ms."""
+
 LARGE = 2_000_000
 """Entries of a factor, 16 MB, from which on solves have one of their own: it no longer stays in a cache."""
 
@@ -58,7 +61,7 @@ class Orders:
     """The patterns of a body's factors: free nodes in that pattern, of which `last` (k,) may touch.
 
     ending: of factors that end with as many of these nodes as `sizes` says, ascending. open: of one that ends
-    with none in particular.
+    with none in particular. delay: how many steps after it was begun a large body's factor is taken.
     """
 
     def __init__(self, pattern: BlockPattern, last: NDArray[np.int32]) -> None:
@@ -71,6 +74,16 @@ class Orders:
         self.open = self._pattern() if self.large else None
         levels = LARGEST if self.large else LEVELS
         self.sizes, self.ending = self._levels(slots, levels, not self.large)
+        self.delay = 0 if self.open is None else -(-self._work(self.open) // STEP_WORK)
+
+    def _work(self, order: Symbolic) -> int:
+        """Products of both factors of a matrix, and of the inverse where one ends."""
+        work = (3 * self.sizes[0]) ** 3 * 2 // 3
+        for each in (order, self.ending[0]):
+            width = 3 * np.diff(each.column).astype(np.int64)
+            below = 3 * np.diff(each.row_ptr)
+            work += int((width * (below * (below + width) + width * width // 3)).sum())
+        return work
 
     def _levels(
         self, slots: NDArray[np.int64], parts: tuple[float, ...], joined: bool
@@ -118,6 +131,8 @@ class HeldFactor:
         self, stiffness: NDArray, mass: NDArray, stiffness_weight: float, mass_weight: float
     ) -> None:
         """Factorise stiffness_weight K + mass_weight M; see CholeskyFactor."""
+        if self._large:  # an ending may be made when the body has turned on
+            stiffness = stiffness.copy()
         self._matrix = Matrix(stiffness, mass, stiffness_weight, mass_weight)
         # a step asks more than once, and not for as many each time
         expected = max(self._needed, self._before)
@@ -157,6 +172,16 @@ class HeldFactor:
     def solve_many(self, b: NDArray) -> NDArray[np.float64]:
         """A^-1 b for b (n, k), C-contiguous."""
         return self._solver.solve_many(b)
+
+    @property
+    def ready(self) -> bool:
+        """Whether some compliance was found since the matrix was factored."""
+        return self._level >= 0
+
+    def expect(self, scale: float) -> None:
+        """Find as much compliance as a step is likely to ask for."""
+        if self._orders.sizes[0]:
+            self.compliance(scale, self._orders.sizes[0])
 
     @property
     def turns(self) -> NDArray[np.float64] | None:

@@ -5,16 +5,17 @@ With the chosen nodes c at the end of the elimination, whose order never changes
     A = L L^T,   L = [[L_11, 0], [L_21, L_22]],   (A^-1)_cc = (L_22 L_22^T)^-1
 
 so that W = J (A^-1)_cc J^T of any contacts on these nodes needs no solve with the whole factor. The last
-panel is dense: LAPACK factorises and inverts it.
+panel is dense: LAPACK factorises and inverts it, without the interpreter's lock, so that it may be done
+beside the steps (palpo.physics.bodies.renewal).
 """
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri
 
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import Symbolic
 from palpo.physics.kernels import kernel
+from palpo.physics.lapack import cholesky, cholesky_inverse, make_words
 
 TILE = 32
 """Rows and columns that are transposed together: a tile fits in the first cache."""
@@ -26,8 +27,9 @@ class TrailingFactor(CholeskyFactor):
     def __init__(self, symbolic: Symbolic, n_last: int) -> None:
         super().__init__(symbolic)
         width = 3 * int(symbolic.column[-1] - symbolic.column[-2])
-        self._front = self.panels[symbolic.panel[-2] :].reshape(width, width).T
+        self._front = self.panels[symbolic.panel[-2] :].reshape(width, width)
         self._trailing = self._front[width - 3 * n_last :, width - 3 * n_last :]
+        self._words = make_words(0)
         self._inverse = np.empty(9 * n_last * n_last)
         self._block = np.empty(9 * n_last * n_last)
         self._compliance = np.empty((0, 0))
@@ -37,7 +39,7 @@ class TrailingFactor(CholeskyFactor):
         self._scale = 0.0
         fronts = self.symbolic.column.size - 2
         self._eliminate(fronts)
-        dpotrf(self._front, lower=True, clean=False, overwrite_a=True)
+        cholesky(self._front, len(self._front), self._words)
         # not every LAPACK tells of a NaN
         bad = np.flatnonzero(~(self._front.diagonal() > 0.0))
         if bad.size:
@@ -52,13 +54,13 @@ class TrailingFactor(CholeskyFactor):
         """
         width = len(self._trailing) if count is None else 3 * count
         if scale != self._scale or width > len(self._compliance):
-            inverse = self._inverse[: width * width].reshape(width, width).T
+            inverse = self._inverse[: width * width].reshape(width, width)
             first = len(self._trailing) - width
             # what ends a triangular factor is the factor of that part's own Schur complement
             inverse[:] = self._trailing[first:, first:]
-            dpotri(inverse, lower=True, overwrite_c=True)
+            cholesky_inverse(inverse, width, self._words)
             self._compliance = self._block[: width * width].reshape(width, width)
-            _fill_symmetric(inverse.T, scale, self._compliance)
+            _fill_symmetric(inverse, scale, self._compliance)
             self._scale = scale
         return self._compliance
 

@@ -149,6 +149,7 @@ class FullSoft:
         self._compliance = np.zeros((0, 0))
         self._rows, self._fields = np.zeros(0, np.int64), np.zeros((0, body.x.size))
         self._ways: list[Array] = []
+        self._answered = np.zeros(0)
 
     def begin(self, h: float) -> Motion | None:
         """See FullOrder."""
@@ -237,10 +238,15 @@ class FullSoft:
 
     def answer(self, x: Array, h: float) -> Motion:
         """See FullOrder; to fields it is known, and forces at the end of the factor pass by the rest."""
+        self._answered = x
         out = self.body.respond(self._bearing(x), h)
         for force, way in zip(x[3 * self.part.blocks + self._rows], self._ways, strict=True):
             out += (force / h) * way
         return out
+
+    def refine(self, motion: Motion, h: float) -> Motion | None:
+        """What its motion lacks under the forces of the last `answer`; None if next to nothing."""
+        return self.body.refine(motion, self.push(self._answered), h) if self.body.late else None
 
     def finish(self, motion: Motion, h: float) -> None:
         """See FullOrder."""

@@ -244,6 +244,20 @@ class StepRows:
         pushed = np.concatenate([x, self.springs.forces(x)])
         return self._each(lambda i: self._sides[i].answer(pushed, h), len(self._sides))
 
+    def refine(self, free: list[Motion], motions: Sequence[Motion], h: float) -> bool:
+        """Add to free motions, and to what they make of the rows, what they and `push` lack together.
+
+        Of bodies whose factor is too old; whether there are some.
+        """
+        found = False
+        for i, side in enumerate(self._sides):
+            missing = side.refine(free[i] + motions[i], h) if isinstance(side, SoftSide) else None
+            if missing is not None:
+                free[i] = free[i] + missing
+                side.displacement(side.points, missing, h, self.b_all)
+                found = True
+        return found
+
     def pressing(self, r: Array, cup: int) -> Array:
         """How hard each node of a cup presses on the partner (n,) [N] under forces r (3 m,) [N]."""
         side = self._cups[cup]

@@ -191,12 +191,16 @@ class Suction:
         """
         self._since = perf_counter()
         self._set_rows()
-        for rounds in range(1, ROUNDS + 1):
+        rounds, refined = 0, False
+        while True:
+            rounds += 1
             self.rows.assemble(self.h)
             self._note(CONSTRAINTS)
             self._solve()
             self._note(SOLUTION)
-            complete = self._respond() or rounds == ROUNDS
+            complete = self._respond() or rounds >= ROUNDS
+            if complete and not refined:
+                refined, complete = True, not self.rows.refine(self.free, self._motion, self.h)
             self._note(CORRECTION)
             if complete:
                 break
