@@ -102,7 +102,7 @@ class RenewedBeside(CorotationalBody):
             m = self.material
             matrix = Matrix(self._blocks.copy(), self._mass, h * (m.beta + h), 1.0 + h * m.alpha)
             shape = Shape(self._linearised_at.copy(), *self._couple(h))
-            factor = self._spare or self._make_factor()
+            factor = self._spare or cast(HeldFactor, self._make_factor())
             self._renewal = Renewal(factor, matrix, h * h, self._orders.delay, shape)
             self._spare = None
         self.late = turned > self.turn

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import palpo
+from palpo.physics.bodies import held_factor
 
 SCENES = (
     "wire", "needle", "beams", "mixed-press", "mixed-cup", "hapco-soft", "hapco-many", "snap", "suction-cube",
@@ -88,6 +89,25 @@ def test_a_copy_goes_on_as_its_original(model, begin):
     assert_equal(everything(state), everything(copy))
     copy.step(n, hand)  # what a copy does later its original does not notice
     assert_equal(everything(state), everything(undisturbed))
+
+
+def test_a_copy_taken_while_a_factor_is_being_made_goes_on_as_its_original(monkeypatch):
+    """A large body's is made beside its steps: neither knows when the other's thread is done."""
+    monkeypatch.setattr(held_factor, "LARGE", 0)
+    monkeypatch.setattr(held_factor, "STEP_WORK", 10_000_000)
+    model = palpo.load("suction-cube").build()
+    state, met = model.start(), 0
+    body = state.rig.built.suction.cups[0].body
+    assert body._orders.delay > 2, "or the test shows nothing"
+    for _ in range(50):
+        state.step(ticks(model, 0.02), hand=pressed(model))
+        if body._renewal is not None and body._renewal.steps > 1:
+            copy, met = state.copy(), met + 1
+            one, other = (each.step(ticks(model, 0.1), hand=pressed(model)) for each in (state, copy))
+            assert_equal(one, other)
+            assert_equal(everything(state), everything(copy))
+            break
+    assert met, "or the test shows nothing"
 
 
 @pytest.mark.parametrize("name", SCENES[:-1])

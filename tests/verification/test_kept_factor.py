@@ -1,11 +1,14 @@
 """A step with the factor of an earlier shape: what it changes of the motion, and what it leaves."""
 
+from time import sleep
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies import held_factor
+from palpo.physics.bodies import held_factor, renewed_beside
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.bodies.renewal import Renewal, rest_from_work
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 
@@ -193,3 +196,98 @@ def test_of_a_body_that_bends_elements_turn_against_their_nodes_by_as_much_as_th
         found.append(body.turned(H))
     assert found[0] == pytest.approx(0.5 / 8, rel=0.05)
     assert found[1] == pytest.approx(0.5 / 16, rel=0.05)
+
+
+def late(monkeypatch, turn: float = 0.02, delay: int = 4) -> HeldBody:
+    """The bar as a large body without weight, its factors taken so many steps after they were begun."""
+    monkeypatch.setattr(held_factor, "LARGE", 0)
+    body = bar(generate.hex_block, turn=turn)
+    body.keep_factors(())
+    body._orders.delay = delay
+    body.gravity[:] = 0.0
+    return body
+
+
+def twisted_on(body: HeldBody, steps: int, after=lambda: None, step: float = 0.02) -> np.ndarray:
+    """Positions (steps, n, 3) [m] while loads twist the bar and the handle turns by `step` [rad]."""
+    handle, found = body.handle, []
+    assert handle is not None
+    across = body.mesh.nodes[body.last] - body.mesh.nodes[body.last].mean(axis=0)
+    body.load[body.last] = 3.0 * np.cross([1.0, 0.0, 0.0], across)
+    for k in range(steps):
+        half = 0.5 * step * (k + 1)
+        handle.drive(handle.position, [np.cos(half), 0.0, np.sin(half), 0.0])
+        motion = body.free_motion(H)
+        body.compliance(4, H)
+        missing = body.refine(motion, np.zeros_like(body.x), H)
+        body.finish(motion if missing is None else motion + missing, H)
+        after()
+        found.append(body.x.copy())
+    return np.array(found)
+
+
+def test_a_step_with_a_late_factor_is_that_with_a_new_one_to_its_tolerance(monkeypatch):
+    """Twisted by half a radian since, thrown about, and pushed: with what it adds, and not without."""
+    found = []
+    for turn in (1e-3, 0.0):
+        body = late(monkeypatch, turn)
+        monkeypatch.setattr(renewed_beside, "LATEST", 1e6 if turn else 0.0)
+        assert body.handle is not None
+        body.handle.drive(body.handle.position)
+        body.free_motion(H)
+        along = body.mesh.nodes[:, 0] - body.mesh.nodes[:, 0].min()
+        body.x = Rotation.from_rotvec(0.5 * along[:, None] / along.max() * [1.0, 0.0, 0.0]).apply(
+            body.mesh.nodes
+        )
+        moving(body)
+        push = 0.02 * np.random.default_rng(5).standard_normal(body.x.shape)
+        motion = body.free_motion(H) + body.respond(push, H)
+        missing = body.refine(motion, push, H)
+        assert (missing is not None) == body.late == (turn > 0.0)
+        whole = motion if missing is None else motion + missing
+        found.append((motion, whole, body.holding_wrench(whole, H)))
+    (rough, fine, wrench), (_, wanted, held) = found
+    change = np.abs(wanted).max()
+    assert np.abs(rough - wanted).max() > 0.03 * change, "or the test shows nothing"
+    # MISSED is of the matrix's norm, in which soft motions weigh less
+    assert np.abs(fine - wanted).max() < 0.003 * change
+    np.testing.assert_allclose(wrench, held, atol=0.01 * np.abs(held).max())
+
+
+def test_a_motion_does_not_depend_on_when_a_factor_beside_it_is_done(monkeypatch):
+    """At once, or so late that the step has to wait, with all that the body forgets meanwhile."""
+    at_once, later = late(monkeypatch), late(monkeypatch)
+    wanted = twisted_on(at_once, 30, rest_from_work)
+    make, made = Renewal._make, []
+    monkeypatch.setattr(Renewal, "_make", lambda renewal: (sleep(0.03), made.append(1), make(renewal))[2])
+    found = twisted_on(later, 30, lambda: later._blocks.fill(np.nan))
+    assert len(made) > 3, "or the test shows nothing"
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_factor_that_is_twenty_steps_late_moves_a_body_as_one_of_each_step(monkeypatch):
+    """Where the step alone, by what its factor misses, is not even stable."""
+    monkeypatch.setattr(renewed_beside, "LATEST", 1e6)
+    exact = twisted_on(late(monkeypatch, turn=0.0, delay=1), 40, step=0.0)
+    found = twisted_on(late(monkeypatch, delay=22), 40, step=0.0)
+    went = np.abs(exact[-1] - exact[0]).max()
+    assert np.abs(found - exact).max() < 0.01 * went
+
+
+def test_a_body_that_turns_on_past_what_contacts_bear_awaits_its_factor(monkeypatch):
+    body = late(monkeypatch, turn=1e-3, delay=1000)
+    ages = []
+    twisted_on(body, 20, lambda: ages.append((body.age, body.wear)))
+    assert max(wear for _, wear in ages) <= renewed_beside.LATEST
+    assert min(age for age, _ in ages[3:]) == 0
+
+
+def test_what_a_factor_beside_the_steps_meets_is_raised_in_the_step_that_takes_it(monkeypatch):
+    body = late(monkeypatch, delay=3)
+
+    def lose(renewal: Renewal) -> None:
+        raise FloatingPointError("the system matrix lost its positive pivot")
+
+    monkeypatch.setattr(Renewal, "_make", lose)
+    with pytest.raises(FloatingPointError, match="positive pivot"):
+        twisted_on(body, 60)
