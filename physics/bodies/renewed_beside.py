@@ -90,7 +90,8 @@ class RenewedBeside(CorotationalBody):
                 shape = self._renewal.shape
                 self._factored_at[h], self._rotation_then = shape.quats, shape.rotation
                 self._coupled_then = shape.coupled
-                self._renewal, self.age = None, 0
+                self.age = self._orders.delay - self._renewal.steps
+                self._renewal = None
                 turned = self.turned(h)
         if turned > LATEST * self.turn:
             self.linearise()
