@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from palpo.physics.engine.contacts import make_contacts
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.contacts import Pair, add_bulges, add_ground, add_vertices
+from palpo.physics.suction.folds import add_folds, look_at_folds
 from palpo.physics.suction.gaps import Gaps, farthest, fastest, look, look_at_moved, make_gaps
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.sides import Side, SoftSide, partner_of
@@ -46,9 +47,10 @@ class ContactSearch:
         self._gaps, self._partner_gaps = gaps, [make_gaps(m) for _ in cups]
         self._known = [tuple(map(Handle, known)) for known in zip(gaps, self._partner_gaps, strict=True)]
         self._target, self._targets = Handle(partner.target), [Handle(cup.target) for cup in cups]
-        self._start = np.cumsum([0, *(len(cup.local) + m for cup in cups)])
+        self._folds = [None if cup.folds is None else Handle(cup.folds) for cup in cups]
+        self._start = np.cumsum([0, *(2 * len(cup.local) + m for cup in cups)])
         self._seen = [cup.local.copy() for cup in cups]
-        self._way, self._alarm = np.zeros((2, len(cups)))
+        self._way, self._alarm, self._own_alarm = np.zeros((3, len(cups)))
         self._each = each
         self.contacts = make_contacts(capacity)
         self.handle = Handle(self.contacts)
@@ -81,6 +83,11 @@ class ContactSearch:
                 other, gaps, pair, world, cup.nodes, cup.place, met, cup.target.surface.triangles,
                 self._start[i] + len(cup.local), contacts,
             )  # fmt: skip
+            if self._folds[i] is not None:
+                add_folds(
+                    self._folds[i], pair._replace(alarm=self._own_alarm[i]), cup.nodes, cup.place,
+                    cup.target.surface.triangles, self._start[i + 1] - len(cup.local), contacts,
+                )  # fmt: skip
         if self._ground is not None:
             down = -float(partner.onward(free, h)[:, 1].min())
             alarm = max(self._limits.alarm, kept + h * down)
@@ -98,6 +105,11 @@ class ContactSearch:
         cup.place_surface()
         nearing = fastest(cup.onward(None, h), cup.local, as_one) + cup.urge(h) + bulging
         alarm = self._alarm[i] = max(self._limits.alarm, self._limits.contact + h * nearing)
+        if self._folds[i] is not None:
+            # two of its parts that come at each other
+            closing = fastest(cup.onward(None, h), cup.local, cup.as_one(None, h))
+            self._own_alarm[i] = max(self._limits.alarm, self._limits.contact + 2.0 * h * closing)
+            look_at_folds(self._folds[i], cup.target.surface, cup.local, self._own_alarm[i])
         origin, turn = partner.axes
         x = np.ascontiguousarray((cup.local - origin) @ turn)
         look(self._target, partner.local, x, alarm, partner.odometer, gaps)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.suction.folds import Folds
 from palpo.physics.suction.roughness import Seal
 from palpo.physics.suction.wall_regions import Walls
 
@@ -14,7 +15,8 @@ class CupSpec:
     seed: node on its outside, None to find one. cavities: most of them that are kept. seal: how high a gap
     rough contact leaves by its pressure (palpo.physics.suction.roughness.seal_of), from which the flow of air
     under the rim follows; None for a rim that is tight up to the sealing distance. walls: in place of the
-    seal, what the other surface lets by and through place by place.
+    seal, what the other surface lets by and through place by place. folds: where its
+    surface may touch itself, of nodes that may touch; None for a cup that never does.
     """
 
     body: HeldBody
@@ -24,3 +26,4 @@ class CupSpec:
     cavities: int = 8
     seal: Seal | None = None
     walls: Walls | None = None
+    folds: Folds | None = None

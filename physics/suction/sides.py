@@ -14,6 +14,7 @@ from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.contacts import Partner
+from palpo.physics.suction.folds import Folds
 from palpo.physics.suction.gaps import Target, farthest, move_target, target
 from palpo.physics.yields.full import FullOrder, FullRigid, FullSoft, Motion
 from palpo.physics.yields.full_fixed import FullFixed
@@ -68,10 +69,12 @@ class Side(Wall, FullOrder, Protocol):
 
 
 class SoftSide(FullSoft):
-    """The surface of a HeldBody."""
+    """The surface of a HeldBody; folds: where it may touch itself."""
 
-    def __init__(self, body: HeldBody, capacity: int) -> None:
-        super().__init__(body, capacity)
+    def __init__(self, body: HeldBody, capacity: int, folds: Folds | None = None) -> None:
+        # a contact with itself has two points of the body
+        super().__init__(body, capacity if folds is None else 2 * capacity)
+        self.folds = folds
         whole = body.mesh.surface(body.name)
         self.surface = whole.compact()
         self.nodes = whole.used_vertices

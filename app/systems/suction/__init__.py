@@ -89,7 +89,7 @@ class Suction(System):
 
     def rehearse(self) -> None:
         """See System."""
-        from palpo.app.systems.suction.build import rehearse
+        from palpo.app.systems.suction.rehearsal import rehearse
 
         for cups in (1, 2):
             rehearse(cups)

@@ -37,16 +37,15 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.gains import Gains
-from palpo.physics.mesh import io, partners
-from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, require_opening
+from palpo.physics.mesh import io
+from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, require_opening
 from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.mesh.hex_cups import GRIDS as HEX_GRIDS
-from palpo.physics.mesh.hex_cups import hex_cup
 from palpo.physics.mesh.octopus_arm import octopus_arm
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
+from palpo.physics.suction.folds import Folds, find_folds, fold_vertices
 from palpo.physics.suction.gas import Air
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.roughness import Seal, Surface, seal_of
@@ -84,6 +83,7 @@ class Soft(NamedTuple):
     seed: int | None
     cables: tuple[NDArray[np.int64], ...]
     shares: tuple[NDArray[np.float64], ...]  # of their pulls, in each segment
+    folds: Folds | None  # where its surface may touch itself
 
 
 class SuctionBuild(NamedTuple):
@@ -122,6 +122,7 @@ def build(spec: SuctionScene) -> SuctionBuild:
                 spec.roughness(told),
                 form.seed if told.seed is None else told.seed,
                 walls=walls_on(spec, form.material, rest),
+                folds=form.folds,
             )
             for body, told, form in zip(bodies, spec.cups, soft, strict=True)
         ],
@@ -153,9 +154,11 @@ def build(spec: SuctionScene) -> SuctionBuild:
 
 
 def capacity_of(cups: Sequence[Soft]) -> int:
-    """Most contacts in a step: all of the cups' nodes that may touch, a quarter more for the partner's."""
+    """Most contacts in a step: all of the cups' nodes that may touch, a quarter more for the partner's, and
+    all that may touch their own cup."""
     own = sum(form.touchable.size for form in cups)
-    return max(CAPACITY + FURTHER * (len(cups) - 1), own + own // 4)
+    folded = sum(form.folds.vertices.size for form in cups if form.folds is not None)
+    return max(CAPACITY + FURTHER * (len(cups) - 1), own + own // 4) + folded
 
 
 def walls_on(spec: SuctionScene, material: Material, rest: NDArray[np.float64]) -> Walls | None:
@@ -250,7 +253,14 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
     nodes = placed(mesh.nodes, told.placement)
     if mass is not None:
         density = mass / mesh.with_nodes(nodes).volume
-    surface = mesh.surface(told.name).used_vertices
+    whole = mesh.surface(told.name)
+    surface = whole.used_vertices
+    folds = None
+    if isinstance(g, DrawnCup | BellowsCup | CupFile):
+        skin = whole.compact()
+        folds = find_folds(skin)
+        if folds is not None:
+            wall = np.union1d(wall, surface[fold_vertices(folds, skin.triangles)])
     wall = wall[np.isin(wall, surface)]
     return Soft(
         mesh.with_nodes(nodes),
@@ -260,6 +270,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         seed,
         cables,
         shares,
+        folds,
     )
 
 
@@ -387,40 +398,3 @@ def settings_of(spec: SuctionScene) -> NDArray[np.void]:
     values["sweeps"] = min(SERVO_SWEEPS, spec.solver.sweeps)
     values["force_scale"], values["max_force"] = device_values(spec)
     return values
-
-
-def rehearse(cups: int = 1) -> None:
-    """Flatten small cups on a block and pull them off: every compiled function of a step is called, of
-    hexahedra; then those of a body of tetrahedra."""
-    made = hex_cup(CUPS["small"].shape, HEX_GRIDS[76])
-    material = Material(CUPS["small"].youngs_modulus, POISSON_RATIO, 1070.0)
-    wall = np.union1d(made.underside, made.rim)
-    bodies = [
-        HeldBody(
-            "cup",
-            made.mesh.with_nodes(made.mesh.nodes + np.array([0.05 * k, 0.4e-3, 0.0])),
-            material,
-            made.held,
-            wall,
-        )
-        for k in range(cups)
-    ]
-    block = partners.slab(0.2, 2, 0.02)
-    volume, centre, inertia = block.mass_properties(1.0)
-    rigid = RigidBody("block", 1.0, inertia / volume, centre)
-    side = RigidSide(rigid, block.with_vertices(block.vertices - centre), 128)
-    seal = seal_of(Surface(1e-5, 5e-4), CUPS["small"].youngs_modulus)
-    suction = Suction(
-        [CupSpec(body, seal=seal) for body in bodies], side, thresholds(1e-4, 5e-4, 2e-3),
-        Air(102e3, leak=1e-6), capacity=128, ground=Ground(-0.02, 0.6, np.arange(4)),
-    )  # fmt: skip
-    for way in (0.0, -1e-3, -4e-3, -8e-3, -10e-3, -10e-3, -6e-3, 0.0, 5e-3):
-        for body in bodies:
-            assert body.handle is not None
-            body.handle.drive(body.handle.centre + np.array([0.0, way, 0.0]))
-        suction.step()
-    # one sweep is too few for any step: Newton's method is called, too
-    suction.take_stop(Stop(0.0, 1))
-    suction.step()
-    suction.close()
-    HeldBody("cup", cup(CUPS["small"].shape, GRIDS[76]).mesh, material).free_motion(0.01)

@@ -19,13 +19,13 @@ from palpo.app.systems.suction.build import (
     air_of,
     build,
     coupling_gains,
-    rehearse,
     settings_of,
     walls_on,
 )
 from palpo.app.systems.suction.findings import Findings
 from palpo.app.systems.suction.picture import SuctionVisual
 from palpo.app.systems.suction.pumped import change_pump
+from palpo.app.systems.suction.rehearsal import rehearse
 from palpo.config.schema.gas import ActiveGas
 from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.servo import Servo

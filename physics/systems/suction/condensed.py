@@ -23,6 +23,9 @@ from palpo.physics.gains import Gains
 
 Floats = NDArray[np.float64]
 
+APART = 1e3
+"""As how far away [m] contacts of a body with itself count from those with another."""
+
 
 @dataclass(frozen=True, eq=False)
 class HeldProblem:
@@ -46,6 +49,7 @@ class HeldProblem:
     pressure: Floats  # (k,) [Pa]
     amount: Floats  # (k,) [mol]
     seeping: Floats  # (k + 1, k + 1) [m3/Pa] of palpo.physics.suction.pressure.Gas
+    itself: NDArray[np.bool_] | None = None  # (n,) contacts of a body with itself: in groups apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,10 @@ def grouped(held: HeldProblem, most: int) -> HeldProblem:
     n, k = len(held.mu), len(held.active)
     if n <= most:
         return held
-    group = neighbours(held.points, most)
+    points = held.points
+    if held.itself is not None:
+        points = np.column_stack([points, APART * held.itself])
+    group = neighbours(points, most)
     size = np.bincount(group)
     shared = np.zeros((len(size), n))
     shared[group, np.arange(n)] = 1.0 / size[group]
@@ -104,11 +111,12 @@ def grouped(held: HeldProblem, most: int) -> HeldProblem:
         points=shared @ held.points,
         axes=axes,
         start=turned @ whole.ravel(),
+        itself=None,
     )
 
 
 def neighbours(points: Floats, most: int) -> NDArray[np.intp]:
-    """Group (n,) of each point, at most that many: that of the nearest of points that lie far apart."""
+    """Group (n,) of each of the points (n, d), at most that many: that of the nearest that lie far apart."""
     nearest = np.linalg.norm(points - points[0], axis=1)
     group = np.zeros(len(points), np.intp)
     for g in range(1, most):

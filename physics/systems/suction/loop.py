@@ -101,6 +101,7 @@ class Hand:
             pressure=suction.pressure.copy(),
             amount=suction.supplied(),
             seeping=suction.seeping(),
+            itself=rows.with_itself(),
         )
 
     def complete(self, target: Floats, target_q: Floats) -> None:

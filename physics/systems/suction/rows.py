@@ -267,7 +267,17 @@ class StepRows:
         return out
 
     def places(self) -> Array:
-        """Where the contacts solved for touch the partner [m], shape (m, 3)."""
-        c, k = self._contacts, self.solved
-        side = (c.body[k, 1] == len(self._cups)).astype(np.int64)
-        return self._partner.places(c.slots[k, side], c.weights[k, side], c.arm[k, side])
+        """Where the contacts solved for touch the partner [m], or a cup itself, shape (m, 3)."""
+        c, k, itself = self._contacts, self.solved, self.with_itself()
+        out = np.zeros((len(k), 3))
+        for number in np.unique(np.append(c.body[k[itself], 0], len(self._cups))):
+            member = itself & (c.body[k, 0] == number) if number < len(self._cups) else ~itself
+            at = k[member]
+            side = (c.body[at, 1] == number).astype(np.int64)
+            out[member] = self._sides[number].places(c.slots[at, side], c.weights[at, side], c.arm[at, side])
+        return out
+
+    def with_itself(self) -> NDArray[np.bool_]:
+        """Which of the contacts solved for (m,) are those of a cup with itself."""
+        body = self._contacts.body[self.solved]
+        return np.asarray(body[:, 0] == body[:, 1])

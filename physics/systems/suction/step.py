@@ -103,7 +103,7 @@ class Suction:
     ) -> None:  # fmt: skip
         if not partner.surface.closed:
             raise InputError("the partner's surface is open, and air would pass through it: close it.")
-        self.cups = [SoftSide(spec.body, capacity) for spec in cups]
+        self.cups = [SoftSide(spec.body, capacity, spec.folds) for spec in cups]
         # factors that no longer stay in a cache together, as that of one large body does not alone
         many = sum(spec.body.entries for spec in cups) > LARGE
         for spec in cups:
