@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.engine.contacts import append
-from palpo.physics.kernels import kernel
+from palpo.physics.kernels import inlined, kernel
 from palpo.physics.math3 import tangent_basis
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.gaps import orient
@@ -33,6 +33,9 @@ BEHIND = 1.6
 
 LONGER = 1.3
 """Least way along the surface over the way across: what lies beside an edge is no fold."""
+
+THROUGH = 5.0
+"""Depth over the contact distance from which a vertex has come through a wall: it is let back."""
 
 
 class Folds(NamedTuple):
@@ -156,9 +159,23 @@ def look_at_folds(folds, surface, x, alarm):
                 folds.weights[k] = trial
         if nearest >= 0:
             folds.triangle[k] = nearest
-            folds.distance[k] = orient(
-                surface, x, p, nearest, folds.weights[k], best**0.5, folds.normal[k], folds.scratch
-            )
+            d = orient(surface, x, p, nearest, folds.weights[k], best**0.5, folds.normal[k], folds.scratch)
+            # a fold that is drawn flat has the vertex beside the triangle, and neither faces the other
+            if _along_own(surface, x, folds.vertices[k], folds.normal[k]) < 0.0:
+                folds.distance[k] = d
+
+
+@inlined
+def _along_own(surface, x, v, normal):
+    """How much of `normal` (3,) is along that of the surface at vertex v; its sign counts."""
+    out = 0.0
+    for t in surface.fan[surface.around[v] : surface.around[v + 1]]:
+        a, b, c = x[surface.triangles[t, 0]], x[surface.triangles[t, 1]], x[surface.triangles[t, 2]]
+        u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+        w0, w1, w2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+        out += normal[0] * (u1 * w2 - u2 * w1) + normal[1] * (u2 * w0 - u0 * w2)
+        out += normal[2] * (u0 * w1 - u1 * w0)
+    return out
 
 
 @kernel
@@ -166,7 +183,7 @@ def add_folds(folds, pair, nodes, place, triangles, start, contacts):
     """Contacts of the folds; pair: of the cup with itself. Others see palpo.physics.suction.contacts."""
     for k in range(folds.vertices.size):
         d = folds.distance[k]
-        if not d <= pair.alarm:
+        if not -THROUGH * pair.kept < d <= pair.alarm:
             continue
         v, t, weights = folds.vertices[k], folds.triangle[k], folds.weights[k]
         yields, between = place[nodes[v]] >= 0, 0.0

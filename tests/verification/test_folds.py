@@ -7,11 +7,14 @@ import pytest
 
 from palpo.app.systems.suction.build import build
 from palpo.config.load import parse_scene
+from palpo.physics.engine.contacts import make_contacts
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
 from palpo.physics.mesh.hex_cups import GRIDS as HEX_GRIDS
 from palpo.physics.mesh.hex_cups import drawn_grid, hex_cup
-from palpo.physics.suction.folds import _distances, find_folds, fold_vertices
+from palpo.physics.suction.contacts import Pair
+from palpo.physics.suction.folds import _distances, add_folds, find_folds, fold_vertices, look_at_folds
+from palpo.physics.suction.gaps import target
 from palpo.physics.suction.sides import SoftSide
 from palpo.physics.systems.suction.condensed import HeldProblem, grouped
 
@@ -221,3 +224,15 @@ def test_contacts_with_itself_share_no_force_with_others():
         # a mean over both kinds would be neither
         assert np.isin(np.round(part.mu, 12), [0.2, 0.6]).all()
     assert len(set(np.round(grouped(replace(held, itself=None), 4).mu, 12)) - {0.2, 0.6}) > 0
+
+
+@pytest.mark.parametrize("stretch", [1.0, 1.3, 1.6, 2.0, 3.0])
+def test_bellows_that_are_drawn_apart_do_not_touch_themselves(stretch):
+    """However far contacts are looked for: what a vertex may meet is seen from behind around corners."""
+    surface = bellows()
+    folds, n = find_folds(surface), np.arange(len(surface.vertices), dtype=np.int32)
+    contacts = make_contacts(2 * len(n))
+    look_at_folds(folds, target(surface).surface, surface.vertices * [1.0, stretch, 1.0], 1e-2)
+    add_folds(folds, Pair(0, 0.6, 1e-2, KEPT, np.eye(3)), n, n, surface.triangles, 0, contacts)
+    count = int(contacts.count["found"][0])
+    assert count > 0 and contacts.gap[:count].min() > 0.0
