@@ -169,15 +169,19 @@ def _feedback_claims(rows: list[Row]) -> list[Line]:
 
 
 def _couplings() -> dict[str, tuple[float, float, str]]:
-    """Stiffness [N/m], damping [N s/m] and feedback of the default and of the shipped scenes, each once."""
+    """Stiffness [N/m], damping [N s/m] and feedback of the default and of the shipped scenes, each once.
+
+    As the device has them: a scene may be larger than the motion of the hand, and stronger than it feels.
+    """
     hold = Hold()
     found = {"default": (hold.stiffness, hold.damping, "constraints")}
     for name in list_scenes():
         scene = load_scene(name)
         # the bodies of HapCo have no inertia: their coupling is a compliance, not a tool on a spring
         if isinstance(scene, SceneSpec) and scene.tool.hold.mode == "coupling":
-            tool = scene.tool
-            found[name] = (tool.hold.stiffness, tool.hold.damping, tool.feedback)
+            tool, space = scene.tool, scene.workspace
+            felt = space.scale * (space.scale if space.force_scale is None else space.force_scale)
+            found[name] = (felt * tool.hold.stiffness, felt * tool.hold.damping, tool.feedback)
     names: dict[tuple[float, float, str], list[str]] = {}
     for name, coupling in found.items():
         names.setdefault(coupling, []).append(name)

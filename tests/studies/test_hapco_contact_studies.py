@@ -192,7 +192,7 @@ def test_ticks_of_each_kind_of_loops_are_timed_where_most_contacts_bear():
         forces.append(force[-1])
     # at rest all are the solution's, but for friction's way there
     np.testing.assert_allclose(forces[1:], [forces[0]] * 2, rtol=0.0, atol=0.02 * forces[0][1])
-    assert set(bearing({"p50": 1.0}, counts=())) == set()
+    assert set(bearing({"p50": 1.0}, cases=())) == set()
 
 
 def test_what_ticks_are_judged_by_is_a_solution_however_many_contacts_come_to_bear_at_once():

@@ -54,7 +54,7 @@ def test_undamped_prongs_come_to_rest_in_bounds_where_a_corotational_one_diverge
 def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
     verdict = quick("snap-frequency", tmp_path)
     # whether they are reached is the machine's affair
-    assert all(np.isfinite(claim.value) and claim.value > 0.0 for claim in verdict.values())
+    assert all(np.isfinite(claim.value) and claim.value >= 0.0 for claim in verdict.values())
     lines = (tmp_path / "frequency.csv").read_text().splitlines()
     assert len(lines) == 1 + len(models_at("coarse"))
 
