@@ -4,6 +4,7 @@ is compiled."""
 from numpy.typing import ArrayLike
 
 from palpo.app.build.parts import chosen_nodes, cup_shape, drawn_shape, generated_tets, placed
+from palpo.app.build.volume_mesh import tetrahedra
 from palpo.config.schema.body import QuasistaticBody as QuasistaticSpec
 from palpo.config.schema.geometry import (
     BellowsCup,
@@ -92,8 +93,7 @@ def cup_mesh(told: Cup) -> TetMesh | HexMesh:
     if isinstance(g, ArmGeometry):
         mesh = octopus_arm().mesh
     elif isinstance(g, CupFile):
-        mesh = io.read_tet_mesh(g.path)
-        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+        mesh = tetrahedra(g)
     else:
         mesh = cut_cup(told).mesh
     return mesh.with_nodes(placed(mesh.nodes, told.placement))

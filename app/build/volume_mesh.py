@@ -14,11 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from palpo.app.cli.progress import Progress
+from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import Refusal
+from palpo.config.schema.geometry import FilledFile
 from palpo.physics.bodies.io import content_key
 from palpo.physics.cache import cache_folder
 from palpo.physics.errors import InputError
+from palpo.physics.mesh import io
+from palpo.physics.mesh.tet import TetMesh
 
 SHARP = 40.0
 """Triangles of an STL file that meet at more are of different faces, whose edge is kept [degrees]."""
@@ -74,6 +77,15 @@ def meshed(path: str, size: float, dimension: int, progress: Progress) -> Path:
             raise InputError(f"{path}: Gmsh made no mesh of it: {_complaint(said)}")
         made.replace(kept)
     return kept
+
+
+def tetrahedra(told: FilledFile, progress: Progress | None = None) -> TetMesh:
+    """A file's mesh in metres, filled by Gmsh where the file has a boundary alone; raises as `meshed`."""
+    file: str | Path = told.path
+    if told.size is not None:
+        file = meshed(told.path, told.size / told.scale, 3, Silent() if progress is None else progress)
+    mesh = io.read_tet_mesh(file, drop_unreferenced=told.filled)
+    return mesh.with_nodes(mesh.nodes * told.scale)
 
 
 def _program() -> list[str]:

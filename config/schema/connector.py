@@ -9,17 +9,13 @@ from palpo.config.schema.body import Region
 from palpo.config.schema.geometry import (
     CAD_FILES,
     SURFACE_FILES,
-    VOLUME_FILES,
+    FilledFile,
     PositiveLength,
     SurfaceFile,
-    VolumeFile,
     checked_file,
 )
 from palpo.config.schema.units import Angle, Length
 from palpo.config.schema.vectors import Direction
-
-FILLED_FILES = (".stl", *CAD_FILES)
-"""What has a boundary alone, and is filled with tetrahedra by Gmsh."""
 
 
 class _Generated(Spec):
@@ -80,13 +76,9 @@ class BuckleConnector(_Generated):
     ramp: Angle | None = Field(None, gt=0, description="Half angle of the funnel.")
 
 
-class ProngFile(VolumeFile):
+class ProngFile(FilledFile):
     """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra, a closed STL or a STEP file."""
 
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
-    size: PositiveLength | None = Field(
-        None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
-    )
     order: Literal[1, 2] = Field(
         1,
         description="Of the tetrahedra: 2 adds a node in the middle of each edge, and they bend; it is some "
@@ -97,26 +89,6 @@ class ProngFile(VolumeFile):
         min_length=1,
         description="Nodes that the plug can touch: every triangle of the boundary between them is one.",
     )
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, (*VOLUME_FILES, *FILLED_FILES))
-
-    @property
-    def filled(self) -> bool:
-        """Whether the file has a boundary alone."""
-        return self.path.lower().endswith(FILLED_FILES)
-
-    @model_validator(mode="after")
-    def _sized(self) -> "ProngFile":
-        if self.filled and self.size is None:
-            raise refuse(
-                "the key is missing (the edge of the tetrahedra that fill an STL or STEP file)", "size"
-            )
-        if self.size is not None and not self.filled:
-            raise refuse("this file has tetrahedra of its own; leave the size out", "size")
-        return self
 
     @model_validator(mode="after")
     def _no_ends(self) -> "ProngFile":

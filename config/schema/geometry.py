@@ -20,6 +20,8 @@ VOLUME_FILES = (".msh", ".vtk", ".vtu")
 SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
 BODY_FILES = (".h5", ".hdf5")
 CAD_FILES = (".step", ".stp")
+FILLED_FILES = (".stl", *CAD_FILES)
+"""What has a boundary alone, and is filled with tetrahedra by Gmsh."""
 
 
 class Grid(Spec):
@@ -301,6 +303,35 @@ class VolumeFile(_MeshFile):
     @classmethod
     def _exists(cls, path: str, info: ValidationInfo) -> str:
         return checked_file(path, info, VOLUME_FILES)
+
+
+class FilledFile(VolumeFile):
+    """Tetrahedra from a Gmsh (1, 2, 4), VTK or VTU file, or in a closed STL or a STEP file."""
+
+    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+    size: PositiveLength | None = Field(
+        None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _exists(cls, path: str, info: ValidationInfo) -> str:
+        return checked_file(path, info, (*VOLUME_FILES, *FILLED_FILES))
+
+    @property
+    def filled(self) -> bool:
+        """Whether the file has a boundary alone."""
+        return self.path.lower().endswith(FILLED_FILES)
+
+    @model_validator(mode="after")
+    def _sized(self) -> "FilledFile":
+        if self.filled and self.size is None:
+            raise refuse(
+                "the key is missing (the edge of the tetrahedra that fill an STL or STEP file)", "size"
+            )
+        if self.size is not None and not self.filled:
+            raise refuse("this file has tetrahedra of its own; leave the size out", "size")
+        return self
 
 
 class SurfaceFile(_MeshFile):

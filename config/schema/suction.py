@@ -16,9 +16,9 @@ from palpo.config.schema.geometry import (
     BellowsCup,
     CupModel,
     DrawnCup,
+    FilledFile,
     Placement,
     RevolvedCup,
-    VolumeFile,
 )
 from palpo.config.schema.material import Material
 from palpo.config.schema.partner import (
@@ -55,8 +55,8 @@ class SuctionRates(Rates):
     low_hz: Frequency = Field(100.0, ge=1, description="Rate of cavities, pressures and soft bodies.")
 
 
-class CupFile(VolumeFile):
-    """Tetrahedra from a Gmsh (1, 2, 4), VTK or VTU file, the opening towards -y."""
+class CupFile(FilledFile):
+    """A cup from a file of tetrahedra, or a closed STL or a STEP file, the opening towards -y."""
 
     held: tuple[Region, ...] = Field(min_length=1, description="Nodes by which the cup is held.")
 

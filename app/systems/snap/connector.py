@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from palpo.app.build.parts import chosen_nodes, key_of
-from palpo.app.build.volume_mesh import meshed
+from palpo.app.build.volume_mesh import meshed, tetrahedra
 from palpo.app.cli.progress import Progress, Silent
 from palpo.config.schema.connector import Connector as ConnectorSpec
 from palpo.config.schema.connector import FilesConnector, ProngFile
@@ -88,9 +88,7 @@ def _from_files(spec: SnapScene, c: FilesConnector, progress: Progress) -> Conne
 
 def _prong(spec: SnapScene, told: ProngFile, i: int, progress: Progress) -> Prong:
     key, name = key_of(spec, "connector", "prongs", i), f"prong {i}"
-    file = told.path if told.size is None else meshed(told.path, told.size / told.scale, 3, progress)
-    mesh = io.read_tet_mesh(file, drop_unreferenced=told.filled)
-    mesh = mesh.with_nodes(mesh.nodes * told.scale)
+    mesh = tetrahedra(told, progress)
     clamped = chosen_nodes(f"{key}.clamped", name, told.clamped, mesh.nodes, "clamps")
     touched = chosen_nodes(f"{key}.contact", name, told.contact, mesh.nodes, "chooses")
     body = None

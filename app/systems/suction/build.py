@@ -9,6 +9,7 @@ from scipy.spatial import ConvexHull, cKDTree
 
 from palpo.app.build.meshes import cut_cup, rigid_surface, soft_partner_mesh
 from palpo.app.build.parts import chosen_nodes, gains_of, key_of, placed
+from palpo.app.build.volume_mesh import tetrahedra
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import gas as gas_schema
@@ -37,7 +38,6 @@ from palpo.physics.errors import InputError
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
 from palpo.physics.gains import Gains
-from palpo.physics.mesh import io
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, require_opening
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.octopus_arm import octopus_arm
@@ -228,8 +228,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         wall = np.flatnonzero(mesh.nodes[:, 1] <= 1e-9)
         given = schema.Material.model_validate({"name": "silicone", "youngs_modulus": 150e3})
     elif isinstance(g, CupFile):
-        mesh = io.read_tet_mesh(g.path)
-        mesh = mesh.with_nodes(mesh.nodes * g.scale)
+        mesh = tetrahedra(g)
         require_opening(mesh.surface(told.name).compact(), spec.contact.sealing, g.path)
         key = key_of(spec, "bodies", told.name, "geometry", "held")
         nodes = placed(mesh.nodes, told.placement)
