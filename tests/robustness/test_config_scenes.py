@@ -18,7 +18,7 @@ QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
-    "active", "arm", "bunny", "cube", "dart", "gas", "gripper", "half-cylinder", "mass", "pipe", "plane",
+    "active", "arm", "bellows", "bunny", "cube", "dart", "gas", "gripper", "half-cylinder", "mass", "pipe", "plane",
     "shapes", "softcube", "sphere", "toy", "tunnel",
 ]  # fmt: skip
 HAPCO = [
