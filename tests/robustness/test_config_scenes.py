@@ -18,8 +18,8 @@ QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
-    "active", "arm", "bellows", "bunny", "cube", "dart", "gas", "gripper", "half-cylinder", "mass", "pipe", "plane",
-    "shapes", "softcube", "sphere", "toy", "tunnel",
+    "active", "arm", "bellows", "bunny", "cube", "dart", "gas", "gripper", "half-cylinder", "mass", "pipe",
+    "plane", "shapes", "softcube", "sphere", "toy", "tunnel",
 ]  # fmt: skip
 HAPCO = [
     "16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "many", "rubber", "soft", "thousand",
