@@ -140,21 +140,8 @@ def add_turned_hexahedral_stiffness(v, cells, k0, quats, since, scale, force):
     """As `palpo.physics.fem.corotational.add_turned_stiffness`, of hexahedra."""
     r, u, own = np.empty((3, 3)), np.empty(FREEDOMS), np.empty(FREEDOMS)
     for e in range(cells.shape[0]):
-        for then in range(2):
-            quat_to_matrix(since[e] if then else quats[e], r)
-            for a in range(CORNERS):
-                x, y, z = v[cells[e, a], 0], v[cells[e, a], 1], v[cells[e, a], 2]
-                for i in range(3):
-                    u[3 * a + i] = r[0, i] * x + r[1, i] * y + r[2, i] * z
-            own[:] = 0.0
-            for j in range(FREEDOMS):
-                for i in range(FREEDOMS):
-                    own[i] += k0[e, j, i] * u[j]
-            sign = -scale if then else scale
-            for a in range(CORNERS):
-                for i in range(3):
-                    f = r[i, 0] * own[3 * a] + r[i, 1] * own[3 * a + 1] + r[i, 2] * own[3 * a + 2]
-                    force[cells[e, a], i] += sign * f
+        _add_product(v, cells, k0, e, quats, scale, r, u, own, force)
+        _add_product(v, cells, k0, e, since, -scale, r, u, own, force)
 
 
 @kernel
@@ -162,19 +149,25 @@ def add_hexahedral_product(v, cells, k0, quats, scale, force):
     """As `palpo.physics.fem.corotational.add_warped_product`, of hexahedra."""
     r, u, own = np.empty((3, 3)), np.empty(FREEDOMS), np.empty(FREEDOMS)
     for e in range(cells.shape[0]):
-        quat_to_matrix(quats[e], r)
-        for a in range(CORNERS):
-            x, y, z = v[cells[e, a], 0], v[cells[e, a], 1], v[cells[e, a], 2]
-            for i in range(3):
-                u[3 * a + i] = r[0, i] * x + r[1, i] * y + r[2, i] * z
-        own[:] = 0.0
-        for j in range(FREEDOMS):
-            for i in range(FREEDOMS):
-                own[i] += k0[e, j, i] * u[j]
-        for a in range(CORNERS):
-            for i in range(3):
-                f = r[i, 0] * own[3 * a] + r[i, 1] * own[3 * a + 1] + r[i, 2] * own[3 * a + 2]
-                force[cells[e, a], i] += scale * f
+        _add_product(v, cells, k0, e, quats, scale, r, u, own, force)
+
+
+@inlined
+def _add_product(v, cells, k0, e, quats, scale, r, u, own, force):
+    """force += scale R K0 R^T v of element e, its rotation in quats (m, 4); r, u, own: scratch."""
+    quat_to_matrix(quats[e], r)
+    for a in range(CORNERS):
+        x, y, z = v[cells[e, a], 0], v[cells[e, a], 1], v[cells[e, a], 2]
+        for i in range(3):
+            u[3 * a + i] = r[0, i] * x + r[1, i] * y + r[2, i] * z
+    own[:] = 0.0
+    for j in range(FREEDOMS):
+        for i in range(FREEDOMS):
+            own[i] += k0[e, j, i] * u[j]
+    for a in range(CORNERS):
+        for i in range(3):
+            f = r[i, 0] * own[3 * a] + r[i, 1] * own[3 * a + 1] + r[i, 2] * own[3 * a + 2]
+            force[cells[e, a], i] += scale * f
 
 
 @kernel

@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.engine.contacts import append
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.kernels import kernel
 from palpo.physics.math3 import tangent_basis
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.gaps import orient
@@ -160,22 +160,7 @@ def look_at_folds(folds, surface, x, alarm):
         if nearest >= 0:
             folds.triangle[k] = nearest
             d = orient(surface, x, p, nearest, folds.weights[k], best**0.5, folds.normal[k], folds.scratch)
-            # a fold that is drawn flat has the vertex beside the triangle, and neither faces the other
-            if _along_own(surface, x, folds.vertices[k], folds.normal[k]) < 0.0:
-                folds.distance[k] = d
-
-
-@inlined
-def _along_own(surface, x, v, normal):
-    """How much of `normal` (3,) is along that of the surface at vertex v; its sign counts."""
-    out = 0.0
-    for t in surface.fan[surface.around[v] : surface.around[v + 1]]:
-        a, b, c = x[surface.triangles[t, 0]], x[surface.triangles[t, 1]], x[surface.triangles[t, 2]]
-        u0, u1, u2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-        w0, w1, w2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-        out += normal[0] * (u1 * w2 - u2 * w1) + normal[1] * (u2 * w0 - u0 * w2)
-        out += normal[2] * (u0 * w1 - u1 * w0)
-    return out
+            folds.distance[k] = d
 
 
 @kernel

@@ -94,7 +94,7 @@ class SuctionVisual(Frames):
     @staticmethod
     def _regions(whole: Drawable, spec: SuctionScene, built: SuctionBuild) -> list[Drawable]:
         """The partner in parts: its triangles in each region are darker than the others."""
-        walls = walls_on(spec, built.soft[0].material, built.rest)
+        walls = walls_on(spec, built.soft[0].material, built.rest) if spec.partner.regions else None
         kind = np.zeros(len(whole.triangles), np.int64)
         if walls is not None:
             kinds_of_triangles(walls, whole.triangles, kind)
